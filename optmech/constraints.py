@@ -1,0 +1,304 @@
+"""The privacy and utility constraints of a design problem: frozen data, never algorithms.
+
+Sources: PG = Shokri, Privacy Games (PETS 2015); DP19 = Kawamoto and Murakami, Local Obfuscation
+Mechanisms for Hiding Probability Distributions (ESORICS 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.distances import Distance
+from optmech.domain import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.exact import Exact, parse_exact
+from optmech.prior import Prior
+
+Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
+
+
+def _probability(value: object, where: str) -> Exact:
+    number = parse_exact(value, where=where)
+    if number > 1:
+        raise ProblemError(f"{float(number):g} is above 1", where=where, remedy="Give 0 <= δ <= 1")
+    return number
+
+
+@dataclass(frozen=True)
+class MetricPrivacy:
+    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (PG 10, 15, 22; DP19 Def. 4).
+
+    With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
+
+    ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
+    d(s,o) <= τ_o (PG Appendix C). That weakens what is promised: the design then reports the ε
+    that really holds.
+    """
+
+    epsilon: Exact
+    distance: Distance
+    threshold: float | None
+    observable_threshold: float | None
+    delta: Exact
+
+    def __init__(
+        self,
+        epsilon: object,
+        distance: Distance,
+        threshold: float | None = None,
+        observable_threshold: float | None = None,
+        delta: object = 0.0,
+    ) -> None:
+        object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
+        object.__setattr__(self, "distance", _callable(distance, "distance"))
+        object.__setattr__(self, "threshold", _limit(threshold, "threshold"))
+        object.__setattr__(
+            self, "observable_threshold", _limit(observable_threshold, "observable_threshold")
+        )
+        object.__setattr__(self, "delta", _probability(delta, "delta"))
+        if self.observable_threshold is not None and self.delta > 0:
+            raise ProblemError(
+                "an observable threshold has no meaning together with delta > 0",
+                where="observable_threshold",
+                remedy="Drop one of the two",
+            )
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacy:
+    """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o; with δ as above (PG 14, 23; DP19 Def. 1).
+
+    ``adjacency`` is ``"all"``, a sequence of index pairs (each taken in both directions), or
+    ``(distance, radius)`` for d(s,s') <= radius.
+    """
+
+    epsilon: Exact
+    adjacency: Adjacency
+    delta: Exact
+
+    def __init__(
+        self,
+        epsilon: object,
+        adjacency: Literal["all"] | Sequence[Sequence[int]] | tuple[Distance, float] = "all",
+        delta: object = 0.0,
+    ) -> None:
+        object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
+        object.__setattr__(self, "adjacency", _adjacency(adjacency))
+        object.__setattr__(self, "delta", _probability(delta, "delta"))
+
+
+@dataclass(frozen=True)
+class DistortionPrivacy:
+    """The error of the best attack is at least ``minimum`` (PG 13, 20, 21).
+
+    Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
+    problem's). Several constraints with different priors make the design robust against all.
+    """
+
+    minimum: Exact
+    distance: Distance
+    prior: Prior | None
+
+    def __init__(self, minimum: object, distance: Distance, prior: Prior | None = None) -> None:
+        object.__setattr__(self, "minimum", parse_exact(minimum, where="minimum"))
+        object.__setattr__(self, "distance", _callable(distance, "distance"))
+        object.__setattr__(self, "prior", prior)
+
+
+@dataclass(frozen=True, eq=False)
+class DistributionPrivacy:
+    """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
+
+    ``pairs`` holds (λ, λ'): distributions over the secrets, normalised here. ``scale`` multiplies
+    ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in ``MetricPrivacy``.
+    ``divergence`` is "max"; other divergences are not available yet.
+    """
+
+    epsilon: Exact
+    pairs: tuple[tuple[Floats, Floats], ...]
+    delta: Exact
+    divergence: str
+    scale: tuple[float, ...] | None
+
+    def __init__(
+        self,
+        epsilon: object,
+        pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+        delta: object = 0.0,
+        divergence: str = "max",
+        scale: ArrayLike | None = None,
+    ) -> None:
+        object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
+        object.__setattr__(self, "delta", _probability(delta, "delta"))
+        if divergence != "max":
+            raise ProblemError(
+                f"divergence {divergence!r} is not available",
+                where="divergence",
+                remedy='Use "max", the likelihood-ratio form',
+            )
+        object.__setattr__(self, "divergence", divergence)
+        checked = []
+        for k, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise ProblemError("is not a pair of distributions", where=f"pairs[{k}]")
+            checked.append(
+                (_distribution(pair[0], f"pairs[{k}][0]"), _distribution(pair[1], f"pairs[{k}][1]"))
+            )
+        if not checked:
+            raise ProblemError("there is no pair", where="pairs", remedy="Give at least one pair")
+        object.__setattr__(self, "pairs", tuple(checked))
+        factors = None
+        if scale is not None:
+            array = np.atleast_1d(finite_array(scale, where="scale"))
+            if array.shape not in ((1,), (len(checked),)) or (array < 0).any():
+                raise ProblemError(
+                    f"needs {len(checked)} numbers >= 0, one per pair", where="scale"
+                )
+            factors = tuple(np.broadcast_to(array, (len(checked),)).tolist())
+        object.__setattr__(self, "scale", factors)
+
+
+@dataclass(frozen=True, eq=False)
+class LossBound:
+    """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
+    every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's."""
+
+    maximum: Exact
+    worst_case: bool
+    loss: Distance | Floats | None
+
+    def __init__(
+        self,
+        maximum: object,
+        worst_case: bool = False,
+        loss: Distance | ArrayLike | None = None,
+    ) -> None:
+        object.__setattr__(self, "maximum", parse_exact(maximum, where="maximum"))
+        object.__setattr__(self, "worst_case", bool(worst_case))
+        object.__setattr__(self, "loss", None if loss is None else as_loss(loss, "loss"))
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """p(o|s) = 0 outside ``mask``, a boolean S x O array (PG Appendix C; DP19 Def. 12).
+
+    ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
+    """
+
+    mask: NDArray[np.bool_] | None
+    distance: Distance | None = None
+    radius: float | None = None
+
+    def __init__(
+        self,
+        mask: ArrayLike | None = None,
+        *,
+        distance: Distance | None = None,
+        radius: float | None = None,
+    ) -> None:
+        array = None
+        if mask is not None:
+            array = np.array(mask)
+            if array.ndim != 2 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
+                raise ProblemError("is not a two-dimensional array of booleans", where="mask")
+            array = array.astype(bool)
+            array.setflags(write=False)
+        elif distance is None or radius is None:
+            raise ProblemError("give a mask, or a distance and a radius", where="support")
+        object.__setattr__(self, "mask", array)
+        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "radius", _limit(radius, "radius"))
+
+    @classmethod
+    def within(cls, distance: Distance, radius: float) -> Support:
+        """Allow p(o|s) > 0 only where d(s,o) <= radius."""
+        return cls(distance=_callable(distance, "distance"), radius=radius)
+
+
+Constraint = (
+    MetricPrivacy
+    | DifferentialPrivacy
+    | DistortionPrivacy
+    | DistributionPrivacy
+    | LossBound
+    | Support
+)
+
+
+@dataclass(frozen=True)
+class MaximizeDistortion:
+    """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
+    2012). ``prior`` is the adversary's, by default the problem's."""
+
+    distance: Distance
+    prior: Prior | None = None
+
+
+def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
+    """A distance as it is, anything else as a finite two-dimensional array."""
+    if callable(value):
+        return value
+    return finite_array(value, where=where, ndim=2)
+
+
+def _callable(value: object, where: str) -> Distance:
+    if not callable(value):
+        raise ProblemError(
+            f"{type(value).__name__} is not a distance",
+            where=where,
+            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
+        )
+    return value
+
+
+def _limit(value: float | None, where: str) -> float | None:
+    return None if value is None else float(parse_exact(value, where=where))
+
+
+def _distribution(value: ArrayLike, where: str) -> Floats:
+    array = finite_array(value, where=where, ndim=1)
+    if (array < 0).any() or array.sum() <= 0:
+        raise ProblemError(
+            "is not a distribution: it has a negative entry or sums to 0", where=where
+        )
+    normal = array / array.sum()
+    normal.setflags(write=False)
+    return normal
+
+
+def _adjacency(value: object) -> Adjacency:
+    remedy = 'Give "all", a list of index pairs, or (distance, radius)'
+    if isinstance(value, str):
+        if value != "all":
+            raise ProblemError(f"{value!r} is unknown", where="adjacency", remedy=remedy)
+        return "all"
+    try:
+        items = list(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise ProblemError(
+            f"{type(value).__name__} is unknown", where="adjacency", remedy=remedy
+        ) from None
+    if len(items) == 2 and callable(items[0]):
+        radius = _limit(items[1], "adjacency.radius")
+        assert radius is not None
+        return (items[0], radius)
+    pairs = []
+    for k, item in enumerate(items):
+        try:
+            i, j = (int(x) for x in item)
+            whole = all(float(x) == int(x) for x in item)
+        except (TypeError, ValueError):
+            whole = False
+        if not whole or min(i, j) < 0:
+            raise ProblemError(
+                f"{item!r} is not a pair of indices", where=f"adjacency[{k}]", remedy=remedy
+            )
+        pairs.append((i, j))
+    if not pairs:
+        raise ProblemError("there is no pair", where="adjacency", remedy=remedy)
+    return tuple(pairs)

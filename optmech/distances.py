@@ -1,0 +1,280 @@
+"""Distances between domains: ``d(A, B)`` is a (len(A), len(B)) float64 matrix.
+
+A distance is a frozen, callable value. Those with a ``spec`` can be written to files; every one
+checks what it returns (shape, finite, non-negative).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.domain import EARTH_RADIUS_KM, Domain, Floats, finite_array
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "Distance",
+    "TriangleReport",
+    "euclidean",
+    "evaluate",
+    "graph",
+    "hamming",
+    "haversine",
+    "manhattan",
+    "matrix",
+    "triangle_report",
+]
+
+
+@runtime_checkable
+class Distance(Protocol):
+    """Anything that maps two domains to the matrix of distances between their elements."""
+
+    def __call__(self, a: Domain, b: Domain) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class _Euclidean:
+    name = "euclidean"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        p, q = _plane_points(a, b, self.name)
+        if p.shape[1] == 2:
+            dx = p[:, None, 0] - q[None, :, 0]
+            dy = p[:, None, 1] - q[None, :, 1]
+            return np.hypot(dx, dy)
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(p, q))
+
+
+@dataclass(frozen=True)
+class _Manhattan:
+    name = "manhattan"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(*_plane_points(a, b, self.name), metric="cityblock"))
+
+
+@dataclass(frozen=True)
+class _Hamming:
+    name = "hamming"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if a is b or a.labels == b.labels:
+            return 1.0 - np.eye(len(a))
+        position = {label: k for k, label in enumerate(b.labels)}
+        out = np.ones((len(a), len(b)))
+        for i, label in enumerate(a.labels):
+            if label in position:
+                out[i, position[label]] = 0.0
+        return out
+
+
+@dataclass(frozen=True)
+class _Haversine:
+    name = "haversine"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        for domain in (a, b):
+            if domain.coordinates != "lonlat":
+                raise ProblemError(
+                    "needs longitude and latitude in degrees",
+                    where=self.name,
+                    remedy="Make the domain with Domain.geographic(labels, lonlat)",
+                )
+        p, q = np.radians(a.require_points("measure")), np.radians(b.require_points("measure"))
+        dlon = p[:, None, 0] - q[None, :, 0]
+        dlat = p[:, None, 1] - q[None, :, 1]
+        cosines = np.cos(p[:, None, 1]) * np.cos(q[None, :, 1])
+        half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
+        return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    network: nx.Graph[Any]
+    weight: str = "weight"
+    name = "graph"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        import networkx as nx
+        from scipy.sparse.csgraph import shortest_path
+
+        network = _simple(self.network, self.weight)
+        nodes = list(network.nodes)
+        position = {node: k for k, node in enumerate(nodes)}
+        rows, columns = (_node_indices(domain, position) for domain in (a, b))
+        adjacency = nx.to_scipy_sparse_array(
+            network, nodelist=nodes, weight=self.weight, dtype=np.float64
+        )
+        if not np.isfinite(adjacency.data).all() or (adjacency.data < 0).any():
+            raise ProblemError(
+                f"an edge has a negative or non-finite {self.weight!r}", where=self.name
+            )
+        full = shortest_path(adjacency, directed=network.is_directed(), indices=np.unique(rows))
+        order = np.searchsorted(np.unique(rows), rows)
+        out = np.asarray(full[order][:, columns], dtype=np.float64)
+        unreachable = np.argwhere(~np.isfinite(out))
+        if len(unreachable):
+            i, j = unreachable[0]
+            raise ProblemError(
+                f"there is no path from {a.labels[i]!r} to {b.labels[j]!r}",
+                where=self.name,
+                remedy="Use a connected graph, or design its components one by one",
+            )
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix:
+    values: Floats
+    name = "matrix"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if self.values.shape != (len(a), len(b)):
+            raise ProblemError(
+                f"shape {self.values.shape} does not fit {len(a)} x {len(b)} labels",
+                where="distance matrix",
+                remedy=f"Give an array of shape ({len(a)}, {len(b)})",
+            )
+        return self.values
+
+
+def euclidean() -> Distance:
+    """Straight-line distance of the coordinates, in the domain's unit."""
+    return _Euclidean()
+
+
+def manhattan() -> Distance:
+    """Sum of coordinate differences, in the domain's unit."""
+    return _Manhattan()
+
+
+def hamming() -> Distance:
+    """0 where the labels are equal, 1 elsewhere (PG section 9)."""
+    return _Hamming()
+
+
+def haversine() -> Distance:
+    """Great-circle distance in km between longitude/latitude points on a sphere of radius
+    6371.0088 km."""
+    return _Haversine()
+
+
+def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
+    """Length of the shortest path between labels that are nodes of a networkx graph.
+
+    ``weight`` names the edge attribute that holds lengths; edges without it count 1.
+    """
+    return _Graph(network, weight)
+
+
+def matrix(array: ArrayLike) -> Distance:
+    """A given matrix, in the index order of the domains it is used on.
+
+    Checked: two dimensions, finite, non-negative. The triangle inequality is not required;
+    ``triangle_report`` says by how much it fails.
+    """
+    values = finite_array(array, where="distance matrix", ndim=2)
+    _refuse_negative(values, "distance matrix")
+    return _Matrix(values)
+
+
+@dataclass(frozen=True)
+class TriangleReport:
+    """How far a matrix is from the triangle inequality."""
+
+    excess: float
+    """Largest d(i,k) - d(i,j) - d(j,k); zero where the inequality holds."""
+    triple: tuple[int, int, int] | None
+    """(i, j, k) of the largest excess, or None."""
+
+
+def triangle_report(values: Floats) -> TriangleReport:
+    """Largest violation of d(i,k) <= d(i,j) + d(j,k) beyond rounding, for a square matrix."""
+    worst, triple = 0.0, None
+    for j in range(len(values)):
+        excess = values - (values[:, [j]] + values[[j], :])
+        excess[excess <= 1e-12 * values] = 0.0
+        i, k = np.unravel_index(int(excess.argmax()), excess.shape)
+        if excess[i, k] > worst:
+            worst, triple = float(excess[i, k]), (int(i), j, int(k))
+    return TriangleReport(worst, triple)
+
+
+def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:
+    """Call a distance and check what it returns; errors are reported at ``where``."""
+    try:
+        raw = distance(a, b)
+    except ProblemError as error:
+        raise error.at(where) from error
+    values = finite_array(raw, where=where, ndim=2)
+    if values.shape != (len(a), len(b)):
+        raise ProblemError(
+            f"the distance returned shape {values.shape} for {len(a)} x {len(b)} labels",
+            where=where,
+        )
+    _refuse_negative(values, where)
+    return values
+
+
+def _refuse_negative(values: Floats, where: str) -> None:
+    bad = np.argwhere(values < 0)
+    if len(bad):
+        i, j = bad[0].tolist()
+        raise ProblemError(
+            f"the distance at [{i}, {j}] is {values[i, j]:g}, below 0",
+            where=where,
+            remedy="Distances must be >= 0",
+        )
+
+
+def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
+    for domain in (a, b):
+        if domain.coordinates == "lonlat":
+            raise ProblemError(
+                "degrees of longitude and latitude are not plane coordinates",
+                where=name,
+                remedy="Use distances.haversine(), or project the points first",
+            )
+    p, q = (
+        a.require_points(f"measure {name} distance"),
+        b.require_points(f"measure {name} distance"),
+    )
+    if p.shape[1] != q.shape[1]:
+        raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
+    return p, q
+
+
+def _simple(network: nx.Graph[Any], weight: str) -> nx.Graph[Any]:
+    """The graph with the shortest of every bundle of parallel edges (adjacency would add them)."""
+    if not network.is_multigraph():
+        return network
+    import networkx as nx
+
+    simple: nx.Graph[Any] = nx.DiGraph() if network.is_directed() else nx.Graph()
+    simple.add_nodes_from(network.nodes)
+    for u, v, length in network.edges(data=weight, default=1):
+        if not simple.has_edge(u, v) or length < simple[u][v][weight]:
+            simple.add_edge(u, v, **{weight: length})
+    return simple
+
+
+def _node_indices(domain: Domain, position: dict[Any, int]) -> list[int]:
+    for label in domain.labels:
+        if label not in position:
+            raise ProblemError(
+                f"label {label!r} is not a node of the graph",
+                where="graph",
+                remedy="Labels and nodes must be the same objects; check int against str",
+            )
+    return [position[label] for label in domain.labels]

@@ -1,0 +1,79 @@
+"""What an engine is: something that proposes primal–dual points of a BlockLP.
+
+Engines are searched with, never believed: every proposal is repaired, checked and bounded by the
+monitor, which keeps the best verified mechanism and the best bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from optmech.lp.blocks import BlockLP, Point
+
+
+class Outcome(Enum):
+    """How an engine's run ended, in the engine's own opinion."""
+
+    SOLVED = "the solver reports an optimum"
+    STOPPED = "stopped by the time limit, an interrupt or the asked gap"
+    INFEASIBLE = "the solver reports that no point satisfies the constraints"
+    FAILED = "the solver gave up"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Settings of one engine run, from a profile.
+
+    ``gap`` is the relative gap asked for. ``tolerance`` is the solver's own feasibility and
+    optimality tolerance. ``method`` and ``solver`` pick a variant inside the engine.
+    ``parameters`` are handed to the underlying solver as they are.
+    """
+
+    gap: float = 1e-6
+    tolerance: float = 1e-10
+    method: str = ""
+    solver: str = ""
+    threads: int = 2
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    """The end of a run. Points went to the monitor before."""
+
+    outcome: Outcome
+    message: str = ""
+    statistics: Mapping[str, float | int | str] = field(default_factory=dict)
+
+
+class Monitor(Protocol):
+    """The engine's only way to the outside."""
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        """Offer a point of the program that the engine was given. The primal part is repaired
+        and checked, the dual part evaluated as a lower bound; either may be left out. Returns
+        the best relative gap so far (inf while there is none)."""
+
+    def should_stop(self) -> bool:
+        """True after an interrupt, at the time limit, or when the asked gap is reached."""
+
+    def remaining(self) -> float:
+        """Seconds left, inf without a time limit."""
+
+    def report(self, text: str) -> None:
+        """Show a short line of progress (standard error, or wherever the caller wants it)."""
+
+
+class Engine(Protocol):
+    """An algorithm. Stateless: everything it knows comes with the call."""
+
+    name: str
+
+    def refusal(self, lp: BlockLP) -> str:
+        """Why this engine cannot take the program; empty when it can."""
+
+    def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
+        """Search, proposing points to the monitor, until done or told to stop."""

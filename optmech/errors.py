@@ -1,0 +1,66 @@
+"""Errors that say what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class OptmechError(Exception):
+    """Base of every error that optmech raises on purpose.
+
+    Parameters
+    ----------
+    message:
+        What is wrong, with the offending value.
+    where:
+        The place: a file, a path into a file (``constraints[1].epsilon``) or an argument.
+    remedy:
+        What to do about it.
+    """
+
+    exit_status: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, where: str = "", remedy: str = "") -> None:
+        self.message = message
+        self.where = where
+        self.remedy = remedy
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}. {self.remedy}" if self.remedy else text
+
+    def at(self, where: str) -> OptmechError:
+        """Return the same error with ``where`` put before its own place."""
+        joined = where if not self.where else f"{where}{_joint(self.where)}{self.where}"
+        return type(self)(self.message, where=joined, remedy=self.remedy)
+
+
+def _joint(inner: str) -> str:
+    return "" if inner.startswith("[") else "."
+
+
+class ProblemError(OptmechError):
+    """The problem, a file or an argument is not usable as given."""
+
+    exit_status = 2
+
+
+class TooLargeError(ProblemError):
+    """The problem does not fit in the memory at hand; the message has both figures."""
+
+
+class InfeasibleError(OptmechError):
+    """No mechanism satisfies the constraints; the message has the reason with its numbers."""
+
+    exit_status = 3
+
+
+class SolverError(OptmechError):
+    """The search ended before any verified mechanism was found."""
+
+    exit_status = 4
+
+
+class VerificationError(OptmechError):
+    """A mechanism, design or file failed a check that it claims to pass."""

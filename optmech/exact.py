@@ -1,0 +1,107 @@
+"""Numbers that remember exactly what was written: ``0.6``, ``"1/2"``, ``"ln 3"``."""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+from optmech.errors import ProblemError
+
+_RATIONAL = r"[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?"
+_PATTERN = re.compile(
+    rf"^\s*(?:(?P<factor>{_RATIONAL})\s*\*?\s*)?ln\s*\(?\s*(?P<log>{_RATIONAL})\s*\)?\s*$"
+    rf"|^\s*(?P<plain>{_RATIONAL}(?:[eE][+-]?[0-9]{{1,3}})?)\s*$"
+)
+
+
+def _fraction(text: str) -> Fraction:
+    head, _, tail = text.replace(" ", "").partition("/")
+    return Fraction(head) / Fraction(tail) if tail else Fraction(head)
+
+
+class Exact(float):
+    """A non-negative real, usable as a float, that keeps its exact value.
+
+    The exact value is ``factor`` (a rational) when ``log_of`` is None, and
+    ``factor * ln(log_of)`` otherwise. A float is taken as the binary fraction that it is.
+    """
+
+    factor: Fraction
+    log_of: Fraction | None
+
+    def __new__(cls, factor: Fraction, log_of: Fraction | None = None) -> Exact:
+        value = float(factor) if log_of is None else float(factor) * _log(log_of)
+        self = super().__new__(cls, value)
+        self.factor = factor
+        self.log_of = log_of
+        return self
+
+    def __reduce__(self) -> tuple[type[Exact], tuple[Fraction, Fraction | None]]:
+        return (Exact, (self.factor, self.log_of))
+
+    @property
+    def text(self) -> str | float:
+        """The number as it is written to files: a float where that is exact, else a string."""
+        if self.log_of is not None:
+            head = "" if self.factor == 1 else f"{self.factor} "
+            return f"{head}ln {self.log_of}"
+        plain = float(self.factor)
+        return plain if Fraction(plain) == self.factor else str(self.factor)
+
+
+def _log(ratio: Fraction) -> float:
+    if ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
+
+
+def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
+    """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string.
+
+    Raises
+    ------
+    ProblemError
+        If the value is not a number, is negative, infinite or NaN.
+    """
+    remedy = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
+    if isinstance(value, Exact):
+        number = value
+    elif isinstance(value, str):
+        number = _parse_string(value, where, remedy)
+    elif isinstance(value, Fraction):
+        number = Exact(value)
+    elif isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
+    else:
+        try:
+            plain = float(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy) from error
+        if not math.isfinite(plain):
+            raise ProblemError(f"{plain!r} is not finite", where=where, remedy=remedy)
+        number = Exact(Fraction(plain))
+    if number < 0 or not math.isfinite(number):
+        raise ProblemError(f"{value!r} is negative or not finite", where=where, remedy=remedy)
+    if positive and number == 0:
+        raise ProblemError(f"{value!r} must be above 0", where=where, remedy=remedy)
+    return number
+
+
+def _parse_string(text: str, where: str, remedy: str) -> Exact:
+    match = _PATTERN.match(text) if len(text) <= 200 else None
+    if match is None:
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise ProblemError(f"{shown!r} is not a number", where=where, remedy=remedy)
+    try:
+        if match["plain"] is not None:
+            return Exact(_fraction(match["plain"]))
+        factor = _fraction(match["factor"]) if match["factor"] else Fraction(1)
+        log_of = _fraction(match["log"])
+        if log_of < 1:
+            raise ProblemError(f"{text!r} is negative: ln needs a number >= 1", where=where)
+        return Exact(factor, log_of)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise ProblemError(
+            f"{text!r} is not a finite number", where=where, remedy=remedy
+        ) from error

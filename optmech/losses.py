@@ -1,0 +1,74 @@
+"""Losses c(s, o) beyond plain distances: to sets of elements, and with a suppression symbol.
+
+A loss is used like a distance: called with secrets and observables it returns the S x O matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.distances import Distance
+from optmech.domain import Domain, Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.observables import Subsets, Suppressible
+
+Reduce = Literal["mean", "max", "min"]
+
+
+@dataclass(frozen=True)
+class _OverMembers:
+    distance: Distance
+    reduce: Reduce
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if not isinstance(b, Subsets):
+            raise ProblemError(
+                "needs observables that are subsets",
+                where="loss",
+                remedy="Make them with observables.coarser or observables.subsets",
+            )
+        base = self.distance(a, b.base)
+        pick = {"mean": np.mean, "max": np.max, "min": np.min}[self.reduce]
+        return np.column_stack([pick(base[:, list(group)], axis=1) for group in b.members])
+
+
+@dataclass(frozen=True, eq=False)
+class _WithSuppression:
+    loss: Distance
+    cost: Floats
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if not isinstance(b, Suppressible):
+            raise ProblemError(
+                "needs observables with a suppression symbol",
+                where="loss",
+                remedy="Make them with observables.suppressible",
+            )
+        if self.cost.ndim == 1 and self.cost.shape != (len(a),):
+            raise ProblemError(
+                f"{self.cost.size} suppression costs for {len(a)} secrets", where="loss"
+            )
+        return np.column_stack([self.loss(a, b.inner), np.broadcast_to(self.cost, (len(a),))])
+
+
+def over_members(distance: Distance, reduce: Reduce = "mean") -> Distance:
+    """Mean, largest or smallest distance from the secret to the members of the observable."""
+    if reduce not in ("mean", "max", "min"):
+        raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
+    return _OverMembers(distance, reduce)
+
+
+def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
+    """``loss`` on the ordinary observables and ``cost`` (a number or one per secret) on the
+    suppression symbol."""
+    array = finite_array(cost, where="loss.suppression")
+    if array.ndim > 1 or (array < 0).any():
+        raise ProblemError(
+            "the cost of suppression must be a number >= 0, or one per secret",
+            where="loss.suppression",
+        )
+    return _WithSuppression(loss, array)

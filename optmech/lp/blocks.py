@@ -1,0 +1,129 @@
+"""The linear program with its block structure kept.
+
+One block per observable o holds the variables z_o = (P[:,o], u_o): the column of the mechanism
+and the block's auxiliary variables, with the same layout in every block. All variables are >= 0.
+
+    minimise    Σ_o cost[:,o]·z_o + shared_cost·g
+    subject to  v_i <= e^{r} v_j                 for the pairs of the cone, in every block
+                local · z_o <= 0                 the same rows in every block
+                links · (z_1, ..., z_O) + shared · g  (= or <=)  rhs
+                z_o <= 0                         where fixed[:,o]
+
+The flattened variable order is block after block, then the shared variables g >= 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.domain import Floats, Ints
+
+
+class Sense(Enum):
+    """Sense of linking rows."""
+
+    EQUAL = "="
+    AT_MOST = "<="
+
+
+@dataclass(frozen=True, eq=False)
+class PairCone:
+    """v_i <= exp(log_ratio) v_j for m pairs. ``active`` (m, blocks) restricts a pair to blocks;
+    None means all. ``source`` (m,) numbers the statement's family: -1 the ratio matrix, k >= 0
+    the k-th windowed ratio."""
+
+    i: Ints
+    j: Ints
+    log_ratio: Floats
+    source: Ints
+    active: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.i)
+
+    def take(self, keep: NDArray[np.bool_] | Ints) -> PairCone:
+        """The cone of some of the pairs."""
+        active = None if self.active is None else self.active[keep]
+        return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], self.source[keep], active)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """Rows ``matrix @ z_o <= 0`` in every block; ``family`` and ``number`` name the origin."""
+
+    family: str
+    number: int
+    matrix: sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class LinkRows:
+    """Rows across blocks: ``matrix`` (r, blocks * block size), ``shared`` (r, shared)."""
+
+    family: str
+    number: int
+    sense: Sense
+    rhs: Floats
+    matrix: sp.csr_array
+    shared: sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLP:
+    """See the module's docstring."""
+
+    secrets: int
+    blocks: int
+    auxiliary: int
+    cost: Floats
+    shared_cost: Floats
+    fixed: NDArray[np.bool_]
+    cone: PairCone
+    local: tuple[LocalRows, ...]
+    links: tuple[LinkRows, ...]
+
+    @property
+    def block_size(self) -> int:
+        return self.secrets + self.auxiliary
+
+    @property
+    def shared(self) -> int:
+        return len(self.shared_cost)
+
+    @property
+    def cone_rows(self) -> int:
+        """Number of pair rows over all blocks."""
+        cone = self.cone
+        return len(cone) * self.blocks if cone.active is None else int(cone.active.sum())
+
+    @property
+    def nonzeros(self) -> int:
+        """Entries of the flattened constraint matrix."""
+        local = sum(rows.matrix.nnz for rows in self.local) * self.blocks
+        links = sum(rows.matrix.nnz + rows.shared.nnz for rows in self.links)
+        return 2 * self.cone_rows + local + links
+
+    def with_cone(self, cone: PairCone) -> BlockLP:
+        """The same program over another cone."""
+        return replace(self, cone=cone)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A primal–dual point of a BlockLP, in the program's own shapes.
+
+    ``z`` (block_size, blocks) and ``shared`` (g,) are primal. Multipliers of <= rows are >= 0:
+    ``cone`` is a sparse (pairs, blocks) matrix, ``local[k]`` (rows, blocks), ``links[k]`` (rows,)
+    with either sign for equations, in the convention  cost + Σ multiplier·row >= 0.
+    """
+
+    z: Floats
+    shared: Floats
+    cone: sp.csr_array
+    local: tuple[Floats, ...]
+    links: tuple[Floats, ...]

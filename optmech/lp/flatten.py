@@ -1,0 +1,147 @@
+"""A BlockLP as one sparse matrix, its rows scaled, and the way back for the duals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.domain import Floats, Ints
+from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
+
+MAX_HALF_LOG = 300.0
+"""Largest exponent of a row's scale: e^300 and e^-300 are both far inside float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class FlatLP:
+    """minimise cost·x subject to lower <= matrix x <= upper, 0 <= x <= upper_x.
+
+    Rows: cone pairs block after block (block-major, in the order of ``pair_of_row``), then local
+    rows block after block for each family, then linking rows. Row k of the original program is
+    ``row_scale[k]`` times row k here, divided out again by ``point``.
+    """
+
+    lp: BlockLP
+    cost: Floats
+    matrix: sp.csr_array
+    lower: Floats
+    upper: Floats
+    upper_x: Floats
+    row_scale: Floats
+    pair_of_row: Ints
+    block_of_row: Ints
+
+    def point(self, x: Floats, row_dual: Floats) -> Point:
+        """Primal values and row duals (HiGHS sign: <= 0 for active <= rows) as a Point."""
+        lp = self.lp
+        dual = -row_dual * self.row_scale
+        size = lp.block_size * lp.blocks
+        start = len(self.pair_of_row)
+        positive = np.maximum(dual[:start], 0.0)
+        cone = sp.csr_array(
+            (positive, (self.pair_of_row, self.block_of_row)), shape=(len(lp.cone), lp.blocks)
+        )
+        local = []
+        for rows in lp.local:
+            count = rows.matrix.shape[0]
+            part = dual[start : start + count * lp.blocks].reshape(lp.blocks, count).T
+            local.append(np.maximum(part, 0.0))
+            start += count * lp.blocks
+        links = []
+        for link in lp.links:
+            part = dual[start : start + len(link.rhs)]
+            links.append(part if link.sense is Sense.EQUAL else np.maximum(part, 0.0))
+            start += len(link.rhs)
+        return Point(
+            z=x[:size].reshape(lp.blocks, lp.block_size).T,
+            shared=x[size:],
+            cone=cone,
+            local=tuple(local),
+            links=tuple(links),
+        )
+
+
+def cone_matrix(
+    cone: PairCone, pairs: Ints, blocks: Ints, lp: BlockLP
+) -> tuple[sp.csr_array, Floats]:
+    """Rows e^{-r/2} v_i - e^{r/2} v_j <= 0 for (pair, block) index arrays, and their scales.
+
+    The symmetric scaling keeps both entries of comparable size in a solver's absolute
+    tolerances; without it large ε·diameter drowns.
+    """
+    half = np.minimum(cone.log_ratio[pairs] / 2, MAX_HALF_LOG)
+    scale = np.exp(-half)
+    row = np.arange(len(pairs))
+    offset = blocks * lp.block_size
+    matrix = sp.csr_array(
+        (
+            np.concatenate([scale, -np.exp(half)]),
+            (
+                np.concatenate([row, row]),
+                np.concatenate([offset + cone.i[pairs], offset + cone.j[pairs]]),
+            ),
+        ),
+        shape=(len(pairs), lp.blocks * lp.block_size + lp.shared),
+    )
+    return matrix, scale
+
+
+def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:
+    """(pair, block) of every row of the cone, block after block."""
+    if cone.active is None:
+        return np.tile(np.arange(len(cone)), blocks), np.repeat(np.arange(blocks), len(cone))
+    block, pair = np.nonzero(cone.active.T)
+    return pair, block
+
+
+def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
+    """Write the program as one sparse matrix; ``rows`` picks (pair, block) cone rows, default
+    all of them."""
+    pairs, blocks = cone_rows(lp.cone, lp.blocks) if rows is None else rows
+    matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
+    parts, scales = [matrix], [scale]
+    lower, upper = [np.full(len(pairs), -np.inf)], [np.zeros(len(pairs))]
+    for local in lp.local:
+        row_scale = _row_scales(local.matrix)
+        scaled = sp.diags_array(row_scale) @ local.matrix
+        stacked = sp.block_diag([scaled] * lp.blocks, format="csr")
+        pad = sp.csr_array((stacked.shape[0], lp.shared))
+        parts.append(sp.csr_array(sp.hstack([stacked, pad], format="csr")))
+        scales.append(np.tile(row_scale, lp.blocks))
+        lower.append(np.full(stacked.shape[0], -np.inf))
+        upper.append(np.zeros(stacked.shape[0]))
+    for link in lp.links:
+        whole = sp.csr_array(sp.hstack([link.matrix, link.shared], format="csr"))
+        row_scale = _row_scales(whole)
+        parts.append(sp.csr_array(sp.diags_array(row_scale) @ whole))
+        scales.append(row_scale)
+        rhs = link.rhs * row_scale
+        lower.append(rhs if link.sense is Sense.EQUAL else np.full(len(rhs), -np.inf))
+        upper.append(rhs)
+    upper_x = np.where(lp.fixed.T.ravel(), 0.0, np.inf)
+    return FlatLP(
+        lp=lp,
+        cost=np.concatenate([lp.cost.T.ravel(), lp.shared_cost]),
+        matrix=sp.csr_array(sp.vstack(parts, format="csr")),
+        lower=np.concatenate(lower),
+        upper=np.concatenate(upper),
+        upper_x=np.concatenate([upper_x, np.full(lp.shared, np.inf)]),
+        row_scale=np.concatenate(scales),
+        pair_of_row=pairs,
+        block_of_row=blocks,
+    )
+
+
+def _row_scales(matrix: sp.csr_array) -> Floats:
+    """One over the geometric middle of a row's largest and smallest absolute entry."""
+    high = np.zeros(matrix.shape[0])
+    low = np.full(matrix.shape[0], np.inf)
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    entries = np.abs(matrix.data)
+    filled = entries > 0
+    np.maximum.at(high, row[filled], entries[filled])
+    np.minimum.at(low, row[filled], entries[filled])
+    usable = high > 0
+    return np.where(usable, 1.0 / np.sqrt(np.where(usable, high * np.minimum(low, high), 1.0)), 1.0)

@@ -1,0 +1,121 @@
+"""A mechanism: the row-stochastic matrix p(o|s) with its two domains (PG eq. 2)."""
+
+from __future__ import annotations
+
+import secrets as entropy
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.domain import Domain, Floats, finite_array
+from optmech.errors import ProblemError
+
+ROW_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """p(o|s) as a matrix with a row for every secret and a column for every observable.
+
+    Parameters
+    ----------
+    secrets, observables:
+        The domains.
+    matrix:
+        Shape (secrets, observables), entries >= 0, rows summing to one.
+
+    Raises
+    ------
+    ProblemError
+        On a wrong shape, a negative or non-finite entry, or a row that does not sum to one
+        (within 1e-9).
+    """
+
+    secrets: Domain
+    observables: Domain
+    matrix: Floats
+
+    def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
+        values = finite_array(matrix, where="matrix", ndim=2)
+        if values.shape != (len(secrets), len(observables)):
+            raise ProblemError(
+                f"shape {values.shape} does not fit {len(secrets)} secrets x "
+                f"{len(observables)} observables",
+                where="matrix",
+            )
+        if (values < 0).any():
+            i, o = np.argwhere(values < 0)[0].tolist()
+            raise ProblemError(
+                f"p({observables.labels[o]!r} | {secrets.labels[i]!r}) = {values[i, o]:g} < 0",
+                where="matrix",
+            )
+        sums = values.sum(axis=1)
+        worst = int(np.abs(sums - 1).argmax())
+        if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+            raise ProblemError(
+                f"the row of {secrets.labels[worst]!r} sums to {sums[worst]:.12g}, not 1",
+                where="matrix",
+                remedy="Normalise the rows",
+            )
+        object.__setattr__(self, "secrets", secrets)
+        object.__setattr__(self, "observables", observables)
+        object.__setattr__(self, "matrix", values)
+
+    def sample(self, secret: Hashable, size: int | None = None, seed: int | None = None) -> Any:
+        """Draw an observable's label for a secret's label, or a list of ``size`` of them.
+
+        Without ``seed`` the operating system's entropy is used. A seed makes the draw
+        reproducible, and therefore unfit for release.
+        """
+        row = self.matrix[self.secrets.index(secret)]
+        if size is not None and (not isinstance(size, int | np.integer) or size < 0):
+            raise ProblemError(f"{size!r} is not a whole number >= 0", where="size")
+        count = 1 if size is None else int(size)
+        if seed is None:
+            words = np.frombuffer(entropy.token_bytes(8 * count), dtype=np.uint64)
+        else:
+            words = np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
+        steps = np.cumsum(row)
+        uniform = (words >> np.uint64(11)) * 2.0**-53 * steps[-1]
+        drawn = np.searchsorted(steps, uniform, side="right")
+        # guards against rounding at the end of the cumulative sum only
+        drawn = np.minimum(drawn, int(np.flatnonzero(row)[-1]))
+        labels = self.observables.labels
+        return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
+
+    def then(self, other: Mechanism) -> Mechanism:
+        """Post-process every observable with ``other``, whose secrets are these observables."""
+        if other.secrets.labels != self.observables.labels:
+            raise ProblemError(
+                "the second mechanism's secrets are not the first one's observables",
+                where="then",
+                remedy="Use the same labels in the same order",
+            )
+        return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
+
+    def remap(self, f: Callable[[Hashable], Hashable]) -> Mechanism:
+        """Replace every observable o by the label f(o); equal labels are merged."""
+        images = [f(label) for label in self.observables.labels]
+        distinct = list(dict.fromkeys(images))
+        position = {label: k for k, label in enumerate(distinct)}
+        onto = np.zeros((len(images), len(distinct)))
+        onto[np.arange(len(images)), [position[label] for label in images]] = 1.0
+        known = self.observables
+        points = None
+        if known.points is not None and all(label in known._index for label in distinct):
+            points = known.points[[known.index(label) for label in distinct]]
+        coordinates = known.coordinates if points is not None else "plane"
+        outputs = Domain(distinct, points, known.unit, coordinates)
+        return Mechanism(self.secrets, outputs, self.matrix @ onto)
+
+    def push(self, lam: ArrayLike) -> Floats:
+        """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,)."""
+        weights = finite_array(lam, where="lam", ndim=1)
+        if weights.shape != (len(self.secrets),):
+            raise ProblemError(
+                f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
+            )
+        return np.asarray(weights @ self.matrix)

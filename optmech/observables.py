@@ -1,0 +1,84 @@
+"""Observables that are not the secrets: coarser cells, subsets, a suppression symbol.
+
+Each function returns a ``Domain`` to be given as ``Problem(observables=...)``; ``losses`` has
+the matching losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.domain import Domain, Grid
+from optmech.errors import ProblemError
+
+
+@dataclass(frozen=True, eq=False)
+class Subsets(Domain):
+    """Observables that stand for sets of elements of ``base`` (PG section 3.1).
+
+    Where the base has coordinates in the plane, a subset lies at the mean of its members.
+    """
+
+    base: Domain = None  # type: ignore[assignment]
+    members: tuple[tuple[int, ...], ...] = ()
+
+    def __init__(
+        self, base: Domain, labels: Iterable[Hashable], members: Iterable[Iterable[int]]
+    ) -> None:
+        groups = tuple(tuple(group) for group in members)
+        for k, group in enumerate(groups):
+            if not group:
+                raise ProblemError("the subset is empty", where=f"observables[{k}]")
+        points = None
+        if base.points is not None:
+            points = np.array([base.points[list(group)].mean(axis=0) for group in groups])
+        super().__init__(labels, points, base.unit, base.coordinates)
+        if len(groups) != len(self.labels):
+            raise ProblemError(
+                f"{len(groups)} subsets for {len(self.labels)} labels", where="observables"
+            )
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "members", groups)
+
+
+@dataclass(frozen=True, eq=False)
+class Suppressible(Domain):
+    """The observables of ``inner`` and, last, a symbol that says nothing."""
+
+    inner: Domain = None  # type: ignore[assignment]
+
+    def __init__(self, inner: Domain, symbol: Hashable = "suppressed") -> None:
+        super().__init__((*inner.labels, symbol))
+        object.__setattr__(self, "inner", inner)
+
+
+def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
+    """Merge blocks of ``rows`` x ``columns`` cells; blocks at the far border may be smaller.
+
+    Labels are the (row, column) of the block.
+    """
+    for name, value in (("rows", rows), ("columns", columns)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ProblemError(f"{value!r} is not a whole number >= 1", where=f"coarser.{name}")
+    groups: dict[Hashable, list[int]] = {}
+    for k in range(len(grid)):
+        row, column = divmod(k, grid.columns)
+        groups.setdefault((row // rows, column // columns), []).append(k)
+    return Subsets(grid, groups.keys(), groups.values())
+
+
+def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subsets:
+    """Named subsets of ``base``: a mapping from observable label to member labels."""
+    return Subsets(
+        base,
+        groups.keys(),
+        [[base.index(label) for label in members] for members in groups.values()],
+    )
+
+
+def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible:
+    """Add a suppression symbol after the observables of ``inner``."""
+    return Suppressible(inner, symbol)

@@ -1,0 +1,156 @@
+"""The design problem: frozen data that says what is wanted, never how to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from optmech import memory
+from optmech.constraints import (
+    Constraint,
+    DistortionPrivacy,
+    LossBound,
+    MaximizeDistortion,
+    MetricPrivacy,
+    Support,
+    as_loss,
+)
+from optmech.distances import Distance, evaluate, triangle_report
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+from optmech.statement import Objective, Statement, loss_matrix, make_statement
+
+__all__ = ["MaximizeDistortion", "Problem"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
+
+    Parameters
+    ----------
+    prior:
+        π(s); its domain is the set of secrets.
+    loss:
+        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
+    observables:
+        Domain of o; default the secrets.
+    objective:
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
+    constraints:
+        Any combination of the classes of ``optmech.constraints``.
+    title:
+        A name for reports.
+
+    Raises
+    ------
+    ProblemError
+        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    """
+
+    prior: Prior
+    loss: Distance | Floats
+    observables: Domain
+    objective: Objective | MaximizeDistortion
+    constraints: tuple[Constraint, ...]
+    title: str
+    statement: Statement
+
+    def __init__(
+        self,
+        prior: Prior,
+        loss: Distance | ArrayLike,
+        observables: Domain | None = None,
+        objective: Objective | MaximizeDistortion = "expected_loss",
+        constraints: Sequence[Constraint] = (),
+        title: str = "",
+    ) -> None:
+        if not isinstance(prior, Prior):
+            raise ProblemError(
+                f"{type(prior).__name__} is not a Prior",
+                where="prior",
+                remedy="Make one with om.Prior(domain, weights)",
+            )
+        if observables is not None and not isinstance(observables, Domain):
+            raise ProblemError(f"{type(observables).__name__} is not a Domain", where="observables")
+        if not isinstance(objective, MaximizeDistortion) and objective not in (
+            "expected_loss",
+            "worst_loss",
+        ):
+            raise ProblemError(
+                f"{objective!r} is unknown",
+                where="objective",
+                remedy='Use "expected_loss", "worst_loss" or MaximizeDistortion(distance)',
+            )
+        outputs = prior.domain if observables is None else observables
+        stated = tuple(constraints)
+        _require_memory(len(prior), len(outputs), len(stated))
+        if isinstance(objective, MaximizeDistortion) and not any(
+            isinstance(c, LossBound | Support) for c in stated
+        ):
+            raise ProblemError(
+                "maximising distortion needs a limit on the loss",
+                where="objective",
+                remedy="Add a LossBound; without one, reporting a constant is optimal",
+            )
+        given = as_loss(loss, "loss")
+        values = loss_matrix(given, prior.domain, outputs, where="loss")
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "loss", given)
+        object.__setattr__(self, "observables", outputs)
+        object.__setattr__(self, "objective", objective)
+        object.__setattr__(self, "constraints", stated)
+        object.__setattr__(self, "title", title)
+        object.__setattr__(
+            self, "statement", make_statement(prior, outputs, values, objective, stated)
+        )
+
+    @property
+    def secrets(self) -> Domain:
+        """The domain of the secrets."""
+        return self.prior.domain
+
+    @property
+    def loss_matrix(self) -> Floats:
+        """c(s, o), shape (secrets, observables)."""
+        return self.statement.loss
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Facts about the input that a user should know and that are not errors."""
+        found = []
+        if self.prior.binning is not None and self.prior.binning.outside > 0:
+            found.append(f"prior: {self.prior.binning}")
+        for k, constraint in enumerate(self.constraints):
+            if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):
+                continue
+            values = evaluate(constraint.distance, self.secrets, self.secrets, where="distance")
+            report = triangle_report(values)
+            if report.triple is not None:
+                i, j, s = (self.secrets.labels[index] for index in report.triple)
+                found.append(
+                    f"constraints[{k}].distance: not a metric: d({i}, {s}) exceeds "
+                    f"d({i}, {j}) + d({j}, {s}) by {report.excess:g}"
+                )
+            if isinstance(constraint, MetricPrivacy) and (
+                constraint.threshold is not None or constraint.observable_threshold is not None
+            ):
+                found.append(
+                    f"constraints[{k}]: thresholds drop inequalities; the promise of metric "
+                    "privacy holds only for the pairs that are kept"
+                )
+        return tuple(found)
+
+
+def _require_memory(secrets: int, observables: int, constraints: int) -> None:
+    matrices = 4 + 3 * constraints
+    memory.require(
+        8.0 * secrets * max(secrets, observables) * matrices,
+        what=f"a problem of {secrets:,} secrets and {observables:,} observables",
+        where="problem",
+        remedy="Use a coarser domain",
+    )

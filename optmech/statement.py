@@ -1,0 +1,328 @@
+"""A design problem as plain arrays: every inequality it claims, and nothing about solving it.
+
+This is the language of the certificate. Ratios are natural logarithms; S secrets, O observables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.constraints import (
+    Constraint,
+    DifferentialPrivacy,
+    DistortionPrivacy,
+    DistributionPrivacy,
+    LossBound,
+    MaximizeDistortion,
+    MetricPrivacy,
+    Support,
+)
+from optmech.distances import evaluate
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+
+Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
+
+
+@dataclass(frozen=True, eq=False)
+class WindowedRatio:
+    """P[i,o] <= exp(log_ratio[i,j]) P[j,o] wherever window[i,o]."""
+
+    index: int
+    log_ratio: Floats
+    window: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedRatio:
+    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S)."""
+
+    index: int
+    left: Floats
+    right: Floats
+    log_ratio: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Approximate:
+    """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k."""
+
+    index: int
+    left: sp.csr_array
+    right: sp.csr_array
+    log_ratio: Floats
+    delta: float
+
+
+@dataclass(frozen=True, eq=False)
+class Distortion:
+    """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s)."""
+
+    index: int
+    weighted: Floats
+    minimum: float
+
+    @property
+    def blind(self) -> float:
+        """d_max: the error of an adversary who sees nothing, the largest possible distortion."""
+        return float(self.weighted.sum(axis=1).min())
+
+
+@dataclass(frozen=True, eq=False)
+class LossLimit:
+    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``."""
+
+    index: int
+    weighted: Floats
+    maximum: float
+    per_secret: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """The problem in arrays. ``log_ratio[i,j]`` is inf where the pair is not constrained."""
+
+    prior: Floats
+    loss: Floats
+    objective: Objective
+    target: Floats | None
+    """For maximize_distortion: π(s) d(t,s), shape (estimates, S)."""
+    log_ratio: Floats
+    windowed: tuple[WindowedRatio, ...]
+    lifted: tuple[LiftedRatio, ...]
+    approximate: tuple[Approximate, ...]
+    distortion: tuple[Distortion, ...]
+    loss_limits: tuple[LossLimit, ...]
+    allowed: NDArray[np.bool_]
+
+    @property
+    def secrets(self) -> int:
+        return len(self.prior)
+
+    @property
+    def observables(self) -> int:
+        return int(self.loss.shape[1])
+
+
+def make_statement(
+    prior: Prior,
+    observables: Domain,
+    loss: Floats,
+    objective: Objective | MaximizeDistortion,
+    constraints: tuple[Constraint, ...],
+) -> Statement:
+    """Evaluate every distance and sort the constraints into families.
+
+    Raises
+    ------
+    ProblemError
+        Where an array does not fit the domains; the message has the constraint's index.
+    """
+    builder = _Builder(prior, observables, loss)
+    for k, constraint in enumerate(constraints):
+        try:
+            builder.add(k, constraint)
+        except ProblemError as error:
+            raise error.at(f"constraints[{k}]") from error
+    target = None
+    if isinstance(objective, MaximizeDistortion):
+        try:
+            target = builder.weighted_distance(objective.distance, objective.prior)
+        except ProblemError as error:
+            raise error.at("objective") from error
+    return Statement(
+        prior=prior.weights,
+        loss=loss,
+        objective="maximize_distortion" if isinstance(objective, MaximizeDistortion) else objective,
+        target=target,
+        log_ratio=builder.log_ratio,
+        windowed=tuple(builder.windowed),
+        lifted=tuple(builder.lifted),
+        approximate=tuple(builder.approximate),
+        distortion=tuple(builder.distortion),
+        loss_limits=tuple(builder.loss_limits),
+        allowed=builder.allowed,
+    )
+
+
+class _Builder:
+    def __init__(self, prior: Prior, observables: Domain, loss: Floats) -> None:
+        self.prior = prior
+        self.secrets = prior.domain
+        self.observables = observables
+        self.loss = loss
+        count = len(self.secrets)
+        self.log_ratio = np.full((count, count), np.inf)
+        self.windowed: list[WindowedRatio] = []
+        self.lifted: list[LiftedRatio] = []
+        self.approximate: list[Approximate] = []
+        self.distortion: list[Distortion] = []
+        self.loss_limits: list[LossLimit] = []
+        self.allowed = np.ones((count, len(observables)), dtype=bool)
+
+    def add(self, index: int, constraint: Constraint) -> None:
+        match constraint:
+            case MetricPrivacy():
+                self._metric(index, constraint)
+            case DifferentialPrivacy():
+                adjacent = self._adjacent(constraint)
+                ratios = np.where(adjacent, float(constraint.epsilon), np.inf)
+                self._ratios(index, ratios, float(constraint.delta))
+            case DistortionPrivacy():
+                weighted = self.weighted_distance(constraint.distance, constraint.prior)
+                self.distortion.append(Distortion(index, weighted, float(constraint.minimum)))
+            case DistributionPrivacy():
+                self._distribution(index, constraint)
+            case LossBound():
+                self._loss_bound(index, constraint)
+            case Support():
+                self.allowed &= self._support(constraint)
+            case _:
+                raise ProblemError(
+                    f"{type(constraint).__name__} is not a constraint",
+                    remedy="Use MetricPrivacy, DifferentialPrivacy, DistortionPrivacy, "
+                    "DistributionPrivacy, LossBound or Support",
+                )
+
+    def weighted_distance(self, distance: object, prior: Prior | None) -> Floats:
+        values = evaluate(distance, self.secrets, self.secrets, where="distance")  # type: ignore[arg-type]
+        adversary = self.prior if prior is None else prior
+        if len(adversary) != len(self.secrets):
+            raise ProblemError(
+                f"the adversary's prior has {len(adversary)} weights for "
+                f"{len(self.secrets)} secrets",
+                where="prior",
+            )
+        return values * adversary.weights[None, :]
+
+    def _metric(self, index: int, constraint: MetricPrivacy) -> None:
+        values = evaluate(constraint.distance, self.secrets, self.secrets, where="distance")
+        ratios = float(constraint.epsilon) * values
+        if constraint.threshold is not None:
+            ratios = np.where(values <= constraint.threshold, ratios, np.inf)
+        if constraint.observable_threshold is None:
+            self._ratios(index, ratios, float(constraint.delta))
+            return
+        reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
+        np.fill_diagonal(ratios, np.inf)
+        window = reach <= constraint.observable_threshold
+        self.windowed.append(WindowedRatio(index, ratios, window))
+
+    def _ratios(self, index: int, ratios: Floats, delta: float) -> None:
+        np.fill_diagonal(ratios, np.inf)
+        if delta == 0:
+            self.log_ratio = np.minimum(self.log_ratio, ratios)
+            return
+        left, right = np.nonzero(np.isfinite(ratios))
+        unit = sp.eye_array(len(self.secrets), format="csr")
+        self.approximate.append(
+            Approximate(index, unit[left], unit[right], ratios[left, right], delta)
+        )
+
+    def _adjacent(self, constraint: DifferentialPrivacy) -> NDArray[np.bool_]:
+        count = len(self.secrets)
+        adjacency = constraint.adjacency
+        if adjacency == "all":
+            return np.ones((count, count), dtype=bool)
+        first, second = adjacency[0], adjacency[1] if len(adjacency) > 1 else None
+        if callable(first) and isinstance(second, float):
+            values = evaluate(first, self.secrets, self.secrets, where="adjacency")
+            return values <= second
+        adjacent = np.zeros((count, count), dtype=bool)
+        for k, (i, j) in enumerate(adjacency):  # type: ignore[misc]
+            if max(i, j) >= count:
+                raise ProblemError(
+                    f"pair ({i}, {j}) is outside the {count} secrets",
+                    where=f"adjacency[{k}]",
+                    remedy=f"Indices run from 0 to {count - 1}",
+                )
+            adjacent[i, j] = adjacent[j, i] = True
+        return adjacent
+
+    def _distribution(self, index: int, constraint: DistributionPrivacy) -> None:
+        count = len(self.secrets)
+        for k, pair in enumerate(constraint.pairs):
+            for side, distribution in enumerate(pair):
+                if distribution.shape != (count,):
+                    raise ProblemError(
+                        f"{distribution.size} entries for {count} secrets",
+                        where=f"pairs[{k}][{side}]",
+                    )
+        first = np.array([pair[0] for pair in constraint.pairs])
+        second = np.array([pair[1] for pair in constraint.pairs])
+        left, right = np.vstack([first, second]), np.vstack([second, first])
+        scale = np.ones(len(first)) if constraint.scale is None else np.array(constraint.scale)
+        ratios = float(constraint.epsilon) * np.concatenate([scale, scale])
+        if constraint.delta == 0:
+            self.lifted.append(LiftedRatio(index, left, right, ratios))
+        else:
+            self.approximate.append(
+                Approximate(
+                    index,
+                    sp.csr_array(left),
+                    sp.csr_array(right),
+                    ratios,
+                    float(constraint.delta),
+                )
+            )
+
+    def _loss_bound(self, index: int, constraint: LossBound) -> None:
+        if constraint.loss is None:
+            values = self.loss
+        else:
+            values = loss_matrix(constraint.loss, self.secrets, self.observables, where="loss")
+        weighted = values if constraint.worst_case else values * self.prior.weights[:, None]
+        self.loss_limits.append(
+            LossLimit(index, weighted, float(constraint.maximum), constraint.worst_case)
+        )
+
+    def _support(self, constraint: Support) -> NDArray[np.bool_]:
+        shape = self.allowed.shape
+        if constraint.mask is not None:
+            mask = constraint.mask
+            if mask.shape != shape:
+                raise ProblemError(
+                    f"shape {mask.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
+                    where="mask",
+                )
+        else:
+            assert constraint.distance is not None and constraint.radius is not None
+            reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
+            mask = reach <= constraint.radius
+        empty = np.flatnonzero(~mask.any(axis=1))
+        if len(empty):
+            raise ProblemError(
+                f"leaves {len(empty)} secret(s) without observables, the first "
+                f"{self.secrets.labels[empty[0]]!r}",
+                where="mask" if constraint.mask is not None else "radius",
+                remedy="Allow at least one observable for every secret",
+            )
+        return mask
+
+
+def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
+    """The S x O matrix of a loss given as a distance or an array, checked."""
+    if callable(loss):
+        return evaluate(loss, secrets, observables, where=where)
+    values = np.asarray(loss, dtype=np.float64)
+    shape = (len(secrets), len(observables))
+    if values.shape != shape:
+        raise ProblemError(
+            f"shape {values.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
+            where=where,
+            remedy=f"Give an array of shape {shape}",
+        )
+    if (values < 0).any():
+        i, j = np.argwhere(values < 0)[0].tolist()
+        raise ProblemError(
+            f"the loss at [{i}, {j}] is {values[i, j]:g}, below 0",
+            where=where,
+            remedy="Losses must be >= 0; add a constant to all of them",
+        )
+    return values
