@@ -63,7 +63,7 @@ _HOME = {
 }
 _MODULES = ("attacks", "distances", "losses", "measures", "observables", "plots")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]
+__all__ = list(_HOME) + list(_MODULES) + ["__version__"]
 
 
 def __getattr__(name: str) -> object:

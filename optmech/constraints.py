@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.distances import Distance
-from optmech.domain import Floats, finite_array
+from optmech.domain import Floats, finite_array, normalised
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
 from optmech.prior import Prior
@@ -266,9 +266,7 @@ def _distribution(value: ArrayLike, where: str) -> Floats:
         raise ProblemError(
             "is not a distribution: it has a negative entry or sums to 0", where=where
         )
-    normal = array / array.sum()
-    normal.setflags(write=False)
-    return normal
+    return normalised(array)
 
 
 def _adjacency(value: object) -> Adjacency:

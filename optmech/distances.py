@@ -6,6 +6,7 @@ checks what it returns (shape, finite, non-negative).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Distance",
     "TriangleReport",
+    "distance_name",
     "euclidean",
     "evaluate",
     "graph",
@@ -28,6 +30,7 @@ __all__ = [
     "haversine",
     "manhattan",
     "matrix",
+    "table",
     "triangle_report",
 ]
 
@@ -147,6 +150,38 @@ class _Matrix:
                 remedy=f"Give an array of shape ({len(a)}, {len(b)})",
             )
         return self.values
+
+
+@dataclass(frozen=True, eq=False)
+class _Tabulated:
+    name: str
+    tables: tuple[tuple[tuple[Any, ...], tuple[Any, ...], Floats], ...]
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        for rows, columns, values in self.tables:
+            if rows == a.labels and columns == b.labels:
+                return values
+        raise ProblemError(
+            f"{self.name} was tabulated for other domains",
+            where="distance",
+            remedy="Use it with the domains it was made for",
+        )
+
+
+def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Distance:
+    """A distance given by its matrices between pairs of domains."""
+    return _Tabulated(
+        name,
+        tuple(
+            (a.labels, b.labels, finite_array(values, where="distance", ndim=2))
+            for a, b, values in tables
+        ),
+    )
+
+
+def distance_name(distance: object) -> str:
+    """The name of a distance for reports: "euclidean", ..., or "given"."""
+    return str(getattr(distance, "name", "given"))
 
 
 def euclidean() -> Distance:

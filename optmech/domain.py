@@ -21,7 +21,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 
 def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Floats:
-    """A read-only float64 copy of ``value``; refuses what is not numeric, finite, or of ``ndim``."""
+    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite."""
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -42,6 +42,17 @@ def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Fl
         )
     array.setflags(write=False)
     return array
+
+
+def normalised(weights: Floats) -> Floats:
+    """Non-negative weights divided by their sum; already normalised ones are left untouched, so
+    that writing and reading a distribution does not change it."""
+    if abs(float(weights.sum()) - 1.0) <= 2.0**-52 * len(weights):
+        return weights
+    scaled = weights / weights.max()
+    out: Floats = scaled / scaled.sum()
+    out.setflags(write=False)
+    return out
 
 
 @dataclass(frozen=True, eq=False)

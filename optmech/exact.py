@@ -83,7 +83,7 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         number = Exact(Fraction(plain))
     if number < 0 or not math.isfinite(number):
         raise ProblemError(f"{value!r} is negative or not finite", where=where, remedy=remedy)
-    if positive and number == 0:
+    if positive and not number > 0:
         raise ProblemError(f"{value!r} must be above 0", where=where, remedy=remedy)
     return number
 

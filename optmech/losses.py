@@ -32,8 +32,12 @@ class _OverMembers:
                 remedy="Make them with observables.coarser or observables.subsets",
             )
         base = self.distance(a, b.base)
-        pick = {"mean": np.mean, "max": np.max, "min": np.min}[self.reduce]
-        return np.column_stack([pick(base[:, list(group)], axis=1) for group in b.members])
+        return np.column_stack([self._reduced(base[:, list(group)]) for group in b.members])
+
+    def _reduced(self, values: Floats) -> Floats:
+        if self.reduce == "mean":
+            return np.asarray(values.mean(axis=1))
+        return np.asarray(values.max(axis=1) if self.reduce == "max" else values.min(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

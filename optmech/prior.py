@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Domain, Floats, finite_array
+from optmech.domain import Domain, Floats, finite_array, normalised
 from optmech.errors import ProblemError
 
 
@@ -69,19 +69,15 @@ class Prior:
                 where=f"prior[{negative[0]}]",
                 remedy="Weights must be >= 0",
             )
-        top = array.max()
-        if top == 0:
+        if array.max() == 0:
             raise ProblemError(
                 "the weights sum to 0",
                 where="prior",
                 remedy="Give at least one positive weight; if it was counted from data, "
                 "check that the data fall into the domain",
             )
-        scaled = array / top
-        normal = scaled / scaled.sum()
-        normal.setflags(write=False)
         object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "weights", normal)
+        object.__setattr__(self, "weights", normalised(array))
         object.__setattr__(self, "binning", binning)
 
     def __len__(self) -> int:

@@ -230,12 +230,12 @@ class _Builder:
         adjacency = constraint.adjacency
         if adjacency == "all":
             return np.ones((count, count), dtype=bool)
-        first, second = adjacency[0], adjacency[1] if len(adjacency) > 1 else None
-        if callable(first) and isinstance(second, float):
-            values = evaluate(first, self.secrets, self.secrets, where="adjacency")
-            return values <= second
+        if callable(adjacency[0]):
+            distance, radius = adjacency
+            values = evaluate(distance, self.secrets, self.secrets, where="adjacency")
+            return np.asarray(values <= radius)
         adjacent = np.zeros((count, count), dtype=bool)
-        for k, (i, j) in enumerate(adjacency):  # type: ignore[misc]
+        for k, (i, j) in enumerate(adjacency):
             if max(i, j) >= count:
                 raise ProblemError(
                     f"pair ({i}, {j}) is outside the {count} secrets",
@@ -259,7 +259,7 @@ class _Builder:
         left, right = np.vstack([first, second]), np.vstack([second, first])
         scale = np.ones(len(first)) if constraint.scale is None else np.array(constraint.scale)
         ratios = float(constraint.epsilon) * np.concatenate([scale, scale])
-        if constraint.delta == 0:
+        if not constraint.delta > 0:
             self.lifted.append(LiftedRatio(index, left, right, ratios))
         else:
             self.approximate.append(
@@ -292,7 +292,8 @@ class _Builder:
                     where="mask",
                 )
         else:
-            assert constraint.distance is not None and constraint.radius is not None
+            assert constraint.distance is not None
+            assert constraint.radius is not None
             reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
             mask = reach <= constraint.radius
         empty = np.flatnonzero(~mask.any(axis=1))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -25,13 +26,9 @@ def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[
     """Read the named columns of a CSV file as text."""
     file = Path(path)
     columns: dict[str, list[str]] = {name: [] for name in names}
+    opener: Callable[..., TextIO] = gzip.open if file.suffix == ".gz" else open
     try:
-        opened = (
-            gzip.open(file, "rt", encoding="utf-8-sig", newline="")
-            if file.suffix == ".gz"
-            else file.open(encoding="utf-8-sig", newline="")
-        )
-        with opened as stream:
+        with opener(file, "rt", encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             header = reader.fieldnames or []
             for name in names:

@@ -143,12 +143,16 @@ def _add_pairs(lagrangian: _Lagrangian, log_ratio: Floats, pairs: PairMultiplier
     shape = lagrangian.terms.shape
     left, right = np.ravel_multi_index((i, o), shape), np.ravel_multi_index((j, o), shape)
     size = shape[0] * shape[1]
-    plus = np.bincount(left, value, size).reshape(shape)
-    minus = np.bincount(right, back, size).reshape(shape)
+    plus = np.asarray(np.bincount(left, value, size), dtype=np.float64).reshape(shape)
+    minus = np.asarray(np.bincount(right, back, size), dtype=np.float64).reshape(shape)
     count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
     # 8: the product ε·d (relative to ratio), exp, the product, and the sums of both sides
     spread = 1.0 + (float(ratio.max()) if len(ratio) else 0.0)
-    lagrangian.add(plus - minus, plus + minus, count.reshape(shape) + 8.0 * spread)
+    lagrangian.add(
+        plus - minus,
+        plus + minus,
+        np.asarray(count, dtype=np.float64).reshape(shape) + 8.0 * spread,
+    )
 
 
 def _distribution(weights: Floats | None, count: int) -> Floats:

@@ -88,7 +88,7 @@ def _non_negative(matrix: Floats) -> Check:
 
 def _row_sums(matrix: Floats) -> Check:
     error = float(np.abs(matrix.sum(axis=1) - 1.0).max())
-    passed = error <= _sum_guard(matrix.shape[1])
+    passed = bool(error <= _sum_guard(matrix.shape[1]))
     return Check("row sums", None, len(matrix), passed, error, f"largest error {error:.3g}")
 
 
@@ -122,10 +122,10 @@ def _ratios(
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             allowed = np.where(right > 0, right * factor[i, others][:, None], 0.0)
             tightness = np.where(left > 0, left / allowed, 0.0)
-        top = int(tightness.argmax())
-        j, o = np.unravel_index(top, tightness.shape)
-        if tightness[j, o] > worst:
-            worst, where = float(tightness[j, o]), (i, int(others[j]), int(columns[o]))
+        row, column = divmod(int(tightness.argmax()), len(columns))
+        if tightness[row, column] > worst:
+            worst = float(tightness[row, column])
+            where = (i, int(others[row]), int(columns[column]))
     i, j, o = where
     detail = f"largest p(o|s) / (e^r p(o|s')) = {worst:.15g} at s={i}, s'={j}, o={o}"
     return Check(name, index, count, worst <= 1.0, worst, detail)
@@ -156,4 +156,4 @@ def _limit(
 
 def _sum_guard(terms: int) -> float:
     """Relative rounding of a (pairwise or BLAS) sum of ``terms`` products of positive numbers."""
-    return (16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * _UNIT
+    return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * _UNIT)

@@ -106,7 +106,7 @@ class BlockLP:
         """Entries of the flattened constraint matrix."""
         local = sum(rows.matrix.nnz for rows in self.local) * self.blocks
         links = sum(rows.matrix.nnz + rows.shared.nnz for rows in self.links)
-        return 2 * self.cone_rows + local + links
+        return int(2 * self.cone_rows + local + links)
 
     def with_cone(self, cone: PairCone) -> BlockLP:
         """The same program over another cone."""

@@ -17,8 +17,9 @@ from optmech.domain import Floats
 from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Point, Sense
 from optmech.statement import Statement
 
-MAX_LOG_RATIO = 2 * 300.0
-"""Pairs with a larger log ratio bind nothing that float64 can show: they are left to repair."""
+MAX_LOG_RATIO = 40.0
+"""Pairs with a larger log ratio are left to repair: they move p(o|s) by e^-40 of it, and their
+coefficients would be outside what solvers take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +255,12 @@ class _Assembly:
     ) -> None:
         none = sp.coo_array((len(rhs), 0))
         self.links.append((family, number, sense, rhs, rows, none))
+
+
+def count_pairs(statement: Statement) -> int:
+    """Number of pairs that ``pair_cone`` will list."""
+    windows = sum(int(np.isfinite(w.log_ratio).sum()) for w in statement.windowed)
+    return int(np.isfinite(statement.log_ratio).sum()) + windows
 
 
 def pair_cone(statement: Statement) -> PairCone:

@@ -10,9 +10,6 @@ import scipy.sparse as sp
 from optmech.domain import Floats, Ints
 from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
 
-MAX_HALF_LOG = 300.0
-"""Largest exponent of a row's scale: e^300 and e^-300 are both far inside float64."""
-
 
 @dataclass(frozen=True, eq=False)
 class FlatLP:
@@ -71,7 +68,7 @@ def cone_matrix(
     The symmetric scaling keeps both entries of comparable size in a solver's absolute
     tolerances; without it large ε·diameter drowns.
     """
-    half = np.minimum(cone.log_ratio[pairs] / 2, MAX_HALF_LOG)
+    half = cone.log_ratio[pairs] / 2
     scale = np.exp(-half)
     row = np.arange(len(pairs))
     offset = blocks * lp.block_size

@@ -1,0 +1,68 @@
+"""What thresholds leave out: the ε that really holds, and the price of keeping the promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optmech import measures
+from optmech.certificate.check import check_matrix
+from optmech.certificate.objective import objective_value
+from optmech.constraints import MetricPrivacy
+from optmech.distances import evaluate
+from optmech.domain import Floats
+from optmech.mechanism import Mechanism
+from optmech.problem import Problem
+from optmech.repair import Cone, repair
+
+
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    """What a thresholded problem leaves out (PG Appendix C).
+
+    ``epsilon`` is the least ε of metric privacy that the released matrix really has (possibly
+    inf). ``repaired`` keeps the promised ε for all pairs; ``repaired_loss`` is its loss.
+    """
+
+    constraint: int
+    promised_epsilon: float
+    epsilon: float
+    repaired: Mechanism | None
+    repaired_loss: float
+
+
+def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximation, ...]:
+    """One entry for every metric privacy constraint with a threshold and δ = 0."""
+    found = []
+    for k, constraint in enumerate(problem.constraints):
+        if not isinstance(constraint, MetricPrivacy) or constraint.delta > 0:
+            continue
+        if constraint.threshold is None and constraint.observable_threshold is None:
+            continue
+        mechanism = Mechanism(problem.secrets, problem.observables, matrix)
+        repaired, loss = _repaired(problem, constraint, matrix)
+        found.append(
+            Approximation(
+                constraint=k,
+                promised_epsilon=float(constraint.epsilon),
+                epsilon=measures.epsilon(mechanism, constraint.distance),
+                repaired=repaired,
+                repaired_loss=loss,
+            )
+        )
+    return tuple(found)
+
+
+def _repaired(
+    problem: Problem, constraint: MetricPrivacy, matrix: Floats
+) -> tuple[Mechanism | None, float]:
+    values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
+    full = float(constraint.epsilon) * values
+    np.fill_diagonal(full, np.inf)
+    statement = replace(problem.statement, log_ratio=np.minimum(problem.statement.log_ratio, full))
+    out = repair(statement, Cone.of(statement), matrix)
+    if out is None or not all(check.passed for check in check_matrix(statement, out)):
+        return None, float("nan")
+    value = objective_value(statement, out)
+    return Mechanism(problem.secrets, problem.observables, out), abs(value)

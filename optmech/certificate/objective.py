@@ -1,0 +1,35 @@
+"""The value of a matrix under a statement's objective, in minimised form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.statement import Statement
+
+
+def objective_value(statement: Statement, matrix: Floats) -> float:
+    """Expected loss (PG 3), worst loss (PG 4), or minus the distortion (PG 21)."""
+    if statement.objective == "maximize_distortion":
+        assert statement.target is not None
+        return -float((statement.target @ matrix).min(axis=0).sum())
+    per_secret = (statement.loss * matrix).sum(axis=1)
+    if statement.objective == "worst_loss":
+        return float(per_secret.max())
+    return float(statement.prior @ per_secret)
+
+
+def relative_gap(value: float, bound: float) -> float:
+    """(value - bound) / |value|, and 0 where they agree to rounding."""
+    difference = max(0.0, value - bound)
+    if difference == 0:
+        return 0.0
+    return difference / abs(value) if value != 0 else np.inf
+
+
+def trivial_bound(statement: Statement) -> float:
+    """What holds for every mechanism: losses are >= 0, distortion is at most that of silence."""
+    if statement.objective == "maximize_distortion":
+        assert statement.target is not None
+        return -float(statement.target.sum(axis=1).min()) * (1 + 1e-13)
+    return 0.0

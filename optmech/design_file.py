@@ -1,0 +1,254 @@
+"""The design file: one JSON document with the problem, the matrix, the multipliers, a digest.
+
+Self-contained (distances are written as matrices), inspectable, and loaded without executing
+anything. Floats are written so that they read back bit by bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.approximation import Approximation
+from optmech.certificate import Check, check_matrix, lower_bound
+from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
+from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
+from optmech.design import Certificate, Design
+from optmech.domain import finite_array
+from optmech.encoding import (
+    decode_multipliers,
+    decode_problem,
+    encode_multipliers,
+    encode_problem,
+)
+from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.storage import write_atomically
+
+FORMAT = "optmech-design/1"
+MAX_BYTES = 2 * 2**30
+_REWRITE = "Solve the problem again and save the design"
+
+
+def save_design(design: Design, path: str | Path) -> None:
+    """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
+    body = {
+        "format": FORMAT,
+        "problem": encode_problem(design.problem),
+        "result": {
+            "status": design.status,
+            "objective": _number(design.objective),
+            "bound": _number(design.bound),
+            "loss": _number(design.loss),
+            "lower_bound": _number(design.lower_bound),
+            "engine": design.engine,
+            "engine_reason": design.engine_reason,
+            "seconds": design.seconds,
+            "reason": design.reason,
+            "notes": list(design.notes),
+            "approximations": [
+                {
+                    "constraint": part.constraint,
+                    "promised_epsilon": part.promised_epsilon,
+                    "epsilon": _number(part.epsilon),
+                    "repaired_loss": _number(part.repaired_loss),
+                }
+                for part in design.approximations
+            ],
+        },
+        "mechanism": None if design.matrix is None else design.matrix.tolist(),
+        "multipliers": encode_multipliers(design.certificate.multipliers),
+    }
+    body["digest"] = _digest(body)
+    write_atomically(path, json.dumps(body, allow_nan=False).encode())
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What ``check`` found in a design file."""
+
+    path: str
+    status: str
+    checks: tuple[Check, ...]
+    """One verdict per family of inequalities, recomputed from the file's numbers."""
+    objective: float
+    bound: float
+    gap: float
+    loss: float
+    lower_bound: float
+    faults: tuple[str, ...]
+    """What does not hold, in words; empty when the design passes."""
+
+    @property
+    def passed(self) -> bool:
+        return not self.faults
+
+
+def load_design(path: str | Path) -> Design:
+    """Read a design and check it again.
+
+    Raises
+    ------
+    ProblemError
+        If the file cannot be read or is not a design file.
+    VerificationError
+        If it was altered, or does not hold what it claims.
+    """
+    body = _read(path)
+    design = _decode(body, str(path))
+    report = _examine(design, str(path))
+    if not report.passed:
+        raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
+    return design
+
+
+def check_design(path: str | Path) -> CheckReport:
+    """Recompute every inequality, the value and the bound from a design file alone.
+
+    Raises ProblemError if the file cannot be read, VerificationError if it is altered or
+    malformed; what merely does not hold is reported in ``faults``.
+    """
+    return _examine(_decode(_read(path), str(path)), str(path))
+
+
+def _examine(design: Design, path: str) -> CheckReport:
+    statement = design.problem.statement
+    multipliers = design.certificate.multipliers
+    if design.matrix is None:
+        nan = float("nan")
+        proof = (
+            closed_form_reason(statement)
+            or support_reason(statement)
+            or multiplier_reason(statement, multipliers)
+        )
+        unproved = "the file says that the problem is infeasible and has no proof of it"
+        missing = () if proof else (unproved,)
+        return CheckReport(path, design.status, (), nan, nan, nan, nan, nan, missing)
+    checks = check_matrix(statement, design.matrix)
+    value = objective_value(statement, design.matrix)
+    bound = max(lower_bound(statement, multipliers).value, trivial_bound(statement))
+    sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
+    loss = (
+        value if sign > 0 else float(statement.prior @ (statement.loss * design.matrix).sum(axis=1))
+    )
+    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
+    for name, claimed, found in (
+        ("objective", design.objective, sign * value),
+        ("bound", design.bound, sign * bound),
+        ("loss", design.loss, loss),
+    ):
+        if not abs(claimed - found) <= 1e-12 * max(abs(found), 1e-300) + 1e-300:
+            faults.append(f"{name} is {claimed!r} in the file and {found!r} recomputed")
+    if not bound <= value:
+        faults.append(f"the bound {bound!r} is above the value {value!r}")
+    return CheckReport(
+        path=path,
+        status=design.status,
+        checks=checks,
+        objective=sign * value,
+        bound=sign * bound,
+        gap=relative_gap(value, bound),
+        loss=loss,
+        lower_bound=design.lower_bound,
+        faults=tuple(faults),
+    )
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ProblemError(f"is larger than {MAX_BYTES:,} bytes", where=str(path))
+        content = file.read_bytes()
+    except OSError as error:
+        raise ProblemError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
+        ) from error
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise ProblemError(
+            f"is not a design file of format {FORMAT!r}",
+            where=str(path),
+            remedy="Give a file written by optmech solve -o",
+        )
+    digest = body.pop("digest", None)
+    if digest != _digest(body):
+        raise VerificationError(
+            "the content does not match its digest: the file was altered",
+            where=str(path),
+            remedy=_REWRITE,
+        )
+    return body
+
+
+def _decode(body: dict[str, Any], path: str) -> Design:
+    try:
+        problem = decode_problem(body["problem"])
+        result = body["result"]
+        matrix = None
+        if body["mechanism"] is not None:
+            matrix = finite_array(body["mechanism"], where="mechanism", ndim=2)
+        multipliers = decode_multipliers(body["multipliers"], problem.statement)
+        value, bound = _float(result["objective"]), _float(result["bound"])
+        checks = () if matrix is None else check_matrix(problem.statement, matrix)
+        return Design(
+            problem=problem,
+            status=result["status"],
+            matrix=matrix,
+            objective=value,
+            bound=bound,
+            loss=_float(result["loss"]),
+            lower_bound=_float(result["lower_bound"]),
+            gap=relative_gap(*_minimised(problem.statement.objective, value, bound)),
+            verified=bool(checks) and all(check.passed for check in checks),
+            certificate=Certificate(
+                checks, multipliers, lower_bound(problem.statement, multipliers)
+            ),
+            engine=str(result["engine"]),
+            engine_reason=str(result["engine_reason"]),
+            seconds=float(result["seconds"]),
+            reason=str(result["reason"]),
+            notes=tuple(map(str, result["notes"])),
+            approximations=tuple(
+                Approximation(
+                    constraint=int(part["constraint"]),
+                    promised_epsilon=float(part["promised_epsilon"]),
+                    epsilon=_float(part["epsilon"], default=np.inf),
+                    repaired=None,
+                    repaired_loss=_float(part["repaired_loss"]),
+                )
+                for part in result["approximations"]
+            ),
+        )
+    except OptmechError as error:
+        raise VerificationError(str(error), where=path, remedy=_REWRITE) from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise VerificationError(
+            f"is not a well-formed design: {type(error).__name__} {error}",
+            where=path,
+            remedy=_REWRITE,
+        ) from error
+
+
+def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
+    return (-value, -bound) if objective == "maximize_distortion" else (value, bound)
+
+
+def _digest(body: dict[str, Any]) -> str:
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _float(value: object, default: float = float("nan")) -> float:
+    return default if value is None else float(value)  # type: ignore[arg-type]

@@ -1,0 +1,245 @@
+"""Problems as plain JSON values, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from optmech.constraints import (
+    Constraint,
+    DifferentialPrivacy,
+    DistortionPrivacy,
+    DistributionPrivacy,
+    LossBound,
+    MaximizeDistortion,
+    MetricPrivacy,
+    Support,
+)
+from optmech.distances import Distance, distance_name, evaluate, table
+from optmech.domain import Domain, Grid, finite_array
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+from optmech.problem import Problem
+from optmech.statement import loss_matrix
+
+Plain = Any
+
+
+def encode_problem(problem: Problem) -> Plain:
+    """The problem with every distance written out as matrices."""
+    coder = _Encoder(problem)
+    objective: Plain = problem.objective
+    if isinstance(problem.objective, MaximizeDistortion):
+        objective = {
+            "distance": coder.distance(problem.objective.distance),
+            "prior": coder.prior(problem.objective.prior),
+        }
+    return {
+        "title": problem.title,
+        "secrets": _encode_domain(problem.secrets),
+        "observables": _encode_domain(problem.observables),
+        "prior": problem.prior.weights.tolist(),
+        "loss": problem.loss_matrix.tolist(),
+        "objective": objective,
+        "constraints": [coder.constraint(constraint) for constraint in problem.constraints],
+    }
+
+
+def decode_problem(plain: Plain) -> Problem:
+    """The inverse of ``encode_problem``; raises ProblemError or KeyError on anything else."""
+    secrets = _decode_domain(plain["secrets"])
+    observables = _decode_domain(plain["observables"])
+    prior = Prior(secrets, plain["prior"])
+    decoder = _Decoder(secrets, observables, prior)
+    objective = plain["objective"]
+    if isinstance(objective, dict):
+        objective = MaximizeDistortion(
+            decoder.distance(objective["distance"]), decoder.prior_of(objective["prior"])
+        )
+    return Problem(
+        prior=prior,
+        loss=finite_array(plain["loss"], where="loss", ndim=2),
+        observables=observables,
+        objective=objective,
+        constraints=[decoder.constraint(item) for item in plain["constraints"]],
+        title=str(plain["title"]),
+    )
+
+
+class _Encoder:
+    def __init__(self, problem: Problem) -> None:
+        self.secrets, self.observables = problem.secrets, problem.observables
+
+    def distance(self, distance: Distance, reach: bool = False) -> Plain:
+        values = evaluate(distance, self.secrets, self.secrets, where="distance")
+        out: Plain = {"name": distance_name(distance), "secrets": values.tolist()}
+        if reach:
+            across = evaluate(distance, self.secrets, self.observables, where="distance")
+            out["observables"] = across.tolist()
+        return out
+
+    def prior(self, prior: Prior | None) -> Plain:
+        return None if prior is None else prior.weights.tolist()
+
+    def constraint(self, constraint: Constraint) -> Plain:
+        match constraint:
+            case MetricPrivacy():
+                return {
+                    "kind": "metric_privacy",
+                    "epsilon": constraint.epsilon.text,
+                    "distance": self.distance(
+                        constraint.distance, constraint.observable_threshold is not None
+                    ),
+                    "threshold": constraint.threshold,
+                    "observable_threshold": constraint.observable_threshold,
+                    "delta": constraint.delta.text,
+                }
+            case DifferentialPrivacy():
+                return {
+                    "kind": "differential_privacy",
+                    "epsilon": constraint.epsilon.text,
+                    "adjacency": self._adjacency(constraint),
+                    "delta": constraint.delta.text,
+                }
+            case DistortionPrivacy():
+                return {
+                    "kind": "distortion_privacy",
+                    "minimum": constraint.minimum.text,
+                    "distance": self.distance(constraint.distance),
+                    "prior": self.prior(constraint.prior),
+                }
+            case DistributionPrivacy():
+                return {
+                    "kind": "distribution_privacy",
+                    "epsilon": constraint.epsilon.text,
+                    "pairs": [[a.tolist(), b.tolist()] for a, b in constraint.pairs],
+                    "delta": constraint.delta.text,
+                    "divergence": constraint.divergence,
+                    "scale": None if constraint.scale is None else list(constraint.scale),
+                }
+            case LossBound():
+                loss = None
+                if constraint.loss is not None:
+                    loss = loss_matrix(
+                        constraint.loss, self.secrets, self.observables, where="loss"
+                    ).tolist()
+                return {
+                    "kind": "loss_bound",
+                    "maximum": constraint.maximum.text,
+                    "worst_case": constraint.worst_case,
+                    "loss": loss,
+                }
+            case Support():
+                mask = constraint.mask
+                if mask is None:
+                    assert constraint.distance is not None
+                    reach = evaluate(
+                        constraint.distance, self.secrets, self.observables, where="distance"
+                    )
+                    mask = reach <= (constraint.radius or 0.0)
+                return {"kind": "support", "mask": mask.astype(int).tolist()}
+
+    def _adjacency(self, constraint: DifferentialPrivacy) -> Plain:
+        adjacency = constraint.adjacency
+        if adjacency == "all":
+            return "all"
+        if callable(adjacency[0]):
+            distance, radius = adjacency
+            return {"distance": self.distance(distance), "radius": radius}
+        return [list(pair) for pair in adjacency]
+
+
+class _Decoder:
+    def __init__(self, secrets: Domain, observables: Domain, prior: Prior) -> None:
+        self.secrets, self.observables, self.prior = secrets, observables, prior
+
+    def distance(self, plain: Plain) -> Distance:
+        # the table of secrets comes first: it is the one meant where both domains are equal
+        tables = [(self.secrets, self.secrets, plain["secrets"])]
+        if "observables" in plain:
+            tables.append((self.secrets, self.observables, plain["observables"]))
+        return table(str(plain["name"]), tables)
+
+    def prior_of(self, weights: Plain) -> Prior | None:
+        return None if weights is None else Prior(self.secrets, weights)
+
+    def constraint(self, plain: Plain) -> Constraint:
+        make: dict[str, Callable[[Plain], Constraint]] = {
+            "metric_privacy": lambda p: MetricPrivacy(
+                p["epsilon"],
+                self.distance(p["distance"]),
+                p["threshold"],
+                p["observable_threshold"],
+                p["delta"],
+            ),
+            "differential_privacy": lambda p: DifferentialPrivacy(
+                p["epsilon"], self._adjacency(p["adjacency"]), p["delta"]
+            ),
+            "distortion_privacy": lambda p: DistortionPrivacy(
+                p["minimum"], self.distance(p["distance"]), self.prior_of(p["prior"])
+            ),
+            "distribution_privacy": lambda p: DistributionPrivacy(
+                p["epsilon"],
+                [(a, b) for a, b in p["pairs"]],
+                p["delta"],
+                p["divergence"],
+                p["scale"],
+            ),
+            "loss_bound": lambda p: LossBound(p["maximum"], p["worst_case"], p["loss"]),
+            "support": lambda p: Support(p["mask"]),
+        }
+        return make[plain["kind"]](plain)
+
+    def _adjacency(self, plain: Plain) -> Any:
+        if isinstance(plain, dict):
+            return (self.distance(plain["distance"]), plain["radius"])
+        return plain if plain == "all" else [tuple(pair) for pair in plain]
+
+
+def _encode_domain(domain: Domain) -> Plain:
+    if type(domain) is Grid:
+        return {
+            "grid": [domain.rows, domain.columns],
+            "cell": list(domain.cell),
+            "origin": list(domain.origin),
+            "unit": domain.unit,
+            "bounds": None if domain.bounds is None else list(domain.bounds),
+        }
+    return {
+        "labels": [_encode_label(label) for label in domain.labels],
+        "points": None if domain.points is None else domain.points.tolist(),
+        "unit": domain.unit,
+        "coordinates": domain.coordinates,
+    }
+
+
+def _decode_domain(plain: Plain) -> Domain:
+    if "grid" in plain:
+        rows, columns = plain["grid"]
+        return Grid(rows, columns, plain["cell"], plain["unit"], plain["origin"], plain["bounds"])
+    return Domain(
+        [_decode_label(label) for label in plain["labels"]],
+        plain["points"],
+        plain["unit"],
+        plain["coordinates"],
+    )
+
+
+def _encode_label(label: Hashable) -> Plain:
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [_encode_label(part) for part in label]
+    if label is None or isinstance(label, str | int | float | bool):
+        return label
+    raise ProblemError(
+        f"label {label!r} cannot be written to a file",
+        where="labels",
+        remedy="Use strings, numbers, or tuples of them",
+    )
+
+
+def _decode_label(plain: Plain) -> Hashable:
+    return tuple(_decode_label(part) for part in plain) if isinstance(plain, list) else plain

@@ -1,0 +1,170 @@
+"""HiGHS on the flattened program, through highspy: duals, interrupts, little overhead.
+
+Default is the interior-point method without crossover at tight tolerances; where its point does
+not reach the asked gap, crossover and then the simplex method are tried.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from optmech import memory
+from optmech.domain import Floats
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.errors import ProblemError
+from optmech.lp.blocks import BlockLP
+from optmech.lp.flatten import FlatLP, flatten
+
+_BYTES_PER_NONZERO = 120
+METHODS: dict[str, tuple[dict[str, object], ...]] = {
+    "": (
+        {"solver": "ipx", "run_crossover": "off"},
+        {"solver": "ipx", "run_crossover": "on"},
+        {"solver": "simplex"},
+    ),
+    "ipm": ({"solver": "ipx", "run_crossover": "off"},),
+    "ipm-crossover": ({"solver": "ipx", "run_crossover": "on"},),
+    "simplex": ({"solver": "simplex"},),
+    "hipo": ({"solver": "hipo", "run_crossover": "off"},),
+    "pdlp": ({"solver": "pdlp"},),
+}
+_SOLVED = ("Optimal", "Unknown", "Time limit reached", "Interrupted", "Iteration limit reached")
+
+
+class HighsEngine:
+    """The whole program at once."""
+
+    name = "highs"
+
+    def refusal(self, lp: BlockLP) -> str:
+        return ""
+
+    def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
+        require_memory(lp)
+        flat = flatten(lp)
+        session = HighsSession(flat, options)
+        outcome, message = Outcome.FAILED, "no method was tried"
+        for settings in attempts(options):
+            label = settings["solver"]
+            monitor.report(
+                f"HiGHS {label}: {flat.matrix.shape[0]:,} rows, {flat.matrix.nnz:,} nonzeros"
+            )
+            status = session.solve(settings, monitor)
+            message = f"HiGHS {label}: {status}"
+            if status in ("Infeasible", "Primal infeasible or unbounded"):
+                return EngineResult(Outcome.INFEASIBLE, message)
+            if status in _SOLVED and session.has_point():
+                gap = monitor.propose(flat.point(*session.solution()))
+                outcome = Outcome.SOLVED if status == "Optimal" else Outcome.STOPPED
+                if gap <= options.gap:
+                    break
+            if monitor.should_stop():
+                outcome = Outcome.STOPPED
+                break
+        return EngineResult(outcome, message, {"rows": flat.matrix.shape[0]})
+
+
+def attempts(options: Options) -> Iterator[dict[str, object]]:
+    """The HiGHS settings to try, in order."""
+    if options.method not in METHODS:
+        raise ProblemError(
+            f"method {options.method!r} is unknown",
+            where="profile.method",
+            remedy=f"Use one of {', '.join(repr(name) for name in METHODS)}",
+        )
+    yield from METHODS[options.method]
+
+
+def require_memory(lp: BlockLP) -> None:
+    """Refuse what would not fit: rows and the factor's fill, at about 120 bytes a nonzero."""
+    memory.require(
+        float(lp.nonzeros) * _BYTES_PER_NONZERO,
+        what=f"the linear program ({lp.nonzeros:,} nonzeros)",
+        where="engine highs",
+        remedy="Use --profile lazy or structured, a spanner, or a coarser domain",
+    )
+
+
+class HighsSession:
+    """One HiGHS model that can be solved repeatedly and given more rows."""
+
+    def __init__(self, flat: FlatLP, options: Options) -> None:
+        import highspy
+
+        self._highs = highspy.Highs()
+        self._infinity = highspy.kHighsInf
+        for key, value in {
+            "output_flag": False,
+            "threads": options.threads,
+            "primal_feasibility_tolerance": options.tolerance,
+            "dual_feasibility_tolerance": options.tolerance,
+            "ipm_optimality_tolerance": options.tolerance,
+            "small_matrix_value": 1e-12,
+            **options.parameters,
+        }.items():
+            self._set(key, value)
+        # costs of order one, so that the solver's absolute tolerances fit
+        top = float(np.abs(flat.cost).max(initial=0.0))
+        self._scale = 1.0 / top if top > 0 else 1.0
+        self._pass(highspy, flat)
+
+    def _set(self, key: str, value: object) -> None:
+        import highspy
+
+        if self._highs.setOptionValue(key, value) != highspy.HighsStatus.kOk:
+            raise ProblemError(
+                f"HiGHS does not take {key} = {value!r}",
+                where="profile.parameters",
+                remedy="See the HiGHS option list",
+            )
+
+    def _pass(self, highspy: Any, flat: FlatLP) -> None:
+        lp = highspy.HighsLp()
+        rows, columns = flat.matrix.shape
+        lp.num_col_, lp.num_row_ = columns, rows
+        lp.col_cost_ = flat.cost * self._scale
+        lp.col_lower_, lp.col_upper_ = np.zeros(columns), self._finite(flat.upper_x)
+        lp.row_lower_, lp.row_upper_ = self._finite(flat.lower), self._finite(flat.upper)
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = flat.matrix.indptr
+        lp.a_matrix_.index_ = flat.matrix.indices
+        lp.a_matrix_.value_ = flat.matrix.data
+        self._highs.passModel(lp)
+
+    def _finite(self, values: Floats) -> Floats:
+        return np.clip(values, -self._infinity, self._infinity)
+
+    def solve(self, settings: dict[str, object], monitor: Monitor) -> str:
+        """Run HiGHS in a thread, so that interrupts and limits are obeyed; returns its status."""
+        for key, value in settings.items():
+            self._set(key, value)
+        left = monitor.remaining()
+        # HiGHS counts its clock over all runs of a model
+        self._set("time_limit", self._highs.getRunTime() + left if np.isfinite(left) else left)
+        worker = threading.Thread(target=self._highs.solve, daemon=True)
+        self._highs.HandleUserInterrupt = True
+        worker.start()
+        while worker.is_alive():
+            worker.join(0.05)
+            if worker.is_alive() and monitor.should_stop():
+                self._highs.cancelSolve()
+        return str(self._highs.modelStatusToString(self._highs.getModelStatus()))
+
+    def has_point(self) -> bool:
+        """Whether there are finite primal and dual values."""
+        solution = self._highs.getSolution()
+        return bool(
+            solution.value_valid
+            and solution.dual_valid
+            and np.isfinite(solution.col_value).all()
+            and np.isfinite(solution.row_dual).all()
+        )
+
+    def solution(self) -> tuple[Floats, Floats]:
+        """Primal values and row duals, in the program's own units."""
+        solution = self._highs.getSolution()
+        return np.array(solution.col_value), np.array(solution.row_dual) / self._scale

@@ -1,0 +1,250 @@
+"""``solve``: from a problem to a certified design. Thin: every step lives in its own module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from optmech import memory
+from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
+from optmech.certificate.multipliers import Multipliers
+from optmech.design import Design, make_design
+from optmech.domain import Floats
+from optmech.engines import load_engine
+from optmech.engines.auto import select
+from optmech.engines.base import EngineResult, Outcome
+from optmech.errors import ProblemError, SolverError
+from optmech.exact import parse_exact
+from optmech.lp.blocks import Point
+from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.problem import Problem
+from optmech.profiles import Profile, load_profile
+from optmech.reductions import Reduced
+from optmech.repair.mixing import has_convex_constraints
+from optmech.session import Channel, Progress, Session
+from optmech.statement import Statement
+
+_INNER_MARGINS = (1e-7, 1e-9)
+
+
+def solve(
+    problem: Problem,
+    profile: str | Path | Profile = "auto",
+    gap: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Design:
+    """Find the best mechanism for a problem, and prove how good it is.
+
+    Parameters
+    ----------
+    problem:
+        What is wanted.
+    profile:
+        How to find it: a name from ``solvers/``, a TOML file, or a ``Profile``.
+    gap:
+        Relative gap to certify; default the profile's (1e-6).
+    time_limit:
+        Seconds after which the best verified result so far is returned; default the profile's.
+    progress:
+        Called with short lines of text while solving.
+
+    Returns
+    -------
+    Design
+        With status "optimal" (gap reached), "feasible" (stopped early) or "infeasible". Its
+        matrix satisfies every stated inequality, checked after repair; its bound was evaluated
+        from multipliers that need not be trusted. Ctrl-C ends the search like a time limit.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments, or a problem too large for the memory at hand.
+    SolverError
+        When the search ended without any verified mechanism and without a proof that none exists.
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"{type(problem).__name__} is not a Problem",
+            where="problem",
+            remedy="Make one with om.Problem(...) or om.load_problem(file)",
+        )
+    chosen = _with_limits(load_profile(profile), gap, time_limit)
+    statement = problem.statement
+    session = Session(statement, chosen.gap, chosen.time_limit, progress)
+    reason = closed_form_reason(statement) or support_reason(statement)
+    if reason:
+        return make_design(problem, session, "closed form", "no search was needed", reason)
+    search = _Search(session, chosen)
+    with session.interruptible():
+        result = search.run(statement)
+        reason = search.infeasible(statement) if result.outcome is Outcome.INFEASIBLE else ""
+        if not reason:
+            search.improve(statement)
+            if session.matrix is None and not session.interrupted:
+                reason = search.infeasible(statement)
+    if session.matrix is None and not reason:
+        raise SolverError(
+            f"no verified mechanism was found in {session.seconds:.1f} s ({result.message})",
+            where=f"profile {chosen.name}",
+            remedy="Allow more time, use another profile, or relax a constraint that leaves "
+            "no room (a loss bound at its minimum, for example)",
+        )
+    return make_design(problem, session, search.engine, search.why, reason, result.message)
+
+
+def _with_limits(profile: Profile, gap: float | None, time_limit: float | None) -> Profile:
+    if gap is not None:
+        profile = replace(profile, gap=float(parse_exact(gap, where="gap", positive=True)))
+    if time_limit is not None:
+        seconds = float(parse_exact(time_limit, where="time_limit", positive=True))
+        profile = replace(profile, time_limit=seconds)
+    return profile
+
+
+@dataclass(eq=False)
+class _Search:
+    """Runs the profile's engine on the programs that the statement compiles to."""
+
+    session: Session
+    profile: Profile
+    engine: str = ""
+    why: str = ""
+
+    def run(self, statement: Statement) -> EngineResult:
+        """Solve the stated program."""
+        return self._programs(compile_lp, statement, self.session)
+
+    def improve(self, statement: Statement) -> None:
+        """Where a proposal could not be repaired, look for an anchor strictly inside.
+
+        The program is solved again with its convex constraints tightened by a hair; its repaired
+        point is feasible for the statement, and the failed proposal is mixed with it.
+        """
+        session = self.session
+        for margin in _INNER_MARGINS:
+            if not has_convex_constraints(statement) or session.unrepaired is None:
+                return
+            failed = session.unrepaired
+            inner = tightened(statement, margin)
+            self._programs(compile_lp, inner, session, dual=False)
+            if session.matrix is not None:
+                session.offer_matrix(failed)
+
+    def infeasible(self, statement: Statement) -> str:
+        """Words for a checked proof of infeasibility, or nothing."""
+        witness = _Witness(statement)
+        self._programs(compile_feasibility, statement, self.session, witness=witness)
+        if witness.reason:
+            self.session.multipliers = witness.multipliers
+        return witness.reason
+
+    def _programs(
+        self,
+        compiler: Callable[[Statement], Compiled],
+        statement: Statement,
+        session: Session,
+        *,
+        dual: bool = True,
+        witness: _Witness | None = None,
+    ) -> EngineResult:
+        _require_memory(statement)
+        compiled = compiler(statement)
+        result = EngineResult(Outcome.FAILED, "nothing was run")
+        for reduced in self._reduced(compiled):
+            name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
+            if name == "auto":
+                name, why = select(reduced.lp)
+            engine = load_engine(name)
+            refusal = engine.refusal(reduced.lp)
+            if refusal:
+                name, why = "highs", f"{name} was not used: {refusal}"
+                engine = load_engine(name)
+            if witness is None and dual:
+                self.engine, self.why = name, why
+
+            def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
+                return compiled.recover(reduced.recover(point))
+
+            channel = (
+                Channel(session, recover, reduced.primal, reduced.dual and dual)
+                if witness is None
+                else _WitnessChannel(session, recover, witness=witness)
+            )
+            result = engine.run(reduced.lp, self.profile.options(), channel)
+            session.report(result.message)
+        return result
+
+    def _reduced(self, compiled: Compiled) -> list[Reduced]:
+        programs = [Reduced(compiled.lp, lambda point: point)]
+        for reduction in self.profile.parsed_reductions():
+            programs = [
+                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
+            ]
+        return programs
+
+
+@dataclass(eq=False)
+class _Witness:
+    """The first multipliers that prove infeasibility."""
+
+    statement: Statement
+    reason: str = ""
+    multipliers: Multipliers = field(default_factory=Multipliers)
+
+
+@dataclass(eq=False)
+class _WitnessChannel(Channel):
+    """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
+
+    witness: _Witness | None = None
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        assert self.witness is not None
+        matrix, multipliers = self.recover(point)
+        reason = multiplier_reason(self.witness.statement, multipliers)
+        if reason and not self.witness.reason:
+            self.witness.reason, self.witness.multipliers = reason, multipliers
+        elif not reason:
+            self.session.offer_matrix(matrix)
+        return 0.0 if reason else math.inf
+
+
+def _chained(outer: Reduced, inner: Reduced) -> Reduced:
+    return Reduced(
+        inner.lp,
+        lambda point: outer.recover(inner.recover(point)),
+        outer.primal and inner.primal,
+        outer.dual and inner.dual,
+    )
+
+
+def tightened(statement: Statement, margin: float) -> Statement:
+    """The statement with every convex constraint tightened by a relative margin."""
+    return replace(
+        statement,
+        lifted=tuple(
+            replace(part, log_ratio=part.log_ratio * (1 - margin)) for part in statement.lifted
+        ),
+        approximate=tuple(
+            replace(part, delta=part.delta * (1 - margin)) for part in statement.approximate
+        ),
+        distortion=tuple(
+            replace(part, minimum=min(part.minimum * (1 + margin), part.blind))
+            for part in statement.distortion
+        ),
+        loss_limits=tuple(
+            replace(part, maximum=part.maximum * (1 - margin)) for part in statement.loss_limits
+        ),
+    )
+
+
+def _require_memory(statement: Statement) -> None:
+    memory.require(
+        64.0 * count_pairs(statement),
+        what="the list of constrained pairs",
+        where="problem",
+        remedy="Use a coarser domain, a threshold or a spanner",
+    )

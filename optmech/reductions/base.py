@@ -1,0 +1,30 @@
+"""A reduction turns a program into smaller ones, and their points back into points of the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from optmech.lp.blocks import BlockLP, Point
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A smaller program, and what its points are good for.
+
+    ``recover`` maps a point of ``lp`` to a point of the program it came from. ``primal`` says
+    that recovered primal points are near feasible for it, ``dual`` that recovered multipliers
+    give its lower bound without loss. (Every bound is safe in any case: see the certificate.)
+    """
+
+    lp: BlockLP
+    recover: Callable[[Point], Point]
+    primal: bool = True
+    dual: bool = True
+
+
+class Reduction(Protocol):
+    """A pure function on programs; see each module for why source and target are equivalent."""
+
+    def apply(self, lp: BlockLP) -> tuple[Reduced, ...]: ...

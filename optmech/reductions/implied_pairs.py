@@ -1,0 +1,76 @@
+"""Drop pair rows that follow from shorter ones.
+
+Source: v_i <= e^{r_ik} v_k for all pairs. Target: only pairs without an intermediate j with
+r_ij + r_jk <= r_ik. Equivalent, because the inequalities of (i, j) and (j, k) multiply to that of
+(i, k), and both are strictly shorter, so the elimination cannot be circular. On a grid with
+Euclidean distance the pairs with coprime offsets remain; on lines, graphs and Manhattan metrics
+the edges. Sums are compared to 1e-12 relative: the target may be looser than the source by that
+much, which repair makes good. Duals: dropped pairs get multiplier zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.domain import Floats, Ints
+from optmech.lp.blocks import BlockLP, Point
+from optmech.reductions.base import Reduced
+
+_RELATIVE = 1e-12
+
+
+@dataclass(frozen=True)
+class ImpliedPairs:
+    """See the module's docstring."""
+
+    def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
+        keep = essential(lp)
+        if keep.all():
+            return (Reduced(lp, lambda point: point),)
+        kept = np.flatnonzero(keep)
+        return (Reduced(lp.with_cone(lp.cone.take(kept)), scatter(kept, len(lp.cone))),)
+
+
+def scatter(kept: Ints, pairs: int) -> Scatter:
+    """Recovery for programs that kept only some pairs: the others get multiplier zero."""
+    return Scatter(kept, pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Puts the cone multipliers of the pairs ``kept`` back into a cone of ``pairs`` pairs."""
+
+    kept: Ints
+    pairs: int
+
+    def __call__(self, point: Point) -> Point:
+        coo = point.cone.tocoo()
+        pair, block = coo.coords
+        shape = (self.pairs, point.cone.shape[1])
+        return replace(point, cone=sp.csr_array((coo.data, (self.kept[pair], block)), shape=shape))
+
+
+def essential(lp: BlockLP) -> NDArray[np.bool_]:
+    """Which pairs of the cone are not implied; pairs restricted to some blocks all stay."""
+    cone = lp.cone
+    everywhere = cone.source < 0
+    ratio = np.full((lp.secrets, lp.secrets), np.inf)
+    ratio[cone.i[everywhere], cone.j[everywhere]] = cone.log_ratio[everywhere]
+    keep = np.ones(len(cone), dtype=bool)
+    keep[everywhere] = ~implied(ratio)[cone.i[everywhere], cone.j[everywhere]]
+    return keep
+
+
+def implied(ratio: Floats) -> NDArray[np.bool_]:
+    """implied[i, k]: some j has ratio[i,j] + ratio[j,k] <= ratio[i,k], both strictly shorter."""
+    found = np.zeros(ratio.shape, dtype=bool)
+    limit = ratio * (1 + _RELATIVE)
+    for j in range(len(ratio)):
+        first, second = ratio[:, [j]], ratio[[j], :]
+        with np.errstate(invalid="ignore"):
+            found |= (first + second <= limit) & (first < ratio) & (second < ratio)
+    return found

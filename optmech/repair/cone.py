@@ -1,0 +1,134 @@
+"""Making columns satisfy ratio constraints, and rows sum to one, without leaving the cone.
+
+The cone K = {v >= 0: v_i <= e^{r_ij} v_j} is closed under maxima, so every column has a least
+majorant in K; ``docs/theory.md`` ("Repair") proves what is used here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from optmech.certificate.infeasible import forced_zeros
+from optmech.domain import Floats, Ints
+from optmech.statement import Statement
+
+_UNIT = 2.0**-53
+MARGIN = 2e-14
+"""Taken off every log ratio, so that later roundings cannot break an inequality."""
+CLAMP = 650.0
+"""Log ratios above this are tightened to it: e^-650 is still a normal float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """The ratio constraints of a statement, tightened by the margin and closed under paths."""
+
+    log_ratio: Floats
+    """All ratio constraints together, closed: r_ik <= r_ij + r_jk; inf between components."""
+    always: Floats
+    """The same without the windowed constraints."""
+    windows: tuple[tuple[Floats, NDArray[np.bool_]], ...]
+    component: Ints
+    allowed: NDArray[np.bool_]
+    """Entries that can be positive once the ratio constraints are applied to the support."""
+
+    @classmethod
+    def of(cls, statement: Statement) -> Cone:
+        windows = tuple((_tightened(w.log_ratio), w.window) for w in statement.windowed)
+        always = _closed(_tightened(statement.log_ratio))
+        joint = always
+        for ratios, _ in windows:
+            joint = np.minimum(joint, ratios)
+        if windows:
+            joint = _closed(joint)
+        _, component = connected_components(np.isfinite(joint), directed=False)
+        allowed = ~forced_zeros(statement)
+        return cls(joint, always, windows, component.astype(np.int64), allowed)
+
+    def kernel(self, loss: Floats) -> Floats:
+        """A first guess: every column falls off from the secret it suits best as fast as the
+        ratios allow."""
+        suited = loss.argmin(axis=0)
+        out: Floats = np.exp(-self.always[suited]).T
+        out[suited, np.arange(len(suited))] = 1.0
+        return out
+
+    def closure(self, matrix: Floats) -> Floats:
+        """The least matrix >= ``matrix`` whose columns lie in the cone."""
+        out = _max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
+        if not self.windows:
+            return out
+        factors = [(np.exp(-ratios), window) for ratios, window in self.windows]
+        # a window is not closed under paths: repeat until nothing moves
+        for _ in range(len(matrix)):
+            before = out
+            for factor, window in factors:
+                out = np.maximum(out, _max_times(factor, np.where(window, out, 0.0)))
+            out = _max_times(np.exp(-self.always), out)
+            if np.array_equal(before, out):
+                break
+        return out
+
+    def complete(self, matrix: Floats, cost: Floats) -> Floats | None:
+        """Scale columns of the cone and add to the cheapest ones until every row sums to one.
+
+        ``cost`` (S, O) prices the additions. None where a component has no column to add to.
+        """
+        out = np.array(matrix)
+        for c in range(int(self.component.max()) + 1):
+            members = np.flatnonzero(self.component == c)
+            filled = self._complete_component(out[members], members, cost[members])
+            if filled is None:
+                return None
+            out[members] = filled
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+    def _complete_component(self, part: Floats, members: Ints, cost: Floats) -> Floats | None:
+        usable = np.flatnonzero(self.allowed[members].all(axis=0))
+        if not len(usable):
+            return None
+        sums = part.sum(axis=1)
+        ratios = self.log_ratio[np.ix_(members, members)]
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
+            need = sums[None, :] + (sums[None, :] - sums[:, None]) / np.expm1(ratios)
+        need = np.where(np.isfinite(ratios) & (ratios > 0), need, 0.0)
+        total = max(float(sums.max()), float(need.max(initial=0.0))) * (1 + 1e-15)
+        if not np.isfinite(total) or total <= 0:
+            total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
+        missing = np.maximum(total - sums, 0.0)
+        factor = np.exp(-ratios)
+        np.fill_diagonal(factor, 1.0)
+        missing = (factor * missing[:, None]).max(axis=0)
+        cheapest = usable[int((missing @ cost[:, usable]).argmin())]
+        out = part / total
+        out[:, cheapest] += missing / total
+        return out
+
+
+def _tightened(log_ratio: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        tight = log_ratio - MARGIN - 16 * _UNIT * log_ratio
+    tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
+    return np.where(log_ratio < 2 * MARGIN, 0.0, tight)
+
+
+def _closed(log_ratio: Floats) -> Floats:
+    """Shortest paths between all pairs (Floyd-Warshall), keeping zero-length edges."""
+    out = np.array(log_ratio)
+    for k in range(len(out)):
+        np.minimum(out, out[:, [k]] + out[[k], :], out=out)
+    np.fill_diagonal(out, np.inf)
+    return out
+
+
+def _max_times(factor: Floats, matrix: Floats) -> Floats:
+    """out[j, o] = max(matrix[j, o], max_i factor[i, j] matrix[i, o])."""
+    out = np.array(matrix)
+    for i in range(len(matrix)):
+        np.maximum(out, factor[i][:, None] * matrix[i][None, :], out=out)
+    return out

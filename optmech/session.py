@@ -1,0 +1,143 @@
+"""One solve in progress: the best verified mechanism and the best bound, whatever comes in."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+import numpy as np
+
+from optmech.certificate import Bound, Check, Multipliers, check_matrix, lower_bound
+from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
+from optmech.domain import Floats
+from optmech.lp.blocks import Point
+from optmech.repair import Cone, repair
+from optmech.repair.mixing import constant_anchors
+from optmech.statement import Statement
+
+Recover = Callable[[Point], tuple[Floats, Multipliers]]
+Progress = Callable[[str], None]
+
+
+@dataclass(eq=False)
+class Session:
+    """Keeps the incumbent pair and the clock. ``Channel`` connects an engine to it."""
+
+    statement: Statement
+    gap_asked: float
+    time_limit: float | None = None
+    progress: Progress | None = None
+    started: float = field(default_factory=time.monotonic)
+    matrix: Floats | None = None
+    checks: tuple[Check, ...] = ()
+    value: float = np.inf
+    bound: Bound = field(default_factory=lambda: Bound(-np.inf, 0.0))
+    multipliers: Multipliers = field(default_factory=Multipliers)
+    interrupted: bool = False
+    unrepaired: Floats | None = None
+    """The last proposal for which no repair was found; tried again once there is an anchor."""
+
+    def __post_init__(self) -> None:
+        self.cone = Cone.of(self.statement)
+        self.bound = Bound(trivial_bound(self.statement), 0.0)
+        self.offer_bound(Multipliers())
+        uniform = np.full(
+            (self.statement.secrets, self.statement.observables), 1 / self.statement.observables
+        )
+        for anchor in constant_anchors(self.statement, uniform):
+            self.offer_matrix(anchor)
+        self.offer_matrix(self.cone.kernel(self.statement.loss))
+        self.unrepaired = None
+
+    @property
+    def gap(self) -> float:
+        """Relative gap of the best pair; inf while there is no mechanism."""
+        return relative_gap(self.value, self.bound.value) if self.matrix is not None else np.inf
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def remaining(self) -> float:
+        return np.inf if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
+
+    def should_stop(self) -> bool:
+        return self.interrupted or self.remaining() <= 0 or self.gap <= self.gap_asked
+
+    def report(self, text: str) -> None:
+        if self.progress is not None:
+            self.progress(text)
+
+    def offer_matrix(self, matrix: Floats) -> None:
+        """Repair, check, and keep the matrix if it is the best so far."""
+        anchors = () if self.matrix is None else (self.matrix,)
+        repaired = repair(self.statement, self.cone, matrix, anchors)
+        if repaired is None:
+            self.unrepaired = matrix
+            return
+        value = objective_value(self.statement, repaired)
+        if value >= self.value:
+            return
+        checks = check_matrix(self.statement, repaired)
+        if all(check.passed for check in checks):
+            self.matrix, self.value, self.checks = repaired, value, checks
+            self.unrepaired = None
+        else:
+            self.unrepaired = matrix
+
+    def offer_bound(self, multipliers: Multipliers) -> None:
+        """Evaluate multipliers and keep them if their bound is the best so far."""
+        bound = lower_bound(self.statement, multipliers)
+        if np.isfinite(bound.value) and bound.value > self.bound.value:
+            self.bound, self.multipliers = bound, multipliers
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+            self.report("interrupted: finishing with the best verified result so far")
+
+        previous = signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+
+@dataclass(eq=False)
+class Channel:
+    """The monitor of one engine run: turns the run's points into offers to the session."""
+
+    session: Session
+    recover: Recover
+    primal: bool = True
+    dual: bool = True
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        matrix, multipliers = self.recover(point)
+        if dual and self.dual:
+            self.session.offer_bound(multipliers)
+        if primal and self.primal:
+            self.session.offer_matrix(matrix)
+        return self.session.gap
+
+    def should_stop(self) -> bool:
+        return self.session.should_stop()
+
+    def remaining(self) -> float:
+        return self.session.remaining()
+
+    def report(self, text: str) -> None:
+        self.session.report(text)
