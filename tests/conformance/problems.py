@@ -1,0 +1,254 @@
+"""Design problems that every engine must solve: each kind of constraint, alone and together,
+random and degenerate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import optmech as om
+
+E, H, MANHATTAN = om.distances.euclidean(), om.distances.hamming(), om.distances.manhattan()
+Make = Callable[[np.random.Generator], om.Problem]
+
+
+def points(rng: np.random.Generator, n: int) -> om.Domain:
+    return om.Domain(range(n), rng.uniform(0, 2, (n, 2)), "km")
+
+
+def prior(rng: np.random.Generator, domain: om.Domain, concentration: float = 1.0) -> om.Prior:
+    return om.Prior(domain, rng.dirichlet(np.full(len(domain), concentration)) + 1e-12)
+
+
+def blind(p: om.Prior) -> float:
+    d = E(p.domain, p.domain)
+    return float((d * p.weights[None, :]).sum(axis=1).min())
+
+
+def metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, int(rng.integers(3, 10))))
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(rng.uniform(0.2, 4), E)])
+
+
+def metric_hamming_grid(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(2, int(rng.integers(2, 6))), 0.3)
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(rng.uniform(0.2, 2), E)])
+
+
+def differential(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, int(rng.integers(2, 8))))
+    return om.Problem(p, H, constraints=[om.DifferentialPrivacy("ln 3")])
+
+
+def adjacency_pairs(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    pairs = [(0, 1), (1, 2), (4, 5)]
+    return om.Problem(p, E, constraints=[om.DifferentialPrivacy(0.7, pairs)])
+
+
+def adjacency_radius(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(3, 3))
+    return om.Problem(p, H, constraints=[om.DifferentialPrivacy(0.8, (E, 1.0))])
+
+
+def distortion(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    level = rng.uniform(0.3, 0.95) * blind(p)
+    return om.Problem(p, E, constraints=[om.DistortionPrivacy(level, E)])
+
+
+def joint(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    level = rng.uniform(0.3, 0.95) * blind(p)
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.2, E), om.DistortionPrivacy(level, E)])
+
+
+def robust_distortion(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    other = prior(rng, p.domain, 0.5)
+    return om.Problem(
+        p,
+        E,
+        constraints=[
+            om.DistortionPrivacy(0.5 * blind(p), E),
+            om.DistortionPrivacy(0.5 * blind(other), E, prior=other),
+        ],
+    )
+
+
+def approximate(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    return om.Problem(p, H, constraints=[om.DifferentialPrivacy(0.5, delta=0.1)])
+
+
+def approximate_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(1.0, E, delta="1/20")])
+
+
+def distributions(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 8))
+    pairs = [tuple(rng.dirichlet(np.ones(8), 2)) for _ in range(2)]
+    return om.Problem(p, E, constraints=[om.DistributionPrivacy(0.3, pairs)])
+
+
+def distributions_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    pair = tuple(rng.dirichlet(np.full(7, 0.3), 2))
+    return om.Problem(
+        p, H, constraints=[om.MetricPrivacy(3, E), om.DistributionPrivacy(0.1, [pair], scale=[2])]
+    )
+
+
+def distributions_delta(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    pair = tuple(rng.dirichlet(np.full(7, 0.5), 2))
+    return om.Problem(p, E, constraints=[om.DistributionPrivacy(0.2, [pair], delta=0.05)])
+
+
+def worst_case(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    return om.Problem(p, E, objective="worst_loss", constraints=[om.MetricPrivacy(1.0, E)])
+
+
+def worst_bounded(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(2, 3))
+    return om.Problem(
+        p, H, constraints=[om.MetricPrivacy(0.8, E), om.LossBound(1.3, worst_case=True, loss=E)]
+    )
+
+
+def most_distortion(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    return om.Problem(
+        p,
+        E,
+        objective=om.MaximizeDistortion(E),
+        constraints=[om.LossBound(rng.uniform(0.2, 0.8) * blind(p))],
+    )
+
+
+def most_distortion_private(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    return om.Problem(
+        p,
+        H,
+        objective=om.MaximizeDistortion(E),
+        constraints=[om.LossBound(0.8), om.MetricPrivacy(1.5, E)],
+    )
+
+
+def support(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(3, 3))
+    return om.Problem(
+        p,
+        H,
+        constraints=[
+            om.Support.within(E, 1.5),
+            om.DifferentialPrivacy(1.5, (E, 1.0), delta=0.2),
+        ],
+    )
+
+
+def supported_components(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    mask = np.ones((6, 6), dtype=bool)
+    mask[:3, 4] = mask[4, 0] = False
+    return om.Problem(
+        p,
+        E,
+        constraints=[om.Support(mask), om.DifferentialPrivacy(1, [(0, 1), (1, 2), (4, 5)])],
+    )
+
+
+def thresholds(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(3, 3))
+    return om.Problem(
+        p,
+        H,
+        constraints=[om.MetricPrivacy(1.0, E, threshold=1.5, observable_threshold=1.5)],
+    )
+
+
+def coarser_observables(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(3, 4))
+    outputs = om.observables.suppressible(om.observables.coarser(p.domain, 2, 2))
+    loss = om.losses.with_suppression(om.losses.over_members(E), 2.0)
+    return om.Problem(p, loss, outputs, constraints=[om.MetricPrivacy(1.0, E)])
+
+
+def more_observables(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 4))
+    outputs = om.Domain(range(9), rng.uniform(0, 2, (9, 2)), "km")
+    return om.Problem(p, E, outputs, constraints=[om.MetricPrivacy(1.5, E)])
+
+
+def given_matrix(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Domain("abcdef"))
+    d = om.distances.matrix(rng.uniform(0.2, 2, (6, 6)))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.0, d)])
+
+
+def duplicates(rng: np.random.Generator) -> om.Problem:
+    xy = rng.uniform(0, 2, (6, 2))
+    xy[3] = xy[0]
+    xy[5] = xy[0]
+    p = prior(rng, om.Domain(range(6), xy))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.0, E)])
+
+
+def zero_weights(rng: np.random.Generator) -> om.Problem:
+    domain = om.Grid(3, 3)
+    weights = np.zeros(9)
+    weights[rng.choice(9, 3, replace=False)] = rng.uniform(0.1, 1, 3)
+    p = om.Prior(domain, weights)
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(1.0, E)])
+
+
+def tiny_epsilon(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(2, 4))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(0.01 / np.sqrt(10), E)])
+
+
+def large_epsilon(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Grid(3, 4))
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(8, E)])
+
+
+def one_secret(rng: np.random.Generator) -> om.Problem:
+    p = om.Prior.uniform(om.Domain(["only"]))
+    loss = rng.uniform(0, 1, (1, 3))
+    return om.Problem(p, loss, om.Domain("xyz"), constraints=[om.DifferentialPrivacy(1.0)])
+
+
+def two_secrets(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, om.Domain.range(2))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(rng.uniform(0.1, 3), E)])
+
+
+def everything(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    pair = tuple(rng.dirichlet(np.full(6, 0.5), 2))
+    return om.Problem(
+        p,
+        E,
+        constraints=[
+            om.MetricPrivacy(2.0, E),
+            om.DifferentialPrivacy(1.0, (E, 0.8), delta=0.05),
+            om.DistortionPrivacy(0.5 * blind(p), E),
+            om.DistributionPrivacy(0.4, [pair]),
+            om.LossBound(1.9, worst_case=True),
+            om.LossBound(0.99, loss=H),
+        ],
+    )
+
+
+KINDS: list[Make] = [
+    metric, metric_hamming_grid, differential, adjacency_pairs, adjacency_radius, distortion,
+    joint, robust_distortion, approximate, approximate_metric, distributions,
+    distributions_metric, distributions_delta, worst_case, worst_bounded, most_distortion,
+    most_distortion_private, support, supported_components, thresholds, coarser_observables,
+    more_observables, given_matrix, duplicates, zero_weights, tiny_epsilon, large_epsilon,
+    one_secret, two_secrets, everything,
+]  # fmt: skip

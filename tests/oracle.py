@@ -1,0 +1,207 @@
+"""An independent, naive solver of design problems: every inequality written row by row, in the
+words of the papers, and given to scipy. Slow and small on purpose; shares no code with optmech's
+statement, compiler, repair or certificate."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import linprog
+
+import optmech as om
+
+
+def optimum(problem: om.Problem) -> float | None:
+    """The optimal objective (maximal distortion where that is the objective); None: infeasible."""
+    n, m = len(problem.secrets), len(problem.observables)
+    model = _Model(n, m)
+    prior = problem.prior.weights
+    loss = _loss(problem, problem.loss)
+    maximise = isinstance(problem.objective, om.MaximizeDistortion)
+    if problem.objective == "expected_loss":
+        for s in range(n):
+            for o in range(m):
+                model.cost[model.p(s, o)] = prior[s] * loss[s, o]
+    elif problem.objective == "worst_loss":
+        top = model.new(cost=1.0)
+        for s in range(n):
+            model.at_most({**{model.p(s, o): loss[s, o] for o in range(m)}, top: -1.0}, 0.0)
+    else:
+        xs = _best_response(model, problem, problem.objective.distance, problem.objective.prior)
+        for x in xs:
+            model.cost[x] = -1.0
+    for constraint in problem.constraints:
+        _constrain(model, problem, constraint, loss, prior)
+    result = model.solve()
+    if result is None:
+        return None
+    return -result if maximise else result
+
+
+def _constrain(model, problem, constraint, loss, prior) -> None:
+    n, m = model.n, model.m
+    match constraint:
+        case om.MetricPrivacy():
+            d = constraint.distance(problem.secrets, problem.secrets)
+            reach = None
+            if constraint.observable_threshold is not None:
+                reach = constraint.distance(problem.secrets, problem.observables)
+            for s in range(n):
+                for t in range(n):
+                    if s == t or (
+                        constraint.threshold is not None and d[s, t] > constraint.threshold
+                    ):
+                        continue
+                    columns = [
+                        o
+                        for o in range(m)
+                        if reach is None or reach[s, o] <= constraint.observable_threshold
+                    ]
+                    _indistinguishable(
+                        model,
+                        {s: 1.0},
+                        {t: 1.0},
+                        constraint.epsilon * d[s, t],
+                        constraint.delta,
+                        columns,
+                    )
+        case om.DifferentialPrivacy():
+            for s in range(n):
+                for t in range(n):
+                    if s != t and _adjacent(problem, constraint.adjacency, s, t):
+                        _indistinguishable(
+                            model,
+                            {s: 1.0},
+                            {t: 1.0},
+                            float(constraint.epsilon),
+                            constraint.delta,
+                            range(m),
+                        )
+        case om.DistributionPrivacy():
+            for k, (a, b) in enumerate(constraint.pairs):
+                scale = 1.0 if constraint.scale is None else constraint.scale[k]
+                for left, right in ((a, b), (b, a)):
+                    _indistinguishable(
+                        model,
+                        dict(enumerate(left)),
+                        dict(enumerate(right)),
+                        constraint.epsilon * scale,
+                        constraint.delta,
+                        range(m),
+                    )
+        case om.DistortionPrivacy():
+            xs = _best_response(model, problem, constraint.distance, constraint.prior)
+            model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
+        case om.LossBound():
+            values = loss if constraint.loss is None else _loss(problem, constraint.loss)
+            if constraint.worst_case:
+                for s in range(n):
+                    model.at_most(
+                        {model.p(s, o): values[s, o] for o in range(m)}, float(constraint.maximum)
+                    )
+            else:
+                model.at_most(
+                    {model.p(s, o): prior[s] * values[s, o] for s in range(n) for o in range(m)},
+                    float(constraint.maximum),
+                )
+        case om.Support():
+            mask = constraint.mask
+            if mask is None:
+                mask = (
+                    constraint.distance(problem.secrets, problem.observables) <= constraint.radius
+                )
+            for s in range(n):
+                for o in range(m):
+                    if not mask[s][o]:
+                        model.upper[model.p(s, o)] = 0.0
+
+
+def _indistinguishable(model, left, right, log_ratio, delta, columns) -> None:
+    factor = math.exp(log_ratio)
+    slacks = []
+    for o in columns:
+        row: dict[int, float] = {}
+        for s, w in left.items():
+            row[model.p(s, o)] = row.get(model.p(s, o), 0.0) + w
+        for s, w in right.items():
+            row[model.p(s, o)] = row.get(model.p(s, o), 0.0) - factor * w
+        if delta > 0:
+            slacks.append(model.new())
+            row[slacks[-1]] = -1.0
+        model.at_most(row, 0.0)
+    if delta > 0:
+        model.at_most(dict.fromkeys(slacks, 1.0), float(delta))
+
+
+def _best_response(model, problem, distance, adversary) -> list[int]:
+    prior = (problem.prior if adversary is None else adversary).weights
+    d = distance(problem.secrets, problem.secrets)
+    xs = []
+    for o in range(model.m):
+        x = model.new()
+        for guess in range(model.n):
+            row = {model.p(s, o): -prior[s] * d[guess, s] for s in range(model.n)}
+            model.at_most({**row, x: 1.0}, 0.0)
+        xs.append(x)
+    return xs
+
+
+def _adjacent(problem, adjacency, s, t) -> bool:
+    if adjacency == "all":
+        return True
+    if callable(adjacency[0]):
+        return bool(adjacency[0](problem.secrets, problem.secrets)[s, t] <= adjacency[1])
+    return (s, t) in adjacency or (t, s) in adjacency
+
+
+def _loss(problem, loss):
+    return loss(problem.secrets, problem.observables) if callable(loss) else np.asarray(loss)
+
+
+class _Model:
+    def __init__(self, n: int, m: int) -> None:
+        self.n, self.m = n, m
+        self.cost = [0.0] * (n * m)
+        self.upper: list[float | None] = [None] * (n * m)
+        self.rows: list[dict[int, float]] = []
+        self.rhs: list[float] = []
+
+    def p(self, s: int, o: int) -> int:
+        return s * self.m + o
+
+    def new(self, cost: float = 0.0) -> int:
+        self.cost.append(cost)
+        self.upper.append(None)
+        return len(self.cost) - 1
+
+    def at_most(self, row: dict[int, float], rhs: float) -> None:
+        self.rows.append(row)
+        self.rhs.append(rhs)
+
+    def solve(self) -> float | None:
+        count = len(self.cost)
+        matrix = np.zeros((len(self.rows), count))
+        for k, row in enumerate(self.rows):
+            size = max((abs(v) for v in row.values()), default=1.0)
+            for column, value in row.items():
+                # rows of large e^{εd} would drown in the solver's absolute tolerance
+                matrix[k, column] += value / math.sqrt(max(size, 1.0))
+            self.rhs[k] = self.rhs[k] / math.sqrt(max(size, 1.0))
+        equal = np.zeros((self.n, count))
+        for s in range(self.n):
+            equal[s, s * self.m : (s + 1) * self.m] = 1.0
+        result = linprog(
+            self.cost,
+            A_ub=matrix if len(matrix) else None,
+            b_ub=self.rhs if len(matrix) else None,
+            A_eq=equal,
+            b_eq=np.ones(self.n),
+            bounds=[(0.0, u) for u in self.upper],
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if result.status == 2:
+            return None
+        assert result.status == 0, result.message
+        return float(result.fun)
