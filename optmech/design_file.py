@@ -63,8 +63,17 @@ def save_design(design: Design, path: str | Path) -> None:
         "mechanism": None if design.matrix is None else design.matrix.tolist(),
         "multipliers": encode_multipliers(design.certificate.multipliers),
     }
-    body["digest"] = _digest(body)
-    write_atomically(path, json.dumps(body, allow_nan=False).encode())
+    write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
+
+
+def seal(document: bytes) -> bytes:
+    """A JSON object with the digest of its remaining bytes as first entry, on a line of its own.
+
+    The digest is taken over bytes, not values, so that any flipped byte shows.
+    """
+    rest = document.removeprefix(b"{")
+    digest = hashlib.sha256(rest).hexdigest()
+    return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
 
 
 @dataclass(frozen=True)
@@ -168,22 +177,23 @@ def _read(path: str | Path) -> dict[str, Any]:
         raise ProblemError(
             f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
         ) from error
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ProblemError(
-            f"is not a design file of format {FORMAT!r}",
-            where=str(path),
-            remedy="Give a file written by optmech solve -o",
-        )
-    digest = body.pop("digest", None)
-    if digest != _digest(body):
+    head, _, rest = content.partition(b"\n")
+    sealed = head.startswith(b'{"digest": "sha256:')
+    if sealed and seal(b"{" + rest) != content:
         raise VerificationError(
             "the content does not match its digest: the file was altered",
             where=str(path),
             remedy=_REWRITE,
+        )
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
+    if not sealed or not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise ProblemError(
+            f"is not a design file of format {FORMAT!r}",
+            where=str(path),
+            remedy="Give a file written by optmech solve -o",
         )
     return body
 
@@ -239,11 +249,6 @@ def _decode(body: dict[str, Any], path: str) -> Design:
 
 def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
     return (-value, -bound) if objective == "maximize_distortion" else (value, bound)
-
-
-def _digest(body: dict[str, Any]) -> str:
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _number(value: float) -> float | None:

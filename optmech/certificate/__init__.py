@@ -3,19 +3,19 @@
 from optmech.certificate.bound import Bound, infeasibility_margin, lower_bound
 from optmech.certificate.check import Check, check_matrix
 from optmech.certificate.multipliers import (
+    ApproximateMultipliers,
     AttackMultipliers,
     Multipliers,
     PairMultipliers,
-    TestMultipliers,
 )
 
 __all__ = [
+    "ApproximateMultipliers",
     "AttackMultipliers",
     "Bound",
     "Check",
     "Multipliers",
     "PairMultipliers",
-    "TestMultipliers",
     "check_matrix",
     "infeasibility_margin",
     "lower_bound",

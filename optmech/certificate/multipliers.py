@@ -18,7 +18,7 @@ class PairMultipliers:
 
 
 @dataclass(frozen=True, eq=False)
-class TestMultipliers:
+class ApproximateMultipliers:
     """Weights of (ε, δ) inequalities: ``weight`` (m,) and tests (m, O) with entries in [0, 1].
 
     The inequality Σ_o max(0, a_o - b_o) <= δ says Σ_o φ_o (a_o - b_o) <= δ for every test φ.
@@ -47,7 +47,7 @@ class Multipliers:
     ratio: PairMultipliers | None = None
     windowed: tuple[PairMultipliers, ...] = ()
     lifted: tuple[Floats, ...] = ()
-    approximate: tuple[TestMultipliers, ...] = ()
+    approximate: tuple[ApproximateMultipliers, ...] = ()
     distortion: tuple[AttackMultipliers, ...] = ()
     loss_limits: tuple[Floats, ...] = ()
     objective: Floats | None = None

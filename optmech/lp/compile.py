@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.certificate.multipliers import (
+    ApproximateMultipliers,
     AttackMultipliers,
     Multipliers,
     PairMultipliers,
-    TestMultipliers,
 )
 from optmech.domain import Floats
 from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Point, Sense
@@ -69,9 +69,9 @@ class Compiled:
         return None
 
 
-def _tests(weight: Floats, product: Floats) -> TestMultipliers:
+def _tests(weight: Floats, product: Floats) -> ApproximateMultipliers:
     safe = np.where(weight > 0, weight, 1.0)
-    return TestMultipliers(weight, np.clip(product / safe[:, None], 0.0, 1.0))
+    return ApproximateMultipliers(weight, np.clip(product / safe[:, None], 0.0, 1.0))
 
 
 def compile_lp(statement: Statement) -> Compiled:

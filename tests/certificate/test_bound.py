@@ -1,0 +1,112 @@
+"""The Lagrangian bound: below every feasible value whatever the multipliers are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conformance.problems import KINDS, Make
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+
+import optmech as om
+from optmech.certificate import (
+    ApproximateMultipliers,
+    AttackMultipliers,
+    Multipliers,
+    PairMultipliers,
+    infeasibility_margin,
+    lower_bound,
+)
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+
+
+def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: float) -> Multipliers:
+    """Multipliers of the right shapes and otherwise arbitrary: wrong signs included."""
+    s = problem.statement
+    n, m = s.secrets, s.observables
+
+    def pairs(count: int = 40) -> PairMultipliers:
+        return PairMultipliers(
+            rng.integers(0, n, count),
+            rng.integers(0, n, count),
+            rng.integers(0, m, count),
+            scale * rng.normal(size=count),
+        )
+
+    objective = None
+    if s.objective == "worst_loss":
+        objective = rng.normal(size=n)
+    elif s.objective == "maximize_distortion":
+        objective = rng.normal(size=(m, n))
+    return Multipliers(
+        ratio=pairs(),
+        windowed=tuple(pairs() for _ in s.windowed),
+        lifted=tuple(scale * rng.normal(size=(len(p.log_ratio), m)) for p in s.lifted),
+        approximate=tuple(
+            ApproximateMultipliers(
+                scale * rng.normal(size=len(p.log_ratio)),
+                rng.normal(size=(len(p.log_ratio), m)),
+            )
+            for p in s.approximate
+        ),
+        distortion=tuple(
+            AttackMultipliers(float(scale * rng.normal()), rng.normal(size=(m, n)))
+            for _ in s.distortion
+        ),
+        loss_limits=tuple(scale * rng.normal(size=n if p.per_secret else 1) for p in s.loss_limits),
+        objective=objective,
+    )
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_arbitrary_multipliers_never_exceed_the_optimum(make: Make) -> None:
+    rng = np.random.default_rng(5)
+    problem = make(np.random.default_rng(11))
+    best = optimum(problem)
+    for scale in (1e-6, 1e-2, 1.0, 100.0):
+        for _ in range(5):
+            multipliers = random_multipliers(problem, rng, scale)
+            bound = lower_bound(problem.statement, multipliers).value
+            if best is not None:
+                sign = -1 if isinstance(problem.objective, om.MaximizeDistortion) else 1
+                assert bound <= sign * best + 1e-9
+                assert infeasibility_margin(problem.statement, multipliers) <= 0
+
+
+def two_secrets(epsilon: float) -> om.Problem:
+    domain = om.Domain.range(2)
+    return om.Problem(om.Prior.uniform(domain), H, constraints=[om.DifferentialPrivacy(epsilon)])
+
+
+@given(st.floats(0.01, 12))
+def test_two_secrets_by_hand(epsilon: float) -> None:
+    """n = 2: loss 1/(e^ε + 1); the dual solution is Z = 1/(2 (e^ε + 1)) on both pairs."""
+    statement = two_secrets(epsilon).statement
+    z = 0.5 / (np.exp(epsilon) + 1)
+    pairs = PairMultipliers(np.array([0, 1]), np.array([1, 0]), np.array([0, 1]), np.array([z, z]))
+    bound = lower_bound(statement, Multipliers(ratio=pairs))
+    assert bound.value == pytest.approx(1 / (np.exp(epsilon) + 1), rel=1e-12)
+    assert bound.value <= 1 / (np.exp(epsilon) + 1)
+    assert 0 <= bound.rounding < 1e-13
+
+
+def test_pairs_without_a_constraint_are_ignored() -> None:
+    problem = om.Problem(
+        om.Prior.uniform(om.Domain("abc")),
+        H,
+        constraints=[om.DifferentialPrivacy(1.0, [(0, 1)])],
+    )
+    pairs = PairMultipliers(np.array([0]), np.array([2]), np.array([0]), np.array([1e6]))
+    assert lower_bound(problem.statement, Multipliers(ratio=pairs)).value == pytest.approx(0)
+
+
+def test_attack_multipliers_prove_that_too_much_distortion_is_infeasible() -> None:
+    """The blind guess as strategy, with weight 1: d_m - d_max > 0 is the margin."""
+    domain = om.Domain.range(3)
+    problem = om.Problem(om.Prior.uniform(domain), E, constraints=[om.DistortionPrivacy(0.8, E)])
+    guess = np.zeros((3, 3))
+    guess[:, 1] = 1.0
+    multipliers = Multipliers(distortion=(AttackMultipliers(1.0, guess),))
+    assert infeasibility_margin(problem.statement, multipliers) == pytest.approx(0.8 - 2 / 3)

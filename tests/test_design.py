@@ -1,0 +1,136 @@
+"""Design files: bit-by-bit round trips, and nothing altered is accepted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conformance.problems import KINDS, Make
+
+import optmech as om
+from optmech.design_file import seal
+from optmech.errors import ProblemError, VerificationError
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_every_kind_of_design_reads_back_exactly(make: Make, tmp_path: Path) -> None:
+    design = om.solve(make(np.random.default_rng(41)))
+    path = tmp_path / "design.json"
+    design.save(path)
+    again = om.Design.load(path)
+    assert again.status == design.status
+    report = om.check(path)
+    assert report.passed, report.faults
+    if design.status == "infeasible":
+        assert again.reason == design.reason
+        return
+    assert np.array_equal(again.mechanism.matrix, design.mechanism.matrix)
+    for name in ("loss", "lower_bound", "gap", "objective", "bound", "verified", "notes"):
+        assert getattr(again, name) == getattr(design, name), name
+    first, second = design.problem.statement, again.problem.statement
+    assert np.array_equal(first.log_ratio, second.log_ratio)
+    assert np.array_equal(first.loss, second.loss)
+    assert np.array_equal(first.prior, second.prior)
+    assert again.problem.secrets.labels == design.problem.secrets.labels
+    assert report.bound == design.bound
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    grid = om.Grid(2, 2)
+    problem = om.Problem(
+        om.Prior(grid, [1, 2, 3, 4]), H, constraints=[om.MetricPrivacy("ln 3", E)], title="four"
+    )
+    path = tmp_path / "design.json"
+    om.solve(problem).save(path)
+    return path
+
+
+def test_exact_epsilon_and_title_survive(saved: Path) -> None:
+    problem = om.Design.load(saved).problem
+    assert problem.constraints[0].epsilon.text == "ln 3"
+    assert problem.title == "four"
+    assert isinstance(problem.secrets, om.Grid)
+
+
+def test_a_flipped_byte_is_noticed(saved: Path) -> None:
+    rng = np.random.default_rng(0)
+    original = saved.read_bytes()
+    for k in [*range(120), *rng.choice(len(original), 300, replace=False)]:
+        changed = bytearray(original)
+        changed[k] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(bytes(changed))
+        with pytest.raises((VerificationError, ProblemError)):
+            om.Design.load(saved)
+
+
+def forge(path: Path, change: object) -> None:
+    body = json.loads(path.read_text())
+    body.pop("digest")
+    change(body)
+    path.write_bytes(seal(json.dumps(body).encode()))
+
+
+def test_a_forged_digest_does_not_help(saved: Path) -> None:
+    original = saved.read_bytes()
+
+    def better_loss(body: dict) -> None:
+        body["result"]["loss"] *= 0.9
+
+    def better_bound(body: dict) -> None:
+        body["result"]["bound"] = body["result"]["objective"]
+
+    def less_private(body: dict) -> None:
+        body["mechanism"][0][0] += 0.01
+        body["mechanism"][0][1] -= 0.01
+
+    def no_problem(body: dict) -> None:
+        del body["problem"]["secrets"]
+
+    def infinite(body: dict) -> None:
+        body["mechanism"][0][0] = 1e999
+
+    def wild_index(body: dict) -> None:
+        body["multipliers"]["ratio"]["i"] = [-1] * len(body["multipliers"]["ratio"]["i"])
+
+    for change in (better_loss, better_bound, less_private, no_problem, infinite, wild_index):
+        saved.write_bytes(original)
+        forge(saved, change)
+        with pytest.raises(VerificationError):
+            om.Design.load(saved)
+
+
+def test_an_unproved_infeasibility_is_a_fault(saved: Path) -> None:
+    def give_up(body: dict) -> None:
+        body["result"]["status"] = "infeasible"
+        body["mechanism"] = None
+
+    forge(saved, give_up)
+    assert om.check(saved).faults
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1,2", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}']
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(ProblemError, match=r"x\.json"):
+        om.check(path)
+    with pytest.raises(ProblemError, match="cannot be read"):
+        om.check(tmp_path / "missing.json")
+
+
+def test_unwritable_labels_and_places_are_refused(tmp_path: Path) -> None:
+    problem = om.Problem(om.Prior.uniform(om.Domain([frozenset("a"), "b"])), H)
+    with pytest.raises(ProblemError, match="label"):
+        om.solve(problem).save(tmp_path / "d.json")
+    with pytest.raises(ProblemError, match="cannot be written"):
+        om.solve(om.Problem(om.Prior.uniform(om.Domain("ab")), H)).save(
+            tmp_path / "no" / "such" / "d.json"
+        )
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+from strategies import distributions, mechanisms, stochastic_matrices
+
+import optmech as om
+
+AB, XYZ = om.Domain("ab"), om.Domain("xyz")
+ROWS = [[0.5, 0.0, 0.5], [0.25, 0.75, 0.0]]
+
+
+class TestMatrix:
+    def test_is_a_read_only_copy(self):
+        rows = np.array(ROWS)
+        m = om.Mechanism(AB, XYZ, rows)
+        rows[0, 0] = 9
+        assert m.matrix.tolist() == ROWS
+        with pytest.raises(ValueError):
+            m.matrix[0, 0] = 1
+
+    def test_rounding_of_row_sums_is_forgiven(self):
+        assert om.Mechanism(AB, AB, [[1 + 9e-10, 0], [0.3, 0.7]]).matrix[0, 0] == 1 + 9e-10
+
+    @pytest.mark.parametrize(
+        ("matrix", "message"),
+        [
+            (np.eye(2), r"shape \(2, 2\) does not fit 2 secrets x 3"),
+            (np.transpose(ROWS), "does not fit"),
+            ([0.5, 0.5], "1 dimension"),
+            ([[0.5, 0.5, 0.0], [0.5, 0.6, -0.1]], r"p\('z' \| 'b'\) = -0.1 < 0"),
+            ([[0.5, 0.5, 0.0], [0.5, 0.5, 1e-8]], "row of 'b' sums to 1.00000001"),
+            ([[0.0, 0.0, 0.0], [0.5, 0.5, 0.0]], "row of 'a' sums to 0"),
+            ([[math.nan, 0.5, 0.5], [0.5, 0.5, 0.0]], "NaN"),
+            ([[math.inf, 0.5, 0.5], [0.5, 0.5, 0.0]], "infinite"),
+            ([[0.5, 0.5], [1.0]], "not a rectangular"),
+            ("identity", "not a rectangular"),
+        ],
+    )
+    def test_refuses(self, matrix, message):
+        with pytest.raises(om.ProblemError, match=message):
+            om.Mechanism(AB, XYZ, matrix)
+
+
+class TestSample:
+    @pytest.mark.parametrize("seed", [0, 7, None])
+    def test_frequencies(self, seed):
+        """χ² against the row; the bound is exceeded once in 10^9 runs."""
+        row = np.array([0.001, 0.4, 0.0, 0.25, 0.049, 0.3, 0.0])
+        m = om.Mechanism(om.Domain("a"), om.Domain.range(7), [row])
+        drawn = np.bincount(m.sample("a", size=200_000, seed=seed), minlength=7)
+        assert drawn[row == 0].tolist() == [0, 0]
+        expected = 200_000 * row[row > 0]
+        statistic = ((drawn[row > 0] - expected) ** 2 / expected).sum()
+        assert statistic < chi2.ppf(1 - 1e-9, df=len(expected) - 1)
+
+    def test_seed_repeats_and_entropy_does_not(self):
+        m = om.Mechanism(om.Domain("a"), om.Domain.range(100), [np.full(100, 0.01)])
+        assert m.sample("a", 20, seed=3) == m.sample("a", 20, seed=3)
+        assert m.sample("a", 20, seed=3) != m.sample("a", 20, seed=4)
+        assert m.sample("a", 20) != m.sample("a", 20)
+
+    def test_one_or_many(self):
+        m = om.Mechanism(AB, XYZ, [[0, 0, 1], [0, 1, 0]])
+        assert m.sample("a") == "z"
+        assert m.sample("b", 3) == ["y"] * 3
+        assert m.sample("b", 0) == []
+        assert m.sample("b", np.int64(1), seed=np.int64(2)) == ["y"]
+
+    @given(mechanisms(zeros=True), st.integers(0, 2**40))
+    def test_never_draws_what_has_probability_zero(self, m, seed):
+        for i, secret in enumerate(m.secrets.labels):
+            possible = {m.observables.labels[o] for o in np.flatnonzero(m.matrix[i])}
+            assert set(m.sample(secret, 50, seed=seed)) <= possible
+
+    @pytest.mark.parametrize("where", ["size", "seed"])
+    @pytest.mark.parametrize("value", [-1, 1.5, "2", True, [1]])
+    def test_refuses_arguments(self, where, value):
+        with pytest.raises(om.ProblemError, match=f"^{where}: "):
+            om.Mechanism(AB, AB, np.eye(2)).sample("a", **{where: value})
+
+    def test_refuses_unknown_secrets(self):
+        with pytest.raises(om.ProblemError, match="there is no 'q'"):
+            om.Mechanism(AB, AB, np.eye(2)).sample("q")
+
+
+class TestThen:
+    @given(data=st.data())
+    def test_is_the_matrix_product(self, data):
+        first = om.Mechanism(AB, XYZ, data.draw(stochastic_matrices(2, 3)))
+        second = om.Mechanism(XYZ, om.Domain("pqrs"), data.draw(stochastic_matrices(3, 4)))
+        both = first.then(second)
+        for i in range(2):
+            for o in range(4):
+                total = sum(first.matrix[i, k] * second.matrix[k, o] for k in range(3))
+                assert both.matrix[i, o] == pytest.approx(total, abs=1e-15)
+        assert (both.secrets.labels, both.observables.labels) == (AB.labels, ("p", "q", "r", "s"))
+
+    def test_refuses_what_does_not_fit(self):
+        m = om.Mechanism(AB, XYZ, ROWS)
+        with pytest.raises(om.ProblemError, match="not the first one's observables"):
+            m.then(om.Mechanism(om.Domain("zyx"), AB, np.full((3, 2), 0.5)))
+
+
+class TestRemap:
+    def test_merges_equal_images_and_keeps_points_where_it_can(self):
+        line = om.Domain.range(4, unit="km")
+        m = om.Mechanism(AB, line, [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]])
+        down = m.remap(lambda k: k - k % 2)
+        assert down.observables == om.Domain([0, 2], [0, 2], unit="km")
+        assert down.matrix == pytest.approx(np.array([[0.3, 0.7], [0.7, 0.3]]), abs=1e-15)
+        named = m.remap(lambda k: "low" if k < 3 else "high")
+        assert named.observables.labels == ("low", "high")
+        assert named.observables.points is None
+        assert named.matrix == pytest.approx(np.array([[0.6, 0.4], [0.9, 0.1]]), abs=1e-15)
+
+    def test_geographic_observables(self):
+        globe = om.Domain.geographic("pq", [[2.35, 48.86], [-0.13, 51.51]])
+        m = om.Mechanism(AB, globe, np.eye(2))
+        assert m.remap(lambda k: "p").observables.coordinates == "lonlat"
+        assert m.remap(str.upper).observables.coordinates == "plane"
+
+    def test_refuses_images_that_cannot_be_labels(self):
+        with pytest.raises(om.ProblemError, match="remap"):
+            om.Mechanism(AB, AB, np.eye(2)).remap(lambda k: [k])
+
+
+class TestPush:
+    @given(distributions(2))
+    def test_is_the_output_distribution(self, lam):
+        pushed = om.Mechanism(AB, XYZ, ROWS).push(lam)
+        expected = [lam[0] * ROWS[0][o] + lam[1] * ROWS[1][o] for o in range(3)]
+        assert pushed == pytest.approx(np.array(expected), abs=1e-16)
+
+    @pytest.mark.parametrize("lam", [[1.0], [[0.5, 0.5]], "ab", [math.nan, 1], None])
+    def test_refuses(self, lam):
+        with pytest.raises(om.ProblemError, match="lam"):
+            om.Mechanism(AB, XYZ, ROWS).push(lam)

@@ -1,0 +1,90 @@
+"""The public contract: names, arguments and fields that other people's scripts use."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import optmech as om
+
+NAMES = [
+    "Grid", "Domain", "Prior", "Problem", "Mechanism", "Design", "solve", "check",
+    "MetricPrivacy", "DifferentialPrivacy", "DistortionPrivacy", "DistributionPrivacy",
+    "LossBound", "Support", "MaximizeDistortion", "load_problem",
+    "OptmechError", "ProblemError", "InfeasibleError", "VerificationError", "SolverError",
+    "distances.euclidean", "distances.manhattan", "distances.hamming", "distances.haversine",
+    "distances.graph", "distances.matrix",
+    "Prior.uniform", "Prior.from_counts", "Prior.from_points",
+    "measures.expected_loss", "measures.worst_loss", "measures.distortion", "measures.epsilon",
+    "measures.delta", "measures.distribution_epsilon", "measures.bayes_vulnerability",
+    "attacks.optimal", "attacks.bayesian", "attacks.prior_free", "attacks.minimax",
+    "Mechanism.sample", "Mechanism.then", "Mechanism.remap", "Mechanism.push",
+    "Design.save", "Design.load",
+]  # fmt: skip
+ARGUMENTS = {
+    "solve": ["problem", "profile", "gap", "time_limit", "progress"],
+    "Problem": ["prior", "loss", "observables", "objective", "constraints"],
+    "MetricPrivacy": ["epsilon", "distance", "threshold", "observable_threshold", "delta"],
+    "DifferentialPrivacy": ["epsilon", "adjacency", "delta"],
+    "DistortionPrivacy": ["minimum", "distance", "prior"],
+    "DistributionPrivacy": ["epsilon", "pairs", "delta", "divergence", "scale"],
+    "LossBound": ["maximum", "worst_case", "loss"],
+    "Support": ["mask"],
+    "Mechanism.sample": ["secret", "size", "seed"],
+    "measures.epsilon": ["m", "distance", "pairs"],
+    "attacks.minimax": ["m", "distance", "over"],
+}
+
+
+def find(name: str) -> object:
+    target: object = om
+    for part in name.split("."):
+        target = getattr(target, part)
+    return target
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name_exists_and_is_documented(name: str) -> None:
+    assert inspect.getdoc(find(name))
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_are_as_promised(name: str) -> None:
+    found = [p for p in inspect.signature(find(name)).parameters if p != "self"]
+    assert found[: len(ARGUMENTS[name])] == ARGUMENTS[name]
+
+
+def test_design_fields() -> None:
+    domain = om.Domain("ab")
+    design = om.solve(om.Problem(om.Prior.uniform(domain), om.distances.hamming()))
+    for field in (
+        "mechanism", "loss", "lower_bound", "gap", "status", "verified", "certificate", "engine",
+        "seconds",
+    ):  # fmt: skip
+        assert hasattr(design, field)
+    assert set(design.summary()) >= {
+        "status", "loss", "lower_bound", "gap", "verified", "engine", "seconds", "secrets",
+        "observables",
+    }  # fmt: skip
+
+
+def test_dir_lists_what_can_be_imported() -> None:
+    for name in dir(om):
+        assert getattr(om, name) is not None
+    with pytest.raises(AttributeError, match="no_such_name"):
+        om.no_such_name  # noqa: B018
+
+
+def test_importing_optmech_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, optmech; optmech.solve; optmech.Problem; "
+        "print([m for m in ('cvxpy', 'matplotlib', 'pydantic', 'rich', 'networkx', 'numba') "
+        "if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == "[]"
