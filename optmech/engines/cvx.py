@@ -74,7 +74,6 @@ class CvxpyEngine:
             "primal_feasibility_tolerance": options.tolerance,
             "dual_feasibility_tolerance": options.tolerance,
             "small_matrix_value": 1e-12,
-            "threads": options.threads,
             **options.parameters,
         }
         if np.isfinite(monitor.remaining()):
