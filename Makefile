@@ -1,0 +1,30 @@
+# The same steps as in the README, for daily work.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint wheel check clean
+
+demo: .venv/installed
+	$(BIN)/optmech solve montreal-small -o montreal.json --picture montreal.png
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+lint: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+wheel: .venv/installed
+	$(BIN)/python -m build --wheel
+	$(BIN)/check-wheel-contents dist/*.whl
+
+check: lint wheel test
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist
