@@ -143,8 +143,14 @@ class DistributionPrivacy:
             )
         object.__setattr__(self, "divergence", divergence)
         checked = []
-        for k, pair in enumerate(pairs):
-            if len(pair) != 2:
+        try:
+            sized = [(pair, len(pair)) for pair in pairs]
+        except TypeError:
+            raise ProblemError(
+                "is not a list of pairs", where="pairs", remedy="Give [(λ0, λ1), ...]"
+            ) from None
+        for k, (pair, length) in enumerate(sized):
+            if length != 2:
                 raise ProblemError("is not a pair of distributions", where=f"pairs[{k}]")
             checked.append(
                 (_distribution(pair[0], f"pairs[{k}][0]"), _distribution(pair[1], f"pairs[{k}][1]"))
@@ -203,11 +209,11 @@ class Support:
     ) -> None:
         array = None
         if mask is not None:
-            array = np.array(mask)
-            if array.ndim != 2 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
-                raise ProblemError("is not a two-dimensional array of booleans", where="mask")
-            array = array.astype(bool)
-            array.setflags(write=False)
+            if distance is not None or radius is not None:
+                raise ProblemError(
+                    "a mask and a distance are given", where="support", remedy="Drop one of them"
+                )
+            array = _booleans(mask)
         elif distance is None or radius is None:
             raise ProblemError("give a mask, or a distance and a radius", where="support")
         object.__setattr__(self, "mask", array)
@@ -256,6 +262,19 @@ def _callable(value: object, where: str) -> Distance:
     return value
 
 
+def _booleans(mask: ArrayLike) -> NDArray[np.bool_]:
+    problem = ProblemError("is not a two-dimensional array of booleans", where="mask")
+    try:
+        array = np.array(mask)
+    except ValueError:
+        raise problem from None
+    if array.ndim != 2 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
+        raise problem
+    array = array.astype(bool)
+    array.setflags(write=False)
+    return array
+
+
 def _limit(value: float | None, where: str) -> float | None:
     return None if value is None else float(parse_exact(value, where=where))
 
@@ -282,15 +301,13 @@ def _adjacency(value: object) -> Adjacency:
             f"{type(value).__name__} is unknown", where="adjacency", remedy=remedy
         ) from None
     if len(items) == 2 and callable(items[0]):
-        radius = _limit(items[1], "adjacency.radius")
-        assert radius is not None
-        return (items[0], radius)
+        return (items[0], float(parse_exact(items[1], where="adjacency.radius")))
     pairs = []
     for k, item in enumerate(items):
         try:
             i, j = (int(x) for x in item)
             whole = all(float(x) == int(x) for x in item)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             whole = False
         if not whole or min(i, j) < 0:
             raise ProblemError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.domain import EARTH_RADIUS_KM, Domain, Floats, finite_array
@@ -109,21 +110,13 @@ class _Graph:
     name = "graph"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
-        import networkx as nx
         from scipy.sparse.csgraph import shortest_path
 
-        network = _simple(self.network, self.weight)
-        nodes = list(network.nodes)
-        position = {node: k for k, node in enumerate(nodes)}
+        position = {node: k for k, node in enumerate(self.network.nodes)}
         rows, columns = (_node_indices(domain, position) for domain in (a, b))
-        adjacency = nx.to_scipy_sparse_array(
-            network, nodelist=nodes, weight=self.weight, dtype=np.float64
-        )
-        if not np.isfinite(adjacency.data).all() or (adjacency.data < 0).any():
-            raise ProblemError(
-                f"an edge has a negative or non-finite {self.weight!r}", where=self.name
-            )
-        full = shortest_path(adjacency, directed=network.is_directed(), indices=np.unique(rows))
+        lengths = _edge_lengths(self.network, self.weight, position)
+        directed = self.network.is_directed()
+        full = shortest_path(lengths, directed=directed, indices=np.unique(rows))
         order = np.searchsorted(np.unique(rows), rows)
         out = np.asarray(full[order][:, columns], dtype=np.float64)
         unreachable = np.argwhere(~np.isfinite(out))
@@ -210,6 +203,12 @@ def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
 
     ``weight`` names the edge attribute that holds lengths; edges without it count 1.
     """
+    if not hasattr(network, "is_directed"):
+        raise ProblemError(
+            f"{type(network).__name__} is not a networkx graph",
+            where="graph",
+            remedy="Give a networkx Graph, DiGraph or one with parallel edges",
+        )
     return _Graph(network, weight)
 
 
@@ -248,6 +247,12 @@ def triangle_report(values: Floats) -> TriangleReport:
 
 def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:
     """Call a distance and check what it returns; errors are reported at ``where``."""
+    if not callable(distance):
+        raise ProblemError(
+            f"{type(distance).__name__} is not a distance",
+            where=where,
+            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
+        )
     try:
         raw = distance(a, b)
     except ProblemError as error:
@@ -290,18 +295,32 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
     return p, q
 
 
-def _simple(network: nx.Graph[Any], weight: str) -> nx.Graph[Any]:
-    """The graph with the shortest of every bundle of parallel edges (adjacency would add them)."""
-    if not network.is_multigraph():
-        return network
-    import networkx as nx
+def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int]) -> sp.csr_array:
+    """Lengths of the edges by node index, zeros kept; of parallel edges the shortest."""
+    edges = list(network.edges(data=weight, default=1))
+    lengths = np.array([_length(edge, weight) for edge in edges], dtype=np.float64)
+    tails = np.array([position[edge[0]] for edge in edges], dtype=np.int64)
+    heads = np.array([position[edge[1]] for edge in edges], dtype=np.int64)
+    order = np.lexsort((lengths, heads, tails))
+    _, first = np.unique(np.column_stack([tails, heads])[order], axis=0, return_index=True)
+    kept = order[first]
+    count = len(position)
+    return sp.csr_array((lengths[kept], (tails[kept], heads[kept])), shape=(count, count))
 
-    simple: nx.Graph[Any] = nx.DiGraph() if network.is_directed() else nx.Graph()
-    simple.add_nodes_from(network.nodes)
-    for u, v, length in network.edges(data=weight, default=1):
-        if not simple.has_edge(u, v) or length < simple[u][v][weight]:
-            simple.add_edge(u, v, **{weight: length})
-    return simple
+
+def _length(edge: tuple[Any, Any, Any], weight: str) -> float:
+    tail, head, value = edge
+    try:
+        length = float(value)
+    except (TypeError, ValueError):
+        length = np.nan
+    if not 0 <= length < np.inf:
+        raise ProblemError(
+            f"{weight!r} of edge ({tail!r}, {head!r}) is {value!r}",
+            where="graph",
+            remedy="Edge lengths must be finite numbers >= 0",
+        )
+    return length
 
 
 def _node_indices(domain: Domain, position: dict[Any, int]) -> list[int]:

@@ -23,6 +23,8 @@ EARTH_RADIUS_KM = 6371.0088
 def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Floats:
     """A read-only float64 copy of ``value``; refuses what is not numeric or not finite."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex")
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ProblemError(
@@ -47,7 +49,9 @@ def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Fl
 def normalised(weights: Floats) -> Floats:
     """Non-negative weights divided by their sum; already normalised ones are left untouched, so
     that writing and reading a distribution does not change it."""
-    if abs(float(weights.sum()) - 1.0) <= 2.0**-52 * len(weights):
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if abs(total - 1.0) <= 2.0**-52 * len(weights):
         return weights
     scaled = weights / weights.max()
     out: Floats = scaled / scaled.sum()
@@ -74,7 +78,8 @@ class Domain:
     Raises
     ------
     ProblemError
-        On no labels, duplicate labels, or points that are not finite or of the wrong shape.
+        On no labels, duplicate labels, points that are not finite or of the wrong shape, or
+        unknown coordinates.
     """
 
     labels: tuple[Hashable, ...]
@@ -89,7 +94,20 @@ class Domain:
         unit: str = "",
         coordinates: Coordinates = "plane",
     ) -> None:
-        object.__setattr__(self, "labels", tuple(labels))
+        try:
+            object.__setattr__(self, "labels", tuple(labels))
+        except TypeError:
+            raise ProblemError(
+                f"{labels!r} is not a list of labels",
+                where="labels",
+                remedy="Give the labels, or use Domain.range(count)",
+            ) from None
+        if coordinates not in ("plane", "lonlat"):
+            raise ProblemError(
+                f"{coordinates!r} is unknown",
+                where="coordinates",
+                remedy='Use "plane" or "lonlat"',
+            )
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "coordinates", coordinates)
         _check_labels(self.labels)
@@ -98,7 +116,7 @@ class Domain:
             array = finite_array(points, where="points")
             if array.ndim == 1:
                 array = array[:, None]
-            if array.ndim != 2 or len(array) != len(self.labels):
+            if array.ndim != 2 or len(array) != len(self.labels) or not array.shape[1]:
                 raise ProblemError(
                     f"shape {array.shape} does not fit {len(self.labels)} labels",
                     where="points",
@@ -111,13 +129,13 @@ class Domain:
     @classmethod
     def geographic(cls, labels: Iterable[Hashable], lonlat: ArrayLike) -> Domain:
         """Points with longitude and latitude in degrees, shape (n, 2)."""
-        return cls(labels, points=lonlat, unit="km", coordinates="lonlat")
+        return Domain(labels, points=lonlat, unit="km", coordinates="lonlat")
 
     @classmethod
     def range(cls, count: int, unit: str = "") -> Domain:
         """The points 0, 1, ..., count - 1 on a line."""
         _check_count(count, "count")
-        return cls(range(count), points=np.arange(count, dtype=float), unit=unit)
+        return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -154,15 +172,20 @@ class Domain:
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
 
-        Distances are Euclidean in the plane and great-circle in km for ``lonlat``.
+        Distances are Euclidean in the plane and great-circle in km for ``lonlat``. Rows with a
+        missing coordinate or a latitude beyond 90 degrees are nowhere: -1.
         """
         own = self.require_points("locate points")
         from scipy.spatial import cKDTree
 
         query = _rows(xy, own.shape[1])
         inside = np.isfinite(query).all(axis=1)
+        if self.coordinates == "lonlat":
+            inside &= np.abs(query[:, 1]) <= 90
         lifted = query[inside]
-        limit = np.inf if max_distance is None else float(max_distance)
+        limit = np.inf
+        if max_distance is not None:
+            limit = float(finite_array(max_distance, where="max_distance", ndim=0))
         if self.coordinates == "lonlat":
             own, lifted = _on_sphere(own), _on_sphere(lifted)
             limit = 2 * np.sin(min(limit / EARTH_RADIUS_KM, np.pi) / 2)
@@ -334,11 +357,13 @@ def _box(value: Sequence[float]) -> tuple[float, float, float, float]:
 
 def _rows(xy: ArrayLike, width: int) -> Floats:
     try:
-        rows = np.atleast_2d(np.asarray(xy, dtype=np.float64))
+        rows = np.asarray(xy, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ProblemError("not an array of numbers", where="points") from error
     if rows.size == 0:
         return rows.reshape(0, width)
+    if rows.ndim < 2:
+        rows = rows.reshape((-1, 1) if width == 1 else (1, -1))
     if rows.ndim != 2 or rows.shape[1] != width:
         raise ProblemError(f"shape {rows.shape} is not (m, {width})", where="points")
     return rows

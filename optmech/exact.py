@@ -9,6 +9,8 @@ from fractions import Fraction
 from optmech.errors import ProblemError
 
 _RATIONAL = r"[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?"
+_LONGEST = 2000
+"""Characters of a number: room for the ``text`` of any number written in 200 characters."""
 _PATTERN = re.compile(
     rf"^\s*(?:(?P<factor>{_RATIONAL})\s*\*?\s*)?ln\s*\(?\s*(?P<log>{_RATIONAL})\s*\)?\s*$"
     rf"|^\s*(?P<plain>{_RATIONAL}(?:[eE][+-]?[0-9]{{1,3}})?)\s*$"
@@ -53,6 +55,8 @@ class Exact(float):
 def _log(ratio: Fraction) -> float:
     if ratio < 2:
         return math.log1p(float(ratio - 1))
+    if ratio < 2**1000:
+        return math.log(ratio)
     return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
@@ -70,7 +74,7 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
     elif isinstance(value, Fraction):
-        number = Exact(value)
+        number = _from_fraction(value, where, remedy)
     elif isinstance(value, bool) or not hasattr(value, "__float__"):
         raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
     else:
@@ -88,8 +92,15 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     return number
 
 
+def _from_fraction(value: Fraction, where: str, remedy: str) -> Exact:
+    try:
+        return Exact(value)
+    except OverflowError as error:
+        raise ProblemError("is too large for a float", where=where, remedy=remedy) from error
+
+
 def _parse_string(text: str, where: str, remedy: str) -> Exact:
-    match = _PATTERN.match(text) if len(text) <= 200 else None
+    match = _PATTERN.match(text) if len(text) <= _LONGEST else None
     if match is None:
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise ProblemError(f"{shown!r} is not a number", where=where, remedy=remedy)

@@ -58,7 +58,8 @@ def most_revealing(p: Floats, q: Floats) -> tuple[np.ndarray, Floats]:
 def excess_mass(p: Floats, q: Floats, ratio: Floats) -> Floats:
     """Σ_o max(0, p_o - e^ratio q_o) for every row of (k, m) arrays; ``ratio`` has shape (k,)."""
     half = np.exp(np.minimum(ratio, _ALWAYS_ABOVE_ONE) / 2)[:, None]
-    return np.asarray(np.maximum(p - (q * half) * half, 0.0).sum(axis=1))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.maximum(p - (q * half) * half, 0.0).sum(axis=1))
 
 
 def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:

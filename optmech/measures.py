@@ -224,7 +224,7 @@ def posterior(m: Mechanism, prior: Prior) -> Floats:
     possible = np.where(weights[:, None] > 0, m.matrix, 0.0)
     # columns are scaled to a largest entry of 1 so that products with π cannot all underflow
     top = possible.max(axis=0)
-    joint = weights[:, None] * possible / np.where(top > 0, top, 1.0)
+    joint = weights[:, None] * (possible / np.where(top > 0, top, 1.0))
     evidence = joint.sum(axis=0)
     joint[:, evidence == 0] = weights[:, None]
     return np.ascontiguousarray((joint / joint.sum(axis=0)).T)

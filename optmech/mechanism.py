@@ -71,8 +71,10 @@ class Mechanism:
         reproducible, and therefore unfit for release.
         """
         row = self.matrix[self.secrets.index(secret)]
-        if size is not None and (not isinstance(size, int | np.integer) or size < 0):
-            raise ProblemError(f"{size!r} is not a whole number >= 0", where="size")
+        for where, value in (("size", size), ("seed", seed)):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if value is not None and (not whole or value < 0):
+                raise ProblemError(f"{value!r} is not a whole number >= 0", where=where)
         count = 1 if size is None else int(size)
         if seed is None:
             words = np.frombuffer(entropy.token_bytes(8 * count), dtype=np.uint64)
@@ -99,7 +101,14 @@ class Mechanism:
     def remap(self, f: Callable[[Hashable], Hashable]) -> Mechanism:
         """Replace every observable o by the label f(o); equal labels are merged."""
         images = [f(label) for label in self.observables.labels]
-        distinct = list(dict.fromkeys(images))
+        try:
+            distinct = list(dict.fromkeys(images))
+        except TypeError as error:
+            raise ProblemError(
+                f"an image is not usable as a label: {error}",
+                where="remap",
+                remedy="Return hashable labels",
+            ) from None
         position = {label: k for k, label in enumerate(distinct)}
         onto = np.zeros((len(images), len(distinct)))
         onto[np.arange(len(images)), [position[label] for label in images]] = 1.0

@@ -32,6 +32,12 @@ class Subsets(Domain):
         for k, group in enumerate(groups):
             if not group:
                 raise ProblemError("the subset is empty", where=f"observables[{k}]")
+            if not all(0 <= member < len(base) for member in group):
+                raise ProblemError(
+                    f"{group} are not indices of the {len(base)} elements",
+                    where=f"observables[{k}]",
+                    remedy=f"Indices run from 0 to {len(base) - 1}",
+                )
         points = None
         if base.points is not None:
             points = np.array([base.points[list(group)].mean(axis=0) for group in groups])
@@ -60,6 +66,12 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
 
     Labels are the (row, column) of the block.
     """
+    if not isinstance(grid, Grid):
+        raise ProblemError(
+            f"{type(grid).__name__} is not a Grid",
+            where="coarser",
+            remedy="Use observables.subsets for other domains",
+        )
     for name, value in (("rows", rows), ("columns", columns)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ProblemError(f"{value!r} is not a whole number >= 1", where=f"coarser.{name}")

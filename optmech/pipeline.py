@@ -77,6 +77,8 @@ def solve(
     reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
         return make_design(problem, session, "closed form", "no search was needed", reason)
+    if session.gap <= chosen.gap:
+        return make_design(problem, session, "closed form", "the ratios are so large that it fits")
     search = _Search(session, chosen)
     with session.interruptible():
         result = search.run(statement)

@@ -55,6 +55,12 @@ class Prior:
     binning: Binning | None = None
 
     def __init__(self, domain: Domain, weights: ArrayLike, binning: Binning | None = None) -> None:
+        if not isinstance(domain, Domain):
+            raise ProblemError(
+                f"{type(domain).__name__} is not a Domain",
+                where="prior",
+                remedy="Make one with om.Domain(labels)",
+            )
         array = finite_array(weights, where="prior")
         if array.shape != (len(domain),):
             raise ProblemError(
@@ -95,13 +101,14 @@ class Prior:
         counts: ArrayLike | Mapping[Hashable, float],
         smoothing: float = 0.0,
     ) -> Prior:
-        """Proportional to counts, an array of shape (n,) or a mapping from label to count.
+        """Proportional to counts, an array of shape (n,) or a mapping from label to count (a dict,
+        a Counter or a pandas Series).
 
         ``smoothing`` is added to every count (Laplace smoothing). Labels of a mapping that are
         not in the domain are counted as outside and reported in ``binning``.
         """
         binning = None
-        if isinstance(counts, Mapping):
+        if hasattr(counts, "items"):
             array = np.zeros(len(domain))
             outside = 0.0
             known = {label: k for k, label in enumerate(domain.labels)}
@@ -116,10 +123,7 @@ class Prior:
             binning = Binning(inside=float(array.sum()), outside=outside)
         else:
             array = finite_array(counts, where="counts")
-        extra = float(finite_array(smoothing, where="smoothing", ndim=0))
-        if extra < 0:
-            raise ProblemError(f"{extra:g} is negative", where="smoothing")
-        return cls(domain, array + extra, binning)
+        return cls(domain, array + _smoothing(smoothing), binning)
 
     @classmethod
     def from_points(
@@ -145,13 +149,14 @@ class Prior:
         inside = found >= 0
         counts = np.bincount(found[inside], weights=heavy[inside], minlength=len(domain))
         binning = Binning(inside=float(heavy[inside].sum()), outside=float(heavy[~inside].sum()))
-        if binning.inside == 0 and smoothing == 0:
+        extra = _smoothing(smoothing)
+        if binning.inside == 0 and extra == 0:
             raise ProblemError(
                 f"none of the {len(found)} points falls into the domain",
                 where="prior",
                 remedy="Check units, the order (x, y) or (longitude, latitude), and the bounds",
             )
-        return cls(domain, counts + smoothing, binning)
+        return cls(domain, counts + extra, binning)
 
     @classmethod
     def from_csv(
@@ -188,4 +193,11 @@ class Prior:
     def entropy(self) -> float:
         """Shannon entropy in bits."""
         positive = self.weights[self.weights > 0]
-        return float(-(positive * np.log2(positive)).sum())
+        return abs(float((positive * np.log2(positive)).sum()))
+
+
+def _smoothing(value: float) -> float:
+    extra = float(finite_array(value, where="smoothing", ndim=0))
+    if extra < 0:
+        raise ProblemError(f"{extra:g} is negative", where="smoothing")
+    return extra

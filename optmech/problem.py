@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,6 +87,12 @@ class Problem:
                 remedy='Use "expected_loss", "worst_loss" or MaximizeDistortion(distance)',
             )
         outputs = prior.domain if observables is None else observables
+        if not isinstance(constraints, Iterable):
+            raise ProblemError(
+                f"{type(constraints).__name__} is not a list of constraints",
+                where="constraints",
+                remedy="Give a list, of one constraint too",
+            )
         stated = tuple(constraints)
         _require_memory(len(prior), len(outputs), len(stated))
         if isinstance(objective, MaximizeDistortion) and not any(

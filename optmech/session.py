@@ -16,7 +16,7 @@ from optmech.certificate import Bound, Check, Multipliers, check_matrix, lower_b
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.domain import Floats
 from optmech.lp.blocks import Point
-from optmech.repair import Cone, repair
+from optmech.repair import Cone, repair, start
 from optmech.repair.mixing import constant_anchors
 from optmech.statement import Statement
 
@@ -51,7 +51,8 @@ class Session:
         )
         for anchor in constant_anchors(self.statement, uniform):
             self.offer_matrix(anchor)
-        self.offer_matrix(self.cone.kernel(self.statement.loss))
+        self.offer_matrix(start.matrix(self.statement, self.cone))
+        self.offer_bound(start.multipliers(self.statement))
         self.unrepaired = None
 
     @property

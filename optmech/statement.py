@@ -193,11 +193,11 @@ class _Builder:
     def weighted_distance(self, distance: object, prior: Prior | None) -> Floats:
         values = evaluate(distance, self.secrets, self.secrets, where="distance")  # type: ignore[arg-type]
         adversary = self.prior if prior is None else prior
-        if len(adversary) != len(self.secrets):
+        if not isinstance(adversary, Prior) or adversary.domain.labels != self.secrets.labels:
             raise ProblemError(
-                f"the adversary's prior has {len(adversary)} weights for "
-                f"{len(self.secrets)} secrets",
+                "the adversary's prior is not a Prior over the secrets",
                 where="prior",
+                remedy=f"Make it with om.Prior over the same {len(self.secrets)} labels",
             )
         return values * adversary.weights[None, :]
 

@@ -137,7 +137,8 @@ class TestEpsilon:
     @given(
         st.integers(1, 2**52), st.integers(1, 2**52), st.integers(-1074, 0), st.integers(-1074, 0)
     )
-    @example(1, 1, -1074, 0)
+    @example(2**52, 2**52, -1073, 0)
+    @example(3 * 10**15, 3 * 10**15 + 12345, 0, 0)
     @example(2**52, 2**52 - 1, -53, -53)
     @example(3, 1, -1074, -1074)
     def test_right_to_the_last_digits_for_every_pair_of_floats(self, a, b, e, f):
@@ -176,6 +177,14 @@ class TestEpsilon:
         assert measures.epsilon(om.Mechanism(one, two, [[0.5, 0.5]]), H) == 0
         assert measures.tightest(om.Mechanism(one, two, [[0.5, 0.5]])).indices is None
         assert measures.epsilon(om.Mechanism(two, one, [[1.0], [1.0]]), H) == 0
+        assert measures.tightest(om.Mechanism(two, one, [[1.0], [1.0]])).indices == (0, 1, 0)
+
+    def test_finds_the_largest_of_ratios_that_overflow(self):
+        rows = [[0.4, 0.4, 0.2], [1e-310, 5e-324, 1.0]]
+        m = om.Mechanism(om.Domain("ab"), om.Domain("xyz"), rows)
+        found = measures.tightest(m)
+        assert found.observable == "y"
+        assert found.value == pytest.approx(float(exact_log(0.4, 5e-324)), rel=1e-15)
 
     def test_names_the_secrets_and_the_observable(self):
         line = om.Domain.range(3)

@@ -78,6 +78,12 @@ class TestSample:
             possible = {m.observables.labels[o] for o in np.flatnonzero(m.matrix[i])}
             assert set(m.sample(secret, 50, seed=seed)) <= possible
 
+    @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
+    def test_the_ends_of_the_entropy_are_possible_outcomes(self, monkeypatch, byte):
+        monkeypatch.setattr("optmech.mechanism.entropy.token_bytes", lambda count: byte * count)
+        m = om.Mechanism(om.Domain("a"), om.Domain("wxyz"), [[0.0, 0.9, 0.1, 0.0]])
+        assert m.sample("a") == ("x" if byte == b"\x00" else "y")
+
     @pytest.mark.parametrize("where", ["size", "seed"])
     @pytest.mark.parametrize("value", [-1, 1.5, "2", True, [1]])
     def test_refuses_arguments(self, where, value):

@@ -91,6 +91,16 @@ def test_geometric_mechanism_with_remap_is_optimal_on_the_line(
     assert om.solve(problem).loss == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [15, 20, 25, 30, 40, 300])
+def test_losses_far_below_solver_tolerances_are_certified(epsilon: float) -> None:
+    """Two secrets: 1/(e^ε + 1), down to 5e-131."""
+    p = om.Prior.uniform(om.Domain.range(2))
+    design = om.solve(om.Problem(p, H, constraints=[om.MetricPrivacy(epsilon, E)]))
+    assert design.loss == pytest.approx(1 / (np.exp(epsilon) + 1), rel=1e-6)
+    assert design.gap <= 1e-6
+    assert design.mechanism.matrix.min() > 0
+
+
 @pytest.mark.parametrize("n", [2, 3])
 def test_tiny_problems_against_a_search_over_all_vertices(n: int) -> None:
     """Every vertex of the feasible set is enumerated; the best of them is the optimum."""

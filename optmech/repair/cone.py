@@ -49,14 +49,6 @@ class Cone:
         allowed = ~forced_zeros(statement)
         return cls(joint, always, windows, component.astype(np.int64), allowed)
 
-    def kernel(self, loss: Floats) -> Floats:
-        """A first guess: every column falls off from the secret it suits best as fast as the
-        ratios allow."""
-        suited = loss.argmin(axis=0)
-        out: Floats = np.exp(-self.always[suited]).T
-        out[suited, np.arange(len(suited))] = 1.0
-        return out
-
     def closure(self, matrix: Floats) -> Floats:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
         out = _max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
@@ -97,7 +89,7 @@ class Cone:
             # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
             need = sums[None, :] + (sums[None, :] - sums[:, None]) / np.expm1(ratios)
         need = np.where(np.isfinite(ratios) & (ratios > 0), need, 0.0)
-        total = max(float(sums.max()), float(need.max(initial=0.0))) * (1 + 1e-15)
+        total = max(float(sums.max()), float(need.max(initial=0.0)))
         if not np.isfinite(total) or total <= 0:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)

@@ -1,0 +1,70 @@
+"""What the documents show is what happens: README code runs, commands in it exist, CI runs its
+test command."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
+SHELL = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, re.S)
+    for line in block.splitlines()
+    if line.strip()
+]
+INSTALLING = [line for line in SHELL if line.startswith("python3 -m venv")]
+COMMANDS = [line for line in SHELL if line.startswith("optmech ")]
+
+
+def run_optmech(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "optmech", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("code", PYTHON)
+def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("optimal")
+
+
+def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
+    assert len(COMMANDS) >= 5
+    for line in COMMANDS:
+        done = run_optmech(shlex.split(line)[1:], tmp_path)
+        assert done.returncode == 0, (line, done.stderr)
+
+
+def test_the_demonstration_prints_and_draws(tmp_path: Path) -> None:
+    """README command one, without the installation."""
+    pytest.importorskip("matplotlib")
+    command = INSTALLING[0].split("&&")[-1].strip()
+    assert command.startswith(".venv/bin/optmech solve montreal")
+    done = run_optmech(shlex.split(command)[1:], tmp_path)
+    assert done.returncode == 0, done.stderr
+    for word in ("loss", "bound", "gap", "privacy", "attack"):
+        assert word in done.stdout
+    assert (tmp_path / "montreal.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not (ROOT / ".ci" / "run").exists(), reason="not a checkout")
+def test_ci_calls_the_test_command_of_the_readme() -> None:
+    assert len(INSTALLING) == 2
+    assert INSTALLING[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
