@@ -321,6 +321,10 @@ def test_profiles_are_checked() -> None:
     for setting in ({"method": "quantum"}, {"parameters": {"no_such_option": 1}}):
         with pytest.raises(ProblemError, match="profile"):
             om.solve(
-                om.Problem(om.Prior.uniform(om.Domain("ab")), H),
+                om.Problem(
+                    om.Prior.uniform(om.Domain("ab")),
+                    H,
+                    constraints=[om.DifferentialPrivacy(1.0)],
+                ),
                 Profile(engine="highs", **setting),
             )

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.certificate import (
+    ApproximateMultipliers,
     AttackMultipliers,
     Multipliers,
     PairMultipliers,
-    TestMultipliers,
 )
 from optmech.domain import Floats, Ints, finite_array
 from optmech.errors import ProblemError
@@ -104,7 +104,7 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
             for part, given in zip(plain["lifted"], statement.lifted, strict=False)
         ),
         approximate=tuple(
-            TestMultipliers(
+            ApproximateMultipliers(
                 finite_array(part["weight"], where="multipliers", ndim=1),
                 dense(part["test"], (len(given.log_ratio), shape[1])),
             )

@@ -30,7 +30,7 @@ def multipliers(statement: Statement) -> Multipliers:
     """Multipliers that charge every centre with the loss it forces upon the other secrets.
 
     With y_s the charge of secret s, the pair (centre, s) of block o gets
-    max(0, π_s c(s,o) - y_s) e^{-r}, less a hair, which lowers L[s,o] to y_s and raises the centre's entry.
+    max(0, π_s c(s,o) - y_s) e^{-r}, less a hair: L[s,o] falls to y_s, the centre's entry rises.
     """
     if statement.objective != "expected_loss":
         return Multipliers()

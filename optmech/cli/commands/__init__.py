@@ -1,0 +1,1 @@
+"""One module per command: SUMMARY, EXAMPLE, ``add_arguments(parser)`` and ``run(args)``."""

@@ -1,0 +1,97 @@
+"""``optmech attack``: what an adversary learns from a saved design."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optmech.attacks import Attack
+    from optmech.distances import Distance
+    from optmech.mechanism import Mechanism
+    from optmech.prior import Prior
+
+SUMMARY = "run an inference attack on a saved design"
+EXAMPLE = "optmech attack design.json --kind bayesian"
+_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    parser.add_argument(
+        "--kind",
+        choices=("optimal", "bayesian", "prior-free", "minimax"),
+        default="optimal",
+        help="the adversary (default: optimal, who knows prior and mechanism)",
+    )
+    parser.add_argument(
+        "--distance",
+        metavar="NAME",
+        help="distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
+        "design's own (default: the one its constraints use)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Always 0: an attack is a measurement."""
+    from optmech.cli import output
+    from optmech.cli.measured import blind_error, choose_distance
+    from optmech.design import Design
+    from optmech.files.labels import label_text
+
+    design = Design.load(args.design)
+    problem, mechanism = design.problem, design.mechanism
+    name, distance = choose_distance(problem, args.distance)
+    attack = _attack(args.kind, mechanism, problem.prior, distance)
+    blind = blind_error(problem, distance)
+    per_secret = {
+        label_text(label): float(error)
+        for label, error in zip(mechanism.secrets.labels, attack.error_per_secret, strict=True)
+    }
+    if args.json:
+        output.print_json(
+            {
+                "kind": args.kind,
+                "distance": name,
+                "unit": problem.secrets.unit,
+                "error": attack.error,
+                "blind_error": blind,
+                "worst_error": attack.worst_error,
+                "value": attack.value,
+                "lower_bound": attack.lower_bound,
+                "error_per_secret": per_secret,
+            }
+        )
+        return 0
+    rows = [
+        ("attack", attack.name),
+        ("distance", name),
+        ("expected error", f"{output.number(attack.error)} under the design's prior"),
+        ("without seeing anything", output.number(blind)),
+        ("largest error", output.number(attack.worst_error)),
+    ]
+    if attack.value is not None and attack.lower_bound is not None:
+        rows.append(("minimised value", output.number(attack.value)))
+        rows.append(("its lower bound", output.number(attack.lower_bound)))
+    output.facts(rows)
+    output.blank()
+    easiest = sorted(per_secret.items(), key=lambda item: item[1])[:_SHOWN]
+    output.grid(
+        ("easiest secrets", "error"),
+        [(label, output.number(error)) for label, error in easiest],
+        right=(1,),
+    )
+    return 0
+
+
+def _attack(kind: str, mechanism: Mechanism, prior: Prior, distance: Distance) -> Attack:
+    from optmech import attacks
+
+    if kind == "optimal":
+        return attacks.optimal(mechanism, prior, distance)
+    if kind == "bayesian":
+        return attacks.bayesian(mechanism, prior, distance)
+    if kind == "prior-free":
+        return attacks.prior_free(mechanism, distance, evaluated_under=prior)
+    return attacks.minimax(mechanism, distance, evaluated_under=prior)

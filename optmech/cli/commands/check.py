@@ -1,0 +1,69 @@
+"""``optmech check``: every claim of a saved design, recomputed from its file alone."""
+
+from __future__ import annotations
+
+import argparse
+
+from optmech.errors import VerificationError
+
+SUMMARY = "check every claim of a saved design"
+EXAMPLE = "optmech check design.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when every check passes, 1 when one fails."""
+    from optmech.cli.output import facts, grid, note, number, print_json
+    from optmech.design import check
+
+    report = check(args.design)
+    if args.json:
+        listed = [
+            {
+                "name": c.name,
+                "constraint": c.constraint,
+                "inequalities": c.inequalities,
+                "passed": c.passed,
+                "worst": c.worst,
+                "detail": c.detail,
+            }
+            for c in report.checks
+        ]
+        print_json(
+            {
+                "passed": report.passed,
+                "status": report.status,
+                "loss": report.loss,
+                "lower_bound": report.lower_bound,
+                "objective": report.objective,
+                "bound": report.bound,
+                "gap": report.gap,
+                "checks": listed,
+                "faults": list(report.faults),
+            }
+        )
+        return 0 if report.passed else VerificationError.exit_status
+    grid(
+        ("check", "inequalities", "passed", "tightest"),
+        [
+            (c.name, f"{c.inequalities:,}", "yes" if c.passed else "NO", c.detail)
+            for c in report.checks
+        ],
+        right=(1,),
+    )
+    facts(
+        [
+            ("status", report.status),
+            ("loss", number(report.loss)),
+            ("lower bound", number(report.lower_bound)),
+            ("gap", number(report.gap)),
+            ("passed", "yes" if report.passed else "NO"),
+        ]
+    )
+    for fault in report.faults:
+        note(f"optmech: error: {args.design}: {fault}")
+    return 0 if report.passed else VerificationError.exit_status

@@ -1,0 +1,31 @@
+"""``optmech profiles``: the solver profiles."""
+
+from __future__ import annotations
+
+import argparse
+
+SUMMARY = "list the solver profiles"
+EXAMPLE = "optmech profiles"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command has no arguments of its own."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Name, engine, gap and description of every profile."""
+    from dataclasses import asdict
+
+    from optmech.cli.output import grid, print_json
+    from optmech.profiles import list_profiles
+
+    profiles = list_profiles()
+    if args.json:
+        print_json({"profiles": [asdict(profile) for profile in profiles]})
+        return 0
+    grid(
+        ("name", "engine", "gap", "description"),
+        [(p.name, p.engine, f"{p.gap:g}", p.description) for p in profiles],
+        right=(2,),
+    )
+    return 0

@@ -1,0 +1,52 @@
+"""``optmech sample``: draw reports for a secret."""
+
+from __future__ import annotations
+
+import argparse
+
+from optmech.errors import ProblemError
+
+SUMMARY = "draw observables for a secret"
+EXAMPLE = "optmech sample design.json 3,4 -n 5"
+MAX_DRAWS = 10**7
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    parser.add_argument(
+        "secret", metavar="SECRET", help="label of the secret; a grid cell is ROW,COLUMN"
+    )
+    parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="K",
+        help="make the draws reproducible, and unfit for release (default: system entropy)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """One label a line."""
+    from optmech.cli.output import print_json
+    from optmech.design import Design
+    from optmech.files.labels import find_label, label_text
+    from optmech.files.report import printable
+
+    if not 1 <= args.n <= MAX_DRAWS:
+        raise ProblemError(
+            f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
+        )
+    if args.seed is not None and args.seed < 0:
+        raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Give a number >= 0")
+    mechanism = Design.load(args.design).mechanism
+    try:
+        secret = find_label(mechanism.secrets, args.secret)
+    except ProblemError as error:
+        raise error.at("SECRET") from error
+    drawn = mechanism.sample(secret, size=args.n, seed=args.seed)
+    if args.json:
+        print_json({"secret": secret, "observables": drawn})
+        return 0
+    print("\n".join(printable(label_text(label)) for label in drawn))
+    return 0

@@ -1,0 +1,157 @@
+"""``optmech``: parses arguments, runs a command, and turns every failure into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import NoReturn
+
+from optmech.errors import OptmechError, ProblemError
+
+COMMANDS = (
+    "solve",
+    "check",
+    "attack",
+    "measure",
+    "sample",
+    "export",
+    "problems",
+    "profiles",
+    "schema",
+)
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+_EPILOG = """\
+exit status:
+  0  done, and every claim verified
+  1  a check failed
+  2  bad input or usage
+  3  infeasible: no mechanism satisfies the constraints
+  4  stopped before any verified mechanism was found
+
+example:
+  optmech solve montreal-small -o design.json --picture design.png
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Usage errors in the one-line style of all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ProblemError(message, where=self.prog, remedy=f"Run {self.prog} --help")
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"optmech {version('optmech')}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with one sub-command per module of ``optmech.cli.commands``."""
+    parser = _Parser(
+        prog="optmech",
+        description="Design provably optimal privacy mechanisms, and check them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name in COMMANDS:
+        module = _module(name)
+        command = commands.add_parser(
+            name,
+            help=module.SUMMARY,
+            description=module.SUMMARY[0].upper() + module.SUMMARY[1:] + ".",
+            epilog=f"example:\n  {module.EXAMPLE}\n",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.add_argument(
+            "--json", action="store_true", help="print one JSON object on standard output"
+        )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit status and never raises on bad input."""
+    as_json = False
+    try:
+        parser = build_parser()
+        args = parser.parse_args(argv)
+        if args.command is None:
+            parser.print_help()
+            return 0
+        as_json = args.json
+        status = int(_module(args.command).run(args))
+        sys.stdout.flush()
+        return status
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except OptmechError as error:
+        return _failed(error, as_json)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # nobody reads standard output any more, and Python would complain when closing it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        return PIPE_CLOSED
+    except (MemoryError, RecursionError) as error:
+        what = (
+            "the memory at hand does not suffice" if isinstance(error, MemoryError) else "too deep"
+        )
+        return _failed(ProblemError(what, remedy="Use a coarser domain"), as_json)
+    except Exception as error:
+        if os.environ.get("OPTMECH_DEBUG"):
+            raise
+        text = " ".join(str(error).split())
+        _complain(
+            f"internal error: {type(error).__name__}: {text}. This is a bug in optmech: please "
+            "report it with the output under OPTMECH_DEBUG=1"
+        )
+        return INTERNAL_ERROR
+
+
+def entry() -> NoReturn:
+    """The console script."""
+    import warnings
+
+    if not sys.warnoptions:
+        # numbers are checked where they matter; a library's warnings would only look like errors
+        warnings.simplefilter("ignore")
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    sys.exit(main())
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"optmech.cli.commands.{name}")
+
+
+def _failed(error: OptmechError, as_json: bool) -> int:
+    errors: Sequence[OptmechError] = getattr(error, "errors", ()) or (error,)
+    for line in str(error).splitlines():
+        _complain(line)
+    if as_json:
+        import json
+
+        listed = [{"where": e.where, "message": e.message, "remedy": e.remedy} for e in errors]
+        print(json.dumps({"status": "error", "errors": listed}))
+    return error.exit_status
+
+
+def _complain(text: str) -> None:
+    print(f"optmech: error: {text}", file=sys.stderr)

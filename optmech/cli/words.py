@@ -1,0 +1,156 @@
+"""A problem in words."""
+
+from __future__ import annotations
+
+from optmech.constraints import (
+    Constraint,
+    DifferentialPrivacy,
+    DistortionPrivacy,
+    DistributionPrivacy,
+    LossBound,
+    MaximizeDistortion,
+    MetricPrivacy,
+    Support,
+)
+from optmech.distances import distance_name
+from optmech.domain import Domain, Grid
+from optmech.exact import Exact
+from optmech.files.labels import label_text
+from optmech.files.report import printable
+from optmech.observables import Subsets, Suppressible
+from optmech.problem import Problem
+
+_KINDS = {
+    MetricPrivacy: "metric privacy",
+    DifferentialPrivacy: "differential privacy",
+    DistortionPrivacy: "distortion privacy",
+    DistributionPrivacy: "distribution privacy",
+    LossBound: "loss bound",
+    Support: "support",
+}
+
+
+def describe(problem: Problem) -> list[tuple[str, str]]:
+    """Names and values that say what is wanted."""
+    rows = [("secrets", domain(problem.secrets))]
+    if problem.observables is not problem.secrets and problem.observables != problem.secrets:
+        rows.append(("observables", domain(problem.observables)))
+    rows += [
+        ("prior", f"entropy {problem.prior.entropy:.3f} bits"),
+        ("minimise", _objective(problem)),
+    ]
+    for k, constraint in enumerate(problem.constraints):
+        rows.append((f"constraint {k}", f"{kind(constraint)}: {promise(constraint, problem)}"))
+    return rows
+
+
+def domain(value: Domain) -> str:
+    """What a domain is, in a few words."""
+    if isinstance(value, Suppressible):
+        return f"{domain(value.inner)}, and {value.labels[-1]!s}"
+    if isinstance(value, Subsets):
+        return f"{len(value)} sets of secrets"
+    if isinstance(value, Grid):
+        width, height = value.cell
+        unit = f" {value.unit}" if value.unit else ""
+        return (
+            f"{len(value)} cells, {value.columns} x {value.rows} of "
+            f"{width:.4g} x {height:.4g}{unit}"
+        )
+    if value.points is None:
+        return f"{len(value)} labels"
+    where = "on the globe" if value.coordinates == "lonlat" else "in the plane"
+    if value.points.shape[1] == 1:
+        where = "on a line"
+    return f"{len(value)} points {where}"
+
+
+def unit_of(problem: Problem, distance: str) -> str:
+    """The unit of a distance with a space before it; empty where it has none."""
+    lengths = ("euclidean", "manhattan", "haversine", "graph")
+    unit = problem.secrets.unit if distance in lengths else ""
+    return f" {unit}" if unit else ""
+
+
+def label(value: object) -> str:
+    """A label on one printable line."""
+    return printable(label_text(value))
+
+
+def kind(constraint: Constraint) -> str:
+    """The name of a constraint's kind."""
+    return _KINDS[type(constraint)]
+
+
+def promise(constraint: Constraint, problem: Problem) -> str:
+    """What a constraint asks for."""
+    match constraint:
+        case MetricPrivacy():
+            text = f"ε = {exact(constraint.epsilon)} per {per(problem, constraint.distance)}"
+            if constraint.threshold is not None:
+                text += f", for secrets up to {constraint.threshold:g} apart"
+            if constraint.observable_threshold is not None:
+                text += f", where observables are up to {constraint.observable_threshold:g} away"
+            return text + _delta(constraint.delta)
+        case DifferentialPrivacy():
+            return (
+                f"ε = {exact(constraint.epsilon)}, {_adjacency(constraint)}"
+                f"{_delta(constraint.delta)}"
+            )
+        case DistortionPrivacy():
+            against = "the prior" if constraint.prior is None else "another prior"
+            return (
+                f"error of the best attack with {against} at least "
+                f"{exact(constraint.minimum)} ({distance_name(constraint.distance)})"
+            )
+        case DistributionPrivacy():
+            count = len(constraint.pairs)
+            pairs = "one pair" if count == 1 else f"{count} pairs"
+            scaled = "" if constraint.scale is None else ", scaled"
+            return (
+                f"ε = {exact(constraint.epsilon)} for {pairs} of distributions{scaled}"
+                f"{_delta(constraint.delta)}"
+            )
+        case LossBound():
+            which = "loss of every secret" if constraint.worst_case else "expected loss"
+            own = "" if constraint.loss is None else " (its own loss)"
+            return f"{which} at most {exact(constraint.maximum)}{own}"
+        case Support():
+            if constraint.radius is not None:
+                return f"observables within {constraint.radius:g} only"
+            return "observables of a given mask only"
+
+
+def exact(value: Exact) -> str:
+    """A number as it was written."""
+    text = value.text
+    return text if isinstance(text, str) else f"{text:g}"
+
+
+def per(problem: Problem, distance: object) -> str:
+    """The unit that ε is per."""
+    name = distance_name(distance)
+    unit = unit_of(problem, name).strip()
+    return f"{unit} ({name})" if unit else f"unit of {name} distance"
+
+
+def _objective(problem: Problem) -> str:
+    objective = problem.objective
+    if isinstance(objective, MaximizeDistortion):
+        name = distance_name(objective.distance)
+        return f"nothing: the error of the best attack ({name}) is maximised"
+    which = "worst-case" if objective == "worst_loss" else "expected"
+    named = distance_name(problem.loss) if callable(problem.loss) else "given"
+    return f"{which} loss ({named})"
+
+
+def _delta(delta: Exact) -> str:
+    return f", δ = {exact(delta)}" if delta > 0 else ""
+
+
+def _adjacency(constraint: DifferentialPrivacy) -> str:
+    if constraint.adjacency == "all":
+        return "all pairs"
+    if callable(constraint.adjacency[0]):
+        return f"pairs up to {constraint.adjacency[1]:g} apart"
+    return f"{len(constraint.adjacency)} pairs"

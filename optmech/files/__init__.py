@@ -1,0 +1,26 @@
+"""Problem files (TOML or JSON) and the gallery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optmech.files.gallery import GalleryEntry, find_problem, list_gallery
+from optmech.files.load import ProblemFile, build_problem, load_problem, read_problem
+
+__all__ = [
+    "GalleryEntry",
+    "ProblemFile",
+    "build_problem",
+    "find_problem",
+    "list_gallery",
+    "load_problem",
+    "problem_schema",
+    "read_problem",
+]
+
+
+def problem_schema() -> dict[str, Any]:
+    """The JSON Schema of problem files, format 1."""
+    from optmech.files.schema import problem_schema as schema
+
+    return schema()

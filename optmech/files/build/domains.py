@@ -1,0 +1,113 @@
+"""Secrets and observables."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from optmech import observables
+from optmech.domain import Domain, Floats, Grid
+from optmech.errors import ProblemError
+from optmech.files.build.context import Context, Listed, labels_from, require_room
+from optmech.files.build.networks import build_leaves, build_network
+from optmech.files.data import DataFile, complete_numbers
+from optmech.files.labels import find_label
+from optmech.files.report import path_text
+from optmech.files.schema import domains as schema
+from optmech.files.schema.domains import Observables, Secrets
+
+
+def list_secrets(spec: Secrets, directory: Path) -> Listed:
+    """The secrets of a file, before aggregation."""
+    if isinstance(spec, schema.Table):
+        return _table(spec, directory)
+    if isinstance(spec, schema.Network):
+        domain, network = build_network(spec, directory)
+        return Listed(domain, network=network)
+    if isinstance(spec, schema.Tree):
+        domain, network = build_leaves(spec)
+        return Listed(domain, network=network)
+    return Listed(_plain(spec))
+
+
+def build_observables(spec: Observables, context: Context) -> Domain:
+    """The observables, with their suppression symbol last where there is one."""
+    domain = _observed(spec, context)
+    if spec.suppress is None:
+        return domain
+    return observables.suppressible(domain, spec.suppress)
+
+
+def _observed(spec: Observables, context: Context) -> Domain:
+    secrets = context.domain
+    if isinstance(spec, schema.Same):
+        return secrets
+    if isinstance(spec, schema.Coarser):
+        if not isinstance(secrets, Grid):
+            raise ProblemError(
+                "coarser cells need secrets on a grid", where="kind", remedy='Use kind = "subsets"'
+            )
+        return observables.coarser(secrets, spec.rows, spec.columns)
+    if isinstance(spec, schema.Subsets):
+        return observables.subsets(secrets, _groups(spec, secrets))
+    return _plain(spec)
+
+
+def _groups(spec: schema.Subsets, secrets: Domain) -> dict[Hashable, list[Hashable]]:
+    groups: dict[Hashable, list[Hashable]] = {}
+    for name, members in spec.groups.items():
+        try:
+            groups[name] = [find_label(secrets, member) for member in members]
+        except ProblemError as error:
+            raise error.at(path_text(["groups", name])) from error
+    return groups
+
+
+def _plain(
+    spec: schema.Grid | schema.Points | schema.LonLat | schema.Line | schema.Names,
+) -> Domain:
+    if isinstance(spec, schema.Grid):
+        return _grid(spec)
+    if isinstance(spec, schema.Line):
+        return _line(spec)
+    if isinstance(spec, schema.Names):
+        return Domain(spec.labels)
+    labels = spec.labels if spec.labels is not None else range(len(spec.points))
+    if isinstance(spec, schema.LonLat):
+        return Domain.geographic(labels, spec.points)
+    return Domain(labels, spec.points, spec.unit)
+
+
+def _grid(spec: schema.Grid) -> Grid:
+    require_room(spec.rows * spec.columns, "rows")
+    if spec.bounds is not None:
+        return Grid.geographic(spec.rows, spec.columns, spec.bounds)
+    cell, origin = spec.cell or (1.0, 1.0), spec.origin or (0.0, 0.0)
+    return Grid(spec.rows, spec.columns, cell, spec.unit or "", origin)
+
+
+def _line(spec: schema.Line) -> Domain:
+    values: Sequence[float] = spec.values or ()
+    if spec.count is not None:
+        require_room(spec.count, "count")
+        values = range(spec.count)
+    points = np.array(values, dtype=np.float64)
+    if spec.labels is not None:
+        return Domain(spec.labels, points, spec.unit)
+    with labels_from("values"):
+        return Domain([int(x) if x == int(x) else x for x in values], points, spec.unit)
+
+
+def _table(spec: schema.Table, directory: Path) -> Listed:
+    source = DataFile(spec.file, spec.package, spec.resource)
+    columns = source.columns(directory, [spec.x, spec.y])
+    complete_numbers(columns, [spec.x, spec.y], source)
+    points: Floats = np.column_stack([columns[spec.x], columns[spec.y]])
+    labels: Sequence[Hashable] = range(len(points))
+    if spec.label is not None:
+        labels = source.text_columns(directory, [spec.label])[spec.label]
+    unit = "km" if spec.coordinates == "lonlat" else spec.unit
+    with labels_from("label"):
+        return Listed(Domain(labels, points, unit, spec.coordinates), table=source)

@@ -1,0 +1,133 @@
+"""Priors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.errors import ProblemError
+from optmech.files import synthetic
+from optmech.files.build.context import Context, Listed
+from optmech.files.data import DataFile, complete_numbers
+from optmech.files.labels import find_index
+from optmech.files.schema import priors as schema
+from optmech.files.schema.priors import PriorSpec
+from optmech.prior import Binning, Prior
+
+
+def build_prior(spec: PriorSpec, context: Context) -> Prior:
+    """A prior over the secrets of the problem; errors are placed inside the prior's table."""
+    domain = context.domain
+    if isinstance(spec, str | schema.Uniform):
+        return Prior.uniform(domain)
+    if isinstance(spec, schema.Given | schema.Counts | schema.Column):
+        listed, outside = listed_weights(spec, context.listed, context.directory)
+        smoothing = 0.0 if isinstance(spec, schema.Given) else spec.smoothing
+        binning = None
+        if isinstance(spec, schema.Counts) and isinstance(spec.counts, dict):
+            binning = Binning(inside=float(listed.sum()), outside=outside)
+        return _prior(context, context.per_secret(listed) + smoothing, binning)
+    if isinstance(spec, schema.Observations):
+        return _observations(spec, context)
+    if isinstance(spec, schema.Visits):
+        recipe = spec.model_dump(exclude={"kind"})
+        return _prior(context, synthetic.visit_counts(domain, **recipe), None)
+    weights = synthetic.dirichlet(len(domain), seed=spec.seed, concentration=spec.concentration)
+    return _prior(context, weights, None)
+
+
+def listed_weights(
+    spec: schema.Given | schema.Counts | schema.Column, listed: Listed, directory: Path
+) -> tuple[Floats, float]:
+    """A weight for every listed point, and the weight of labels that are not among them."""
+    if isinstance(spec, schema.Column):
+        return _column(spec, listed, directory), 0.0
+    key, given = (
+        ("weights", spec.weights)
+        if isinstance(spec, schema.Given)
+        else (
+            "counts",
+            spec.counts,
+        )
+    )
+    if isinstance(given, Mapping):
+        return _by_label(given, listed, key, strict=isinstance(spec, schema.Given))
+    if len(given) != len(listed.domain):
+        raise ProblemError(
+            f"has {len(given)} entries for {len(listed.domain)} secrets",
+            where=key,
+            remedy=f"Give {len(listed.domain)}",
+        )
+    return np.array(given, dtype=np.float64), 0.0
+
+
+def _by_label(
+    given: Mapping[str, float], listed: Listed, key: str, *, strict: bool
+) -> tuple[Floats, float]:
+    weights = np.zeros(len(listed.domain))
+    outside = 0.0
+    for label, weight in given.items():
+        try:
+            weights[find_index(listed.domain, label)] += weight
+        except ProblemError as error:
+            if strict:
+                raise error.at(key) from error
+            outside += weight
+    return weights, outside
+
+
+def _column(spec: schema.Column, listed: Listed, directory: Path) -> Floats:
+    if listed.table is None:
+        raise ProblemError(
+            "there is no table to take a column from",
+            where="column",
+            remedy='Use secrets of kind = "table", or a prior of kind = "weights"',
+        )
+    columns = listed.table.columns(directory, [spec.column])
+    complete_numbers(columns, [spec.column], listed.table)
+    weights = columns[spec.column]
+    negative = np.flatnonzero(weights < 0)
+    if len(negative):
+        raise ProblemError(
+            f"{listed.table.name}: data row {negative[0] + 1} has the negative weight "
+            f"{weights[negative[0]]:g}",
+            where="column",
+            remedy="Weights must be >= 0",
+        )
+    return weights
+
+
+def _observations(spec: schema.Observations, context: Context) -> Prior:
+    source = DataFile(spec.file, spec.package, spec.resource)
+    names = [spec.x, spec.y] + ([] if spec.weight is None else [spec.weight])
+    columns = source.columns(context.directory, names)
+    weights = None
+    if spec.weight is not None:
+        complete_numbers(columns, [spec.weight], source)
+        weights = columns[spec.weight]
+    try:
+        return Prior.from_points(
+            context.domain,
+            np.column_stack([columns[spec.x], columns[spec.y]]),
+            weights,
+            max_distance=spec.max_distance,
+            smoothing=spec.smoothing,
+        )
+    except ProblemError as error:
+        raise _inside_prior(error) from error
+
+
+def _prior(context: Context, weights: Floats, binning: Binning | None) -> Prior:
+    try:
+        return Prior(context.domain, weights, binning)
+    except ProblemError as error:
+        raise _inside_prior(error) from error
+
+
+def _inside_prior(error: ProblemError) -> ProblemError:
+    """The error with its place relative to the table that describes the prior."""
+    inner = error.where.removeprefix("prior").removeprefix(".")
+    return type(error)(error.message, where=inner, remedy=error.remedy)

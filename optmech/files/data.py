@@ -1,0 +1,155 @@
+"""Data files named in a problem file, and data inside installed Python packages."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.errors import ProblemError
+from optmech.files.source import require_readable
+from optmech.tables import read_columns, read_text_columns
+
+_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """Where the numbers come from: ``file`` beside the problem file, or a package's resource."""
+
+    file: str | None = None
+    package: str | None = None
+    resource: str | None = None
+
+    def path(self, directory: Path) -> Path:
+        """The file's path; relative names start at ``directory``."""
+        if self.package is not None:
+            return _resource(self.package, self.resource or "")
+        if self.file is None:
+            raise ProblemError("is missing", where="file", remedy='Give file = "..."')
+        try:
+            require_readable(directory / self.file)
+        except ProblemError as error:
+            raise _inside(error, "file", self.file) from error
+        return directory / self.file
+
+    def columns(self, directory: Path, names: list[str]) -> dict[str, Floats]:
+        """Columns of a CSV file as numbers; what is not a number becomes NaN."""
+        path = self.path(directory)
+        try:
+            return read_columns(path, names)
+        except ProblemError as error:
+            raise _inside(error, "file", self.name) from error
+
+    def text_columns(self, directory: Path, names: list[str]) -> dict[str, list[str]]:
+        """Columns of a CSV file as text."""
+        path = self.path(directory)
+        try:
+            return read_text_columns(path, names)
+        except ProblemError as error:
+            raise _inside(error, "file", self.name) from error
+
+    def matrix(self, directory: Path) -> list[list[float]]:
+        """The rows of a CSV file of numbers without a header."""
+        return _read_matrix(self.path(directory), self.name)
+
+    @property
+    def name(self) -> str:
+        """The file or resource as the problem file names it."""
+        return self.file if self.file is not None else str(self.resource)
+
+
+def complete_numbers(columns: dict[str, Floats], names: list[str], source: DataFile) -> None:
+    """Refuse the first missing number of the named columns."""
+    for name in names:
+        bad = np.flatnonzero(~np.isfinite(columns[name]))
+        if len(bad):
+            raise ProblemError(
+                f"{source.name}: data row {bad[0] + 1} has no usable {name!r}",
+                where="file",
+                remedy="Complete or remove that row",
+            )
+
+
+def _resource(package: str, resource: str) -> Path:
+    if not _PACKAGE.fullmatch(package):
+        raise ProblemError(
+            f"{package!r} is not the name of a package",
+            where="package",
+            remedy="Give a top-level name such as plotly",
+        )
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    folders = spec.submodule_search_locations if spec is not None else None
+    if not folders:
+        needed = "optmech[gallery]" if package == "plotly" else package
+        raise ProblemError(
+            f"the package {package!r} is not installed, and its data are needed",
+            where="package",
+            remedy=f"Run: pip install {needed}",
+        )
+    folder = Path(next(iter(folders))).resolve()
+    try:
+        path = (folder / resource).resolve()
+        if not path.is_relative_to(folder):
+            raise ProblemError(
+                f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
+            )
+        require_readable(path)
+    except ProblemError as error:
+        if error.where == "resource":
+            raise
+        raise ProblemError(
+            f"the package {package!r} has no usable data file {resource!r}",
+            where="resource",
+            remedy="Check the name, or install a version that ships it",
+        ) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ProblemError(
+            f"{resource!r} is not the name of a file",
+            where="resource",
+            remedy="Name a file inside the package",
+        ) from error
+    return path
+
+
+def _read_matrix(path: Path, name: str) -> list[list[float]]:
+    rows: list[list[float]] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            for number, cells in enumerate(csv.reader(stream), start=1):
+                if cells:
+                    rows.append([_cell(cell, name, number) for cell in cells])
+    except OSError as error:
+        raise ProblemError(
+            f"{name}: cannot be read: {error.strerror}", where="file", remedy="Check the path"
+        ) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ProblemError(
+            f"{name}: is not a UTF-8 CSV file", where="file", remedy="Save it as UTF-8 CSV"
+        ) from error
+    return rows
+
+
+def _cell(cell: str, name: str, line: int) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ProblemError(
+            f"{name}: line {line}: {cell[:40]!r} is not a number",
+            where="file",
+            remedy="Give rows of numbers, without a header",
+        ) from None
+
+
+def _inside(error: ProblemError, key: str, name: str) -> ProblemError:
+    return ProblemError(
+        f"{name}: {error.message}", where=key, remedy=error.remedy or "Check the file"
+    )

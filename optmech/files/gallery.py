@@ -1,0 +1,84 @@
+"""Finding problem files: by path, or by name in the gallery that comes with the package."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from optmech.errors import ProblemError
+from optmech.resources import data_folder
+
+
+@dataclass(frozen=True)
+class GalleryEntry:
+    """One problem of the gallery."""
+
+    name: str
+    path: Path
+    title: str
+    secrets: int | None
+    """Number of secrets; None where the data of the file are not installed."""
+    observables: int | None
+    optimum: float | None
+    """The optimal objective, where it is known."""
+    note: str = ""
+    """Why there are no numbers, where there are none."""
+
+
+def gallery_names() -> list[str]:
+    """Names of the gallery, in alphabetical order."""
+    return sorted(path.stem for path in data_folder("problems").glob("*.toml"))
+
+
+def find_problem(name: str | Path) -> Path:
+    """The file that ``name`` means: an existing path, or else a name of the gallery.
+
+    Raises
+    ------
+    ProblemError
+        When there is neither; similar names are suggested.
+    """
+    path = Path(name)
+    try:
+        exists = path.exists() and not (path.is_dir() and str(name) in gallery_names())
+    except (OSError, ValueError):
+        exists = False
+    if exists:
+        return path
+    names = gallery_names()
+    if str(name) in names:
+        return data_folder("problems") / f"{name}.toml"
+    close = difflib.get_close_matches(str(name)[:80], names, n=3)
+    hint = f"Did you mean {' or '.join(close)}? " if close else ""
+    raise ProblemError(
+        "there is no such file, and no such problem in the gallery",
+        where=ascii(str(name))[1:-1][:200] or "''",
+        remedy=f"{hint}Run optmech problems for the names of the gallery",
+    )
+
+
+def list_gallery() -> list[GalleryEntry]:
+    """Every problem of the gallery with its title, sizes and known optimum."""
+    return [_entry(name) for name in gallery_names()]
+
+
+def _entry(name: str) -> GalleryEntry:
+    from optmech.files.build.assemble import build_secrets
+    from optmech.files.build.domains import build_observables
+    from optmech.files.report import Collector
+    from optmech.files.source import read_document
+    from optmech.files.validate import validate
+
+    path = data_folder("problems") / f"{name}.toml"
+    errors = Collector()
+    secrets = observables = None
+    spec = validate(read_document(path), errors)
+    context = build_secrets(spec, path.parent, errors)
+    if context is not None:
+        secrets = observables = len(context.domain)
+        if spec.observables is not None:
+            with errors.at("observables"):
+                observables = len(build_observables(spec.observables, context))
+    note = str(errors.errors[0]) if errors.errors else ""
+    return GalleryEntry(name, path, spec.title, secrets, observables, spec.optimum, note)

@@ -1,0 +1,72 @@
+"""``load_problem``: from the name of a file or a gallery problem to a ``Problem``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.errors import ProblemError
+from optmech.files.gallery import find_problem
+from optmech.files.report import Collector
+from optmech.files.source import read_document
+from optmech.files.validate import validate
+from optmech.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemFile:
+    """A problem with what its file says about it."""
+
+    problem: Problem
+    path: Path
+    title: str
+    description: str
+    source: str
+    profile: str | None
+    """Name of the recommended solver profile."""
+    optimum: float | None
+    """The optimal objective, where it is known."""
+
+
+def load_problem(name: str | Path) -> Problem:
+    """Read a problem from a TOML or JSON file, or from the gallery by its name.
+
+    Raises
+    ------
+    ProblemError
+        With every error of the file at once, one line each: the file, the path into it
+        (``constraints[1].epsilon``), what is wrong, and what to do.
+    """
+    return read_problem(name).problem
+
+
+def read_problem(name: str | Path) -> ProblemFile:
+    """As ``load_problem``, together with the file's title, source, optimum and profile."""
+    path = find_problem(name)
+    return build_problem(read_document(path), path)
+
+
+def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
+    """The problem of a document that was read from ``path``; data files are relative to it."""
+    from optmech.files.build import assemble
+
+    errors = Collector()
+    spec = validate(document, errors)
+    # overflow shows up as a non-finite entry, which is refused with its place
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        problem = assemble(spec, path.parent, spec.title or path.stem, errors)
+    errors.refuse(str(path))
+    if problem is None:
+        raise ProblemError("could not be built", where=str(path))
+    return ProblemFile(
+        problem=problem,
+        path=path,
+        title=spec.title or path.stem,
+        description=spec.description,
+        source=spec.source,
+        profile=spec.profile,
+        optimum=spec.optimum,
+    )

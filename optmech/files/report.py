@@ -1,0 +1,116 @@
+"""Every error of a problem file at once, one line each, with its path into the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from optmech.errors import OptmechError, ProblemError
+
+MAX_LINES = 50
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class ProblemFileError(ProblemError):
+    """Several errors of one problem file; ``errors`` holds them, ``str`` has a line for each."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        remedy: str = "",
+        errors: Sequence[OptmechError] = (),
+    ) -> None:
+        super().__init__(message, where=where, remedy=remedy)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        lines = [line(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
+        if len(self.errors) > MAX_LINES:
+            lines.append(f"{self.where}: and {len(self.errors) - MAX_LINES} more errors")
+        return "\n".join(lines)
+
+
+@dataclass
+class Collector:
+    """Gathers the errors of independent parts of a file."""
+
+    errors: list[OptmechError] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+
+    def at(self, place: str) -> Keeper:
+        """A context that keeps a ProblemError raised inside it, reported under ``place``."""
+        return Keeper(self, place)
+
+    def add(self, error: OptmechError) -> None:
+        """Keep an error, unless the same is kept already."""
+        if not error.remedy:
+            error = type(error)(error.message, where=error.where, remedy="Correct this value")
+        if str(error) not in self._seen:
+            self._seen.add(str(error))
+            self.errors.append(error)
+
+    def refuse(self, file: str) -> None:
+        """Raise what was gathered, if anything, as the errors of ``file``."""
+        if len(self.errors) == 1:
+            raise _placed(file, self.errors[0])
+        if self.errors:
+            message = f"{len(self.errors)} errors"
+            raise ProblemFileError(message, where=file, errors=self.errors)
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """The context manager of ``Collector.at``."""
+
+    collector: Collector
+    place: str
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, ProblemError):
+            return False
+        self.collector.add(error.at(self.place))
+        return True
+
+
+def line(error: OptmechError) -> str:
+    """An error as one printable line."""
+    return printable(str(error))
+
+
+def printable(text: str) -> str:
+    """``text`` with control characters and line breaks shown as escapes."""
+    return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
+
+
+def show(value: object) -> str:
+    """A value of a file, short enough for one line of a message."""
+    try:
+        text = repr(value)
+    except ValueError:
+        text = f"a {type(value).__name__}"
+    return printable(text if len(text) <= 60 else text[:57] + "...")
+
+
+def path_text(parts: Iterable[str | int]) -> str:
+    """A path into a file: ``constraints[1].epsilon``; unusual keys are quoted."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _BARE_KEY.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{show(part)}]"
+    return text
+
+
+def _placed(file: str, error: OptmechError) -> OptmechError:
+    where = f"{file}: {error.where}" if error.where else file
+    return type(error)(error.message, where=where, remedy=error.remedy)

@@ -1,0 +1,310 @@
+"""``[secrets]`` and ``[observables]``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+
+from optmech.files.schema.base import (
+    Count,
+    Label,
+    LabelReference,
+    Labels,
+    NonNegative,
+    Point,
+    Positive,
+    Seed,
+    Spec,
+    kind_of,
+    refusal,
+)
+
+
+def _square(value: object) -> object:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [value, value] if number else value
+
+
+_CELL_SCHEMA = {
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0},
+        {
+            "type": "array",
+            "items": {"type": "number", "exclusiveMinimum": 0},
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    ]
+}
+Cell = Annotated[
+    Annotated[list[Positive], Field(min_length=2, max_length=2)],
+    BeforeValidator(_square),
+    WithJsonSchema(_CELL_SCHEMA),
+]
+"""Width and height; one number means a square."""
+
+
+class Aggregate(Spec):
+    """Merge nearby points into ``zones`` zones (Ward's method on projected coordinates)."""
+
+    zones: Count
+
+
+class Aggregable(Spec):
+    """Points may be merged into zones."""
+
+    aggregate: Aggregate | None = None
+
+
+class Grid(Spec):
+    """A rectangular grid of cells, in a plane or over a box of degrees."""
+
+    kind: Literal["grid"]
+    rows: Count
+    columns: Count
+    cell: Cell | None = None
+    unit: str | None = None
+    origin: Point | None = None
+    bounds: Annotated[list[float], Field(min_length=4, max_length=4)] | None = None
+
+    @model_validator(mode="after")
+    def _one_scale(self) -> Grid:
+        if self.bounds is not None and (self.cell, self.unit, self.origin) != (None, None, None):
+            raise refusal(
+                "bounds exclude cell, unit and origin",
+                "A grid over bounds is measured in km; keep one of the two forms",
+            )
+        return self
+
+
+class Points(Spec):
+    """Points in a plane (or in space)."""
+
+    kind: Literal["points"]
+    points: Annotated[list[Annotated[list[float], Field(min_length=1)]], Field(min_length=1)]
+    labels: Labels | None = None
+    unit: str = ""
+
+
+class LonLat(Spec):
+    """Points with longitude and latitude in degrees."""
+
+    kind: Literal["lonlat"]
+    points: Annotated[list[Point], Field(min_length=1)]
+    labels: Labels | None = None
+
+
+class Line(Spec):
+    """Numbers on a line: 0 to count - 1, or given values, which are then the labels too."""
+
+    kind: Literal["line"]
+    count: Count | None = None
+    values: Annotated[list[float], Field(min_length=1)] | None = None
+    labels: Labels | None = None
+    unit: str = ""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Line:
+        if (self.count is None) == (self.values is None):
+            raise refusal("needs either count or values", "Give one of the two")
+        return self
+
+
+class Names(Spec):
+    """A set of names without coordinates."""
+
+    kind: Literal["labels"]
+    labels: Labels
+
+
+class DataFileKeys(Spec):
+    """``file``, or ``package`` and ``resource``."""
+
+    file: str | None = None
+    package: str | None = None
+    resource: str | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> DataFileKeys:
+        in_package = (self.package is not None, self.resource is not None)
+        if in_package != (self.file is None,) * 2:
+            raise refusal(
+                "needs either file, or package and resource",
+                'Give file = "data.csv", relative to this file',
+            )
+        return self
+
+
+class Table(DataFileKeys, Aggregable):
+    """Points read from the columns of a CSV file with a header."""
+
+    kind: Literal["table"]
+    x: str
+    y: str
+    label: str | None = None
+    coordinates: Literal["plane", "lonlat"] = "plane"
+    unit: str = ""
+
+
+class Roads(Spec):
+    """A made-up but realistic road network: a jittered street grid with closed roads."""
+
+    seed: Seed
+    rows: Annotated[int, Field(ge=2, le=10**4)]
+    columns: Annotated[int, Field(ge=2, le=10**4)]
+    spacing: Positive = 1.0
+    jitter: Annotated[float, Field(ge=0, le=0.45)] = 0.2
+    closed: Annotated[float, Field(ge=0, le=1)] = 0.15
+
+
+def _edge(value: object) -> Any:
+    ends_fit = isinstance(value, list) and len(value) in (2, 3) and not _loose(value[:2])
+    if not ends_fit:
+        raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
+    assert isinstance(value, list)
+    length = value[2] if len(value) == 3 else 1.0
+    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 <= length < 1e300:
+        raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
+    return [value[0], value[1], float(length)]
+
+
+def _loose(ends: list[object]) -> bool:
+    return any(isinstance(end, bool) or not isinstance(end, str | int) for end in ends)
+
+
+_EDGE_SCHEMA = {
+    "type": "array",
+    "prefixItems": [
+        {"type": ["string", "integer"]},
+        {"type": ["string", "integer"]},
+        {"type": "number", "minimum": 0},
+    ],
+    "minItems": 2,
+    "maxItems": 3,
+}
+Edge = Annotated[
+    list[Any],
+    BeforeValidator(_edge),
+    WithJsonSchema(_EDGE_SCHEMA),
+]
+"""[from, to] or [from, to, length]; the length is 1 unless given."""
+Edges = Annotated[list[Edge], Field(min_length=1)]
+
+
+class Network(Spec):
+    """The nodes of a graph; ``distance = "graph"`` measures along its edges."""
+
+    kind: Literal["graph"]
+    nodes: Labels | None = None
+    points: Annotated[list[Point], Field(min_length=1)] | None = None
+    edges: Edges | None = None
+    file: str | None = None
+    roads: Roads | None = None
+    unit: str = ""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Network:
+        if sum(form is not None for form in (self.edges, self.file, self.roads)) != 1:
+            raise refusal("needs one of edges, file and roads", "Give exactly one of the three")
+        if self.roads is not None and (self.nodes is not None or self.points is not None):
+            raise refusal("roads make their own nodes and points", "Drop nodes and points")
+        if self.points is not None and self.nodes is None:
+            raise refusal("points need nodes", "List the nodes in the order of the points")
+        return self
+
+
+class TreeKeys(Spec):
+    """A category tree as a table child -> parent; edges have length 1 or the one given."""
+
+    parents: Annotated[dict[str, str], Field(min_length=1)]
+    lengths: dict[str, NonNegative] | None = None
+
+
+class Tree(TreeKeys):
+    """The leaves of a category tree; ``distance = "graph"`` is the path length in the tree."""
+
+    kind: Literal["tree"]
+
+
+class PointsSecrets(Points, Aggregable):
+    """Points, as they are or merged."""
+
+
+class LonLatSecrets(LonLat, Aggregable):
+    """Points on the globe, as they are or merged."""
+
+
+Secrets = Annotated[
+    Annotated[Grid, Tag("kind=grid")]
+    | Annotated[PointsSecrets, Tag("kind=points")]
+    | Annotated[LonLatSecrets, Tag("kind=lonlat")]
+    | Annotated[Line, Tag("kind=line")]
+    | Annotated[Names, Tag("kind=labels")]
+    | Annotated[Table, Tag("kind=table")]
+    | Annotated[Network, Tag("kind=graph")]
+    | Annotated[Tree, Tag("kind=tree")],
+    Discriminator(kind_of),
+]
+
+
+class Suppressible(Spec):
+    """Observables may have a symbol that says nothing."""
+
+    suppress: Label | None = None
+
+
+class Same(Suppressible):
+    """The secrets themselves."""
+
+    kind: Literal["same"]
+
+
+class Coarser(Suppressible):
+    """Blocks of ``rows`` x ``columns`` cells of the secrets' grid."""
+
+    kind: Literal["coarser"]
+    rows: Count
+    columns: Count
+
+
+class Subsets(Suppressible):
+    """Named sets of secrets."""
+
+    kind: Literal["subsets"]
+    groups: Annotated[
+        dict[str, Annotated[list[LabelReference], Field(min_length=1)]], Field(min_length=1)
+    ]
+
+
+class GridObservables(Grid, Suppressible):
+    """Another grid."""
+
+
+class PointsObservables(Points, Suppressible):
+    """Other points."""
+
+
+class LonLatObservables(LonLat, Suppressible):
+    """Other points on the globe."""
+
+
+class LineObservables(Line, Suppressible):
+    """Other numbers."""
+
+
+class NamesObservables(Names, Suppressible):
+    """Other names."""
+
+
+Observables = Annotated[
+    Annotated[Same, Tag("kind=same")]
+    | Annotated[Coarser, Tag("kind=coarser")]
+    | Annotated[Subsets, Tag("kind=subsets")]
+    | Annotated[GridObservables, Tag("kind=grid")]
+    | Annotated[PointsObservables, Tag("kind=points")]
+    | Annotated[LonLatObservables, Tag("kind=lonlat")]
+    | Annotated[LineObservables, Tag("kind=line")]
+    | Annotated[NamesObservables, Tag("kind=labels")],
+    Discriminator(kind_of),
+]

@@ -1,0 +1,186 @@
+"""From a document to its typed sections, with every error of the shape put into words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+from optmech.errors import ProblemError
+from optmech.files.report import Collector, path_text, show
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from optmech.files.schema import ProblemSpec
+
+Location = tuple[int | str, ...]
+
+_REMEDIES = {
+    "float_type": ("is not a number", "Give a finite number"),
+    "finite_number": ("is not finite", "Give a finite number"),
+    "int_type": ("is not a whole number", "Give a whole number"),
+    "bool_type": ("is not true or false", "Write true or false"),
+    "string_type": ("is not text", "Write it in quotes"),
+    "list_type": ("is not an array", "Write [...]"),
+    "dict_type": ("is not a table", "Write a table of keys and values"),
+    "model_type": ("is not a table", "Write a table of keys and values"),
+    "model_attributes_type": ("is not a table", "Write a table of keys and values"),
+}
+_BOUNDS = {
+    "greater_than": ("gt", "must be > {}"),
+    "greater_than_equal": ("ge", "must be >= {}"),
+    "less_than": ("lt", "must be < {}"),
+    "less_than_equal": ("le", "must be <= {}"),
+}
+
+
+def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
+    """The sections of a document that have the right shape; the errors of the others are kept.
+
+    A section with an error is left out of the result, so that the others can still be built and
+    report what is wrong with them.
+    """
+    from pydantic import ValidationError
+
+    from optmech.files.schema import ProblemSpec
+    from optmech.files.schema.problem import REQUIRED
+
+    for key in REQUIRED:
+        if document.get(key) is None:
+            remedy = "Write format = 1" if key == "format" else f"Add a section {key}"
+            errors.add(ProblemError("is missing", where=key, remedy=remedy))
+    _refuse_null_constraints(document.get("constraints"), errors)
+    try:
+        return ProblemSpec.model_validate(dict(document))
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    for detail in details:
+        errors.add(_in_words(detail))
+    faulty = {detail["loc"][0] for detail in details}
+    sound = {key: value for key, value in document.items() if key not in faulty - {"constraints"}}
+    if "constraints" in faulty:
+        sound["constraints"] = _sound_items(document["constraints"], details)
+    return ProblemSpec.model_validate(sound)
+
+
+def _refuse_null_constraints(items: Any, errors: Collector) -> None:
+    for k, item in enumerate(items if isinstance(items, list) else ()):
+        if item is None:
+            errors.add(_no_kind(("constraints", k), item))
+
+
+def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
+    """The constraints without errors, with None in the places of the others."""
+    places = [detail["loc"] for detail in details if detail["loc"][0] == "constraints"]
+    if any(len(place) < 2 for place in places):
+        return []
+    faulty = {place[1] for place in places}
+    return [None if k in faulty else item for k, item in enumerate(items)]
+
+
+def _in_words(detail: Any) -> ProblemError:
+    location: Location = detail["loc"]
+    kind, context = detail["type"], detail.get("ctx", {})
+    value = show(detail["input"])
+    if kind == "optmech":
+        place = (*location, *context["at"])
+        return _error(place, context["message"], context["remedy"])
+    if kind == "missing":
+        return _error(location, "is missing", f"Add {location[-1]}")
+    if kind == "extra_forbidden":
+        return _error(location, "is not a known key", _suggestion(location))
+    if kind == "union_tag_not_found":
+        return _no_kind(location, detail["input"])
+    if kind == "union_tag_invalid":
+        known = [tag for tag in _tags(context["expected_tags"]) if tag != "name"]
+        given = context["tag"].partition("=")[2]
+        message = f"{show(given)} is unknown"
+        return _error((*location, "kind"), message, _closest(given, known))
+    if kind == "literal_error":
+        known = [
+            word.strip("'\"") for word in context["expected"].replace(" or ", ", ").split(", ")
+        ]
+        remedy = _closest(detail["input"], known)
+        if location[-1] == "kind=name" and not remedy.startswith("Did"):
+            remedy += "; everything else is a table"
+        return _error(location, f"{value} is unknown", remedy)
+    if kind in _REMEDIES:
+        message, remedy = _REMEDIES[kind]
+        return _error(location, f"{value} {message}", remedy)
+    if kind in _BOUNDS:
+        bound, text = _BOUNDS[kind]
+        return _error(
+            location, f"{value} is out of range", text.format(context[bound]).capitalize()
+        )
+    if kind in ("too_short", "too_long"):
+        return _wrong_length(location, kind, context)
+    return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
+
+
+def _error(location: Location, message: str, remedy: str) -> ProblemError:
+    from optmech.files.schema.base import TAG
+
+    parts = [part for part in location if not (isinstance(part, str) and part.startswith(TAG))]
+    return ProblemError(message, where=path_text(parts), remedy=remedy)
+
+
+def _no_kind(location: Location, value: object) -> ProblemError:
+    if isinstance(value, dict):
+        if "kind" in value:
+            place = (*location, "kind")
+            return _error(place, f"{show(value['kind'])} is not text", 'Write kind = "..."')
+        return _error((*location, "kind"), "is missing", 'Write kind = "..."')
+    return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
+
+
+def _wrong_length(location: Location, kind: str, context: Mapping[str, Any]) -> ProblemError:
+    length = context["actual_length"]
+    bound = context.get("min_length", context.get("max_length"))
+    words = "at least" if kind == "too_short" else "at most"
+    message = "is empty" if length == 0 else f"has {length} entries"
+    return _error(location, message, f"Give {words} {bound}")
+
+
+def _suggestion(location: Location) -> str:
+    known = _known_keys(location[:-1])
+    return _closest(location[-1], known)
+
+
+def _closest(given: object, known: list[str]) -> str:
+    close = difflib.get_close_matches(str(given)[:80], known, n=1, cutoff=0.6)
+    return f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
+
+
+def _tags(text: str) -> list[str]:
+    return [word.strip("' ").partition("=")[2] for word in text.split(",")]
+
+
+def _known_keys(location: Location) -> list[str]:
+    """Keys of the table at ``location``, found by walking the models along it."""
+    from optmech.files.schema import ProblemSpec
+    from optmech.files.schema.base import TAG
+
+    models: list[type[BaseModel]] = [ProblemSpec]
+    for part in location:
+        if isinstance(part, int):
+            continue
+        if part.startswith(TAG):
+            models = [model for model in models if _has_kind(model, part[len(TAG) :])]
+        else:
+            fields = [m.model_fields[part] for m in models if part in m.model_fields]
+            models = [found for field in fields for found in _models(field.annotation)]
+    return list(dict.fromkeys(key for model in models for key in model.model_fields))
+
+
+def _has_kind(model: type[BaseModel], kind: str) -> bool:
+    field = model.model_fields.get("kind")
+    return kind == "table" if field is None else kind in get_args(field.annotation)
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    from pydantic import BaseModel
+
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for inner in get_args(annotation) for found in _models(inner)]
