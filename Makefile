@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint wheel check clean
 
 demo: .venv/installed
-	$(BIN)/optmech solve montreal-small -o montreal.json --picture montreal.png
+	$(BIN)/optmech solve montreal -o montreal.json --picture montreal.png
 
 test: .venv/installed
 	$(BIN)/python -m pytest

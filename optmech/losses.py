@@ -11,9 +11,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.distances import Distance
+from optmech.distances import Distance, distance_name
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.exact import parse_exact
 from optmech.observables import Subsets, Suppressible
 
 Reduce = Literal["mean", "max", "min"]
@@ -57,6 +58,24 @@ class _WithSuppression:
                 f"{self.cost.size} suppression costs for {len(a)} secrets", where="loss"
             )
         return np.column_stack([self.loss(a, b.inner), np.broadcast_to(self.cost, (len(a),))])
+
+
+@dataclass(frozen=True)
+class _Powered:
+    distance: Distance
+    exponent: float
+
+    @property
+    def name(self) -> str:
+        return f"{distance_name(self.distance)}^{self.exponent:g}"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        return np.asarray(self.distance(a, b) ** self.exponent)
+
+
+def powered(distance: Distance, exponent: float) -> Distance:
+    """d(s, o) to a positive power: 2 gives the squared error."""
+    return _Powered(distance, float(parse_exact(exponent, where="loss.power", positive=True)))
 
 
 def over_members(distance: Distance, reduce: Reduce = "mean") -> Distance:

@@ -10,6 +10,7 @@ from optmech.errors import ProblemError
 _ENGINES = {
     "highs": ("optmech.engines.highs", "HighsEngine"),
     "lazy": ("optmech.engines.lazy", "LazyEngine"),
+    "structured": ("optmech.engines.structured", "StructuredEngine"),
     "cvxpy": ("optmech.engines.cvx", "CvxpyEngine"),
 }
 NAMES = (*_ENGINES, "auto")

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from optmech.lp.blocks import BlockLP
 
-DIRECT_PAIR_ROWS = 20_000
-"""Up to this many pair rows HiGHS solves the whole program in about a second (2 cores)."""
+DIRECT_PAIR_ROWS = 8_000
+"""Up to this many pair rows HiGHS solves the whole program in a fraction of a second (2 cores)."""
 
 
 def select(lp: BlockLP) -> tuple[str, str]:
     """The name of the engine that ``auto`` takes for a program, and the reason."""
+    from optmech.engines.structured import StructuredEngine
+
     rows = lp.cone_rows
     if rows <= DIRECT_PAIR_ROWS:
         return "highs", f"{rows:,} pair rows are few enough to be solved at once"
-    return "lazy", f"of {rows:,} pair rows few bind: they are generated as needed"
+    refusal = StructuredEngine().refusal(lp)
+    if refusal:
+        return "lazy", f"of {rows:,} pair rows few bind; the structured engine says: {refusal}"
+    if find_spec("numba") is None:
+        return "lazy", f"of {rows:,} pair rows few bind; numba is missing for the structured engine"
+    return "structured", f"{rows:,} pair rows: blocks are kept apart, few long pairs bind"

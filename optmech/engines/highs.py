@@ -20,6 +20,9 @@ from optmech.lp.blocks import BlockLP
 from optmech.lp.flatten import FlatLP, flatten
 
 _BYTES_PER_NONZERO = 120
+_TICK = 0.02
+_GRACE = 5.0
+"""Seconds that HiGHS gets to react to a request to stop before it is left to itself."""
 METHODS: dict[str, tuple[dict[str, object], ...]] = {
     "": (
         {"solver": "ipx", "run_crossover": "off"},
@@ -97,6 +100,7 @@ class HighsSession:
 
         self._highs = highspy.Highs()
         self._infinity = highspy.kHighsInf
+        self._abandoned = False
         for key, value in {
             "output_flag": False,
             "threads": options.threads,
@@ -145,17 +149,25 @@ class HighsSession:
         left = monitor.remaining()
         # HiGHS counts its clock over all runs of a model
         self._set("time_limit", self._highs.getRunTime() + left if np.isfinite(left) else left)
-        worker = threading.Thread(target=self._highs.solve, daemon=True)
         self._highs.HandleUserInterrupt = True
+        worker = threading.Thread(target=self._highs.solve, daemon=True)
         worker.start()
+        patience = _GRACE
         while worker.is_alive():
-            worker.join(0.05)
+            worker.join(_TICK)
             if worker.is_alive() and monitor.should_stop():
                 self._highs.cancelSolve()
+                patience -= _TICK
+                if patience <= 0:
+                    # HiGHS does not look at interrupts in its set-up, which can take minutes
+                    self._abandoned = True
+                    return "Interrupted"
         return str(self._highs.modelStatusToString(self._highs.getModelStatus()))
 
     def has_point(self) -> bool:
         """Whether there are finite primal and dual values."""
+        if self._abandoned:
+            return False
         solution = self._highs.getSolution()
         return bool(
             solution.value_valid

@@ -9,7 +9,7 @@ from oracle import optimum
 
 import optmech as om
 
-PROFILES = ["highs", "lazy", "cvxpy"]
+PROFILES = ["highs", "lazy", "structured", "cvxpy"]
 SEEDS = range(2)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from optmech import distances, losses
@@ -16,22 +14,6 @@ from optmech.files.data import DataFile
 from optmech.files.schema import metrics as schema
 from optmech.files.schema.metrics import DistanceSpec, LossSpec
 from optmech.observables import Subsets, Suppressible
-
-
-@dataclass(frozen=True)
-class Powered:
-    """d(s, o) to the power of ``exponent``."""
-
-    distance: Distance
-    exponent: float
-
-    @property
-    def name(self) -> str:
-        """The distance's name with the exponent, for reports."""
-        return f"{distances.distance_name(self.distance)}^{self.exponent:g}"
-
-    def __call__(self, a: Domain, b: Domain) -> Floats:
-        return np.asarray(self.distance(a, b) ** self.exponent)
 
 
 def build_distance(spec: DistanceSpec, context: Context) -> Distance:
@@ -69,7 +51,7 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
     loss = _placed_distance(spec, context)
     inner = observed.inner if isinstance(observed, Suppressible) else observed
     if spec.power != 1:
-        loss = Powered(loss, spec.power)
+        loss = losses.powered(loss, spec.power)
     if spec.reduce is not None:
         if not isinstance(inner, Subsets):
             raise ProblemError(

@@ -77,10 +77,10 @@ _REFERENCE_SCHEMA = {
     ]
 }
 
-ExactNumber = Annotated[Exact, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
+ExactNumber = Annotated[Any, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
 """A number >= 0, or an exact string such as "ln 3" or "1/2"."""
 
-Label = Annotated[str | int, PlainValidator(_label), WithJsonSchema(_LABEL_SCHEMA)]
+Label = Annotated[Any, PlainValidator(_label), WithJsonSchema(_LABEL_SCHEMA)]
 """A label as it is defined."""
 
 LabelReference = Annotated[Any, PlainValidator(_reference), WithJsonSchema(_REFERENCE_SCHEMA)]

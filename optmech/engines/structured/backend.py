@@ -1,0 +1,107 @@
+"""What the Newton iteration asks of the blocks, and which implementation answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from typing import Protocol
+
+from optmech.domain import Floats, Ints
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.pairs import Cone, Rows
+
+SMALL = 1500
+"""Variables times blocks up to which loading compiled code takes longer than solving."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """A predictor: largest -ds/s and -dz/z, and the sums of s z, s dz, ds z and ds dz."""
+
+    primal: float
+    dual: float
+    sums: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Schur:
+    """Σ_o A_o H_o⁻¹ A_oᵀ: over row sums (m, m), links by row sums (N, m), links (N, N)."""
+
+    rows: Floats
+    coupled: Floats
+    linked: Floats
+
+
+class Backend(Protocol):
+    """Work on all blocks. Arrays over variables are (blocks, m + 1) with a last column of zeros."""
+
+    def structure(self, rows: Rows, changed: Ints) -> None:
+        """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
+
+    def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
+        """Subtract Gᵀz from R; returns the largest slack residual and Σ s z."""
+
+    def factor(self, rows: Rows) -> Schur | None:
+        """Factor every H_o; None when a block cannot be."""
+
+    def solve(self, B: Floats) -> None:
+        """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""
+
+    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
+        """B = Gᵀ((-s z - z·residual)/s) - rd."""
+
+    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
+        """B = Gᵀ(T/s), T = mu - ds dz, which is kept in ds2."""
+
+    def corrector_rhs(
+        self,
+        rows: Rows,
+        weights: tuple[float, float],
+        mu: float,
+        aim: tuple[float, float],
+        B: Floats,
+    ) -> None:
+        """Add the last corrector with its weights to the direction, then B = Gᵀ(T/s) with the
+        T of the next one (Gondzio, 1996), for steps of length ``aim``."""
+
+    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+        """ds, dz from dP."""
+
+    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        """ds2, dz2 from dP; per weight w the largest -(ds + w ds2)/s and the same of z."""
+
+    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+        """s += step·(ds + weight·ds2), and the same for z."""
+
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
+        """Worst later pair above ``level`` for every (block, i) and every (block, j), or -1."""
+
+    def majorant(self, P: Floats) -> Floats:
+        """The least majorant of every block in the cone."""
+
+    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
+        """Subtract Gᵀz from R."""
+
+    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
+        """max(0, z + (rows.z/rows.s) G x)."""
+
+    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        """Multipliers <= z with which negative reduced costs have gone upstream."""
+
+
+def has_numba() -> bool:
+    """Whether compiled kernels can be used: numba is there and not forbidden."""
+    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
+    return not forbidden and importlib.util.find_spec("numba") is not None
+
+
+def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
+    """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
+    if has_numba() and model.blocks * model.variables > SMALL:
+        from optmech.engines.structured.compiled import CompiledBackend
+
+        return CompiledBackend(model, cone, threads)
+    from optmech.engines.structured.fallback import NumpyBackend
+
+    return NumpyBackend(model, cone)

@@ -1,0 +1,244 @@
+"""From an iterate to points worth proposing: multipliers drained, columns closed and completed."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.domain import Floats, Ints
+from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.dense import DenseRows
+from optmech.engines.structured.model import FAR, Model
+from optmech.engines.structured.pairs import Cone
+from optmech.engines.structured.state import State, claim, reduced_cost
+from optmech.engines.structured.system import scaled_solver
+from optmech.lp.blocks import BlockLP, Point, Sense
+
+_PROJECTIONS = 2
+_SWEEPS = 60
+
+
+class Duals:
+    """An iterate's multipliers made safe: lam and nu scaled to what the auxiliaries and shared
+    variables claim, and z moved until hardly any reduced cost is negative. The backend's factors
+    must be those of ``state``.
+
+    ``bound`` is the Lagrangian bound Σ_s min_o L[s,o] less what the links cost, in float64.
+    """
+
+    def __init__(self, model: Model, backend: Backend, state: State) -> None:
+        self._model, self._state = model, state
+        self.nu = _shared_prices(model, np.maximum(state.nu, 0.0))
+        self.lam = _claimed_prices(state.dense, claim(model, self.nu))
+        priced = np.matmul(self.lam[:, None, :], state.dense.Q)[:, 0]
+        reduced = reduced_cost(model, state.y, self.nu, priced)
+        self.z, left = _restored(backend, state, reduced)
+        lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
+        self.bound = float((state.y + lowest).sum() - model.links.rhs @ self.nu)
+
+    def cone(self) -> sp.csr_array:
+        """Multipliers of the program's pairs, (pairs, blocks)."""
+        model, rows = self._model, self._state.rows
+        real = rows.i < model.variables
+        pair = model.pair[rows.i[real], rows.j[real]]
+        block, value = rows.block[real], self.z[real]
+        for more in (self._ties, self._forced):
+            parts = more(pair, block, value)
+            pair = np.concatenate([pair, parts[0]])
+            block = np.concatenate([block, parts[1]])
+            value = np.concatenate([value, parts[2]])
+        shape = (len(model.lp.cone), model.blocks)
+        return sp.csr_array(sp.coo_array((value, (pair, block)), shape=shape))
+
+    def _forced(self, pair: Ints, block: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
+        """Multipliers of pairs below entries fixed at zero. They cost nothing there, so the
+        entries that these pairs force to zero get reduced costs that leave the minimum alone."""
+        model = self._model
+        pairs, blocks, values = [pair[:0]], [block[:0]], [value[:0]]
+        if not model.allowed.all():
+            left = self._single_costs(pair, block, value)
+            wanted = np.zeros(model.lp.secrets)
+            wanted[model.first] = self._state.y
+            for o in np.flatnonzero(~model.allowed.all(axis=1)):
+                number, weight = _lifts(model.lp, int(o), left[:, o], wanted)
+                pairs.append(number)
+                blocks.append(np.full(len(number), o))
+                values.append(weight)
+        return np.concatenate(pairs), np.concatenate(blocks), np.concatenate(values)
+
+    def _ties(self, pair: Ints, block: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
+        """Multipliers that share a class's cost out: every secret but the first is left with
+        the same reduced cost in all blocks, so nothing is lost in its minimum."""
+        model = self._model
+        left = self._single_costs(pair, block, value)
+        if not model.tree:
+            return pair[:0], block[:0], value[:0]
+        pairs, blocks, values = [], [], []
+        every = np.arange(model.blocks)
+        for secret, parent, up, down in model.tree:
+            # a unit on (secret, parent) adds one to the secret's cost and takes it from the parent
+            lift = -left[secret]
+            left[parent] -= lift
+            left[secret] = 0.0
+            pairs += [np.full(model.blocks, up), np.full(model.blocks, down)]
+            blocks += [every, every]
+            values += [np.maximum(lift, 0.0), np.maximum(-lift, 0.0)]
+        return np.concatenate(pairs), np.concatenate(blocks), np.concatenate(values)
+
+    def _single_costs(self, pair: Ints, block: Ints, value: Floats) -> Floats:
+        """L[s, o] of every secret, before a class's cost is shared out, (secrets, blocks)."""
+        lp = self._model.lp
+        cost = lp.cost[: lp.secrets].copy()
+        for rows, prices in zip(lp.local, self.local(), strict=True):
+            cost += rows.matrix[:, : lp.secrets].T @ prices
+        links = self.links()
+        for link, prices in zip(lp.links, links, strict=True):
+            if link.family == "row sums":
+                continue
+            own = (link.matrix.T @ prices).reshape(lp.blocks, lp.block_size)
+            cost += own[:, : lp.secrets].T
+        np.add.at(cost, (lp.cone.i[pair], block), value)
+        np.add.at(cost, (lp.cone.j[pair], block), -value * np.exp(lp.cone.log_ratio[pair]))
+        return np.asarray(cost)
+
+    def local(self) -> tuple[Floats, ...]:
+        """Multipliers of every local family, (rows, blocks) each."""
+        model, dense = self._model, self._state.dense
+        whole = np.zeros((len(model.pool), model.blocks))
+        block, place = np.nonzero(dense.live & (dense.index >= 0))
+        whole[dense.index[block, place], block] = self.lam[block, place]
+        sizes = np.cumsum([rows.matrix.shape[0] for rows in model.lp.local])[:-1]
+        return tuple(np.split(whole, sizes)) if model.lp.local else ()
+
+    def links(self) -> tuple[Floats, ...]:
+        """Multipliers of every link, in the program's order."""
+        model = self._model
+        result, used = [], 0
+        for link in model.lp.links:
+            if link.sense is Sense.EQUAL:
+                split = np.zeros(model.lp.secrets)
+                split[model.first] = -self._state.y
+                result.append(split)
+            else:
+                result.append(self.nu[used : used + len(link.rhs)])
+                used += len(link.rhs)
+        return tuple(result)
+
+
+def _lifts(lp: BlockLP, block: int, left: Floats, wanted: Floats) -> tuple[Ints, Floats]:
+    """Pairs and multipliers that raise ``left`` to ``wanted`` at the entries of a block that
+    follow from its fixed ones, the furthest from these first."""
+    cone = lp.cone
+    zero = lp.fixed[: lp.secrets, block].copy()
+    levels: list[Ints] = []
+    while True:
+        reached = np.flatnonzero(zero[cone.j] & ~zero[cone.i] & (cone.log_ratio <= FAR))
+        if not len(reached):
+            break
+        _, one_each = np.unique(cone.i[reached], return_index=True)
+        levels.append(reached[one_each])
+        zero[cone.i[levels[-1]]] = True
+    weights = []
+    for level in reversed(levels):
+        i, j = cone.i[level], cone.j[level]
+        weight = np.maximum(wanted[i] - left[i], 0.0) * (1 + 1e-12)
+        left[i] += weight
+        np.subtract.at(left, j, weight * np.exp(cone.log_ratio[level]))
+        weights.append(weight)
+    return (
+        np.concatenate([np.zeros(0, dtype=np.int64), *reversed(levels)]),
+        np.concatenate([np.zeros(0), *weights]),
+    )
+
+
+def _restored(backend: Backend, state: State, reduced: Floats) -> tuple[Floats, Floats]:
+    """Multipliers near the iterate's whose reduced costs are hardly negative, and those costs.
+
+    The weighted least squares correction dz = (z/s) G H⁻¹ r meets Gᵀdz = r exactly, but for the
+    multipliers that it would make negative; what these leave is drained.
+    """
+    rows = state.rows
+    z = rows.z.copy()
+    left = reduced.copy()
+    backend.charge(rows, z, left)
+    for _ in range(_PROJECTIONS):
+        x = left[:, None, :].copy()
+        backend.solve(x)
+        z = backend.shifted(rows, z, x[:, 0])
+        left = reduced.copy()
+        backend.charge(rows, z, left)
+    z = backend.drain(rows, z, left, _SWEEPS)
+    left = reduced.copy()
+    backend.charge(rows, z, left)
+    return z, left
+
+
+def _shared_prices(model: Model, nu: Floats) -> Floats:
+    """nu with h + Dᵀnu = 0 exactly where a shared variable has rows."""
+    for column, cost in zip(model.links.shared.T, model.shared_cost, strict=True):
+        users = column < 0
+        total = float(-column[users] @ nu[users])
+        if total > 0:
+            nu[users] *= cost / total
+    return nu
+
+
+def _claimed_prices(dense: DenseRows, wanted: Floats) -> Floats:
+    """lam >= 0 with Bᵀlam = wanted in every block."""
+    lam = np.where(dense.live, np.maximum(dense.lam, 0.0), 0.0)
+    for c in range(wanted.shape[1]):
+        held = dense.B[:, :, c] != 0
+        total = (dense.B[:, :, c] * lam).sum(axis=1)
+        usable = total * wanted[:, c] > 0
+        factor = np.where(usable, wanted[:, c] / np.where(usable, total, 1.0), 0.0)
+        lam = np.where(held, lam * factor[:, None], lam)
+    return lam
+
+
+def lifted(backend: Backend, P: Floats, rows: Floats) -> Floats:
+    """Columns in the cone, near P and with row sums close to one.
+
+    Lifting the columns into the cone spoils the row sums; the least change in the norm of the
+    barrier restores these, H⁻¹ applied to the solution of the Schur matrix ``rows``; lifting
+    once more leaves a difference of second order.
+    """
+    columns = backend.majorant(np.maximum(P, 0.0))
+    push = np.zeros((len(P), 1, P.shape[1]))
+    push[:, 0, :-1] = scaled_solver(rows)(1.0 - columns[:, :-1].sum(axis=0))
+    backend.solve(push)
+    return backend.majorant(np.maximum(columns + push[:, 0], 0.0))
+
+
+def closed(
+    model: Model, backend: Backend, cone: Cone, P: Floats, rows: Floats
+) -> tuple[Floats, float]:
+    """A mechanism near P and its cost, for programs without rows beyond the pairs."""
+    plain = _completed(model, cone, backend.majorant(np.maximum(P, 0.0)))
+    better = _completed(model, cone, lifted(backend, P, rows))
+    return min(plain, better, key=lambda pair: pair[1])
+
+
+def _completed(model: Model, cone: Cone, columns: Floats) -> tuple[Floats, float]:
+    """Columns of the cone with row sums q made a mechanism: w = t - q is in the cone for t large
+    enough, so the cheapest column takes it up before everything is divided by t."""
+    q = columns[:, :-1].sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        needed = (cone.e * q[None, :] - q[:, None]) / (cone.e - 1)
+    t = max(float(q.max()), float(needed[np.isfinite(cone.e)].max(initial=0.0))) * (1 + 1e-15)
+    missing = t - q
+    price = model.cost[:, :-1] @ missing
+    cheapest = int(np.where(model.allowed.all(axis=1), price, np.inf).argmin())
+    columns[cheapest, :-1] += missing
+    columns /= t
+    return columns, float((model.cost * columns).sum())
+
+
+def point(model: Model, P: Floats, state: State, duals: Duals) -> Point:
+    """In the program's own shapes."""
+    lp = model.lp
+    z = np.zeros((lp.block_size, lp.blocks))
+    z[: lp.secrets] = P[:, model.class_of].T
+    z[lp.secrets :] = state.a[:, : lp.auxiliary].T
+    return Point(
+        z=z, shared=state.g.copy(), cone=duals.cone(), local=duals.local(), links=duals.links()
+    )

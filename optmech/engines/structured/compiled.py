@@ -1,0 +1,169 @@
+"""The blocks' work in compiled kernels, over a few threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from optmech.domain import Floats, Ints
+from optmech.engines.structured import blas, factoring, kernels
+from optmech.engines.structured.backend import Affine, Schur
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.ordering import candidates
+from optmech.engines.structured.pairs import Cone, Rows
+
+_RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
+
+
+class CompiledBackend:
+    """See ``backend.Backend``. Factors are kept between solves."""
+
+    def __init__(self, model: Model, cone: Cone, threads: int) -> None:
+        blocks, m = model.blocks, model.variables
+        self._cone = cone
+        self._links = model.links
+        self._threads = max(1, min(threads, blocks))
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        self._address = blas.addresses()
+        self._position, self._first = candidates(cone)
+        orders = len(self._position)
+        self._ends = np.zeros((blocks, m + 2), dtype=np.int64)
+        self._panels, self._order, self._size = (np.zeros(blocks, dtype=np.int64) for _ in "poz")
+        self._store, self._base = np.zeros(0), np.zeros(blocks + 1, dtype=np.int64)
+        self._scale = np.zeros((blocks, m))
+        links = len(self._links.rhs)
+        nt = self._threads
+        self._schur = np.zeros((nt, orders, m, m))
+        self._coupled = np.zeros((nt, links, m))
+        self._linked = np.zeros((nt, links, links))
+        self._inverse = np.zeros((nt, m, m) if links else (nt, 0, 0))
+        self._info = np.zeros(blocks, dtype=np.int64)
+        self._ridge = np.full(blocks, _RIDGES[0])
+
+    def _each(self, kernel: Callable[..., object], *arguments: object) -> None:
+        nt = self._threads
+        if self._pool is None:
+            kernel(0, 1, *arguments)
+            return
+        running = [self._pool.submit(kernel, t, nt, *arguments) for t in range(1, nt)]
+        kernel(0, nt, *arguments)
+        for job in running:
+            job.result()
+
+    def structure(self, rows: Rows, changed: Ints) -> None:
+        self._each(
+            factoring.partition, changed, rows.offset, rows.i, rows.j, self._position, self._first,
+            self._ends, self._panels, self._order, self._size,
+        )  # fmt: skip
+        self._base = np.concatenate([[0], np.cumsum(self._size)])
+        if self._base[-1] > len(self._store):
+            self._store = np.empty(int(self._base[-1] * 1.05) + 1)
+
+    def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
+        stats = np.empty((len(P), 2))
+        self._each(
+            kernels.residual, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, R, stats
+        )
+        return float(stats[:, 0].max(initial=0.0)), float(stats[:, 1].sum())
+
+    def factor(self, rows: Rows) -> Schur | None:
+        for ridge in _RIDGES:
+            self._factor(rows)
+            if not self._info.any():
+                return self._schur_matrix()
+            failed = self._info > 0
+            self._ridge[failed] = np.maximum(self._ridge[failed], ridge) * 10
+        return None
+
+    def _factor(self, rows: Rows) -> None:
+        links = self._links
+        self._each(
+            factoring.factor, self._address, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z,
+            self._position, self._ends, self._panels, self._order, self._base, self._store,
+            self._scale, self._schur, links.variable, links.value, self._coupled, self._linked,
+            self._inverse, self._info, self._ridge,
+        )  # fmt: skip
+
+    def _schur_matrix(self) -> Schur:
+        total = np.zeros(self._schur.shape[2:])
+        for lower, position in zip(self._schur.sum(axis=0), self._position, strict=True):
+            full = np.tril(lower) + np.tril(lower, -1).T
+            total += full[np.ix_(position, position)]
+        return Schur(total, self._coupled.sum(axis=0), self._linked.sum(axis=0))
+
+    def solve(self, B: Floats) -> None:
+        self._each(
+            factoring.solve, self._address, self._position, self._ends, self._panels, self._order,
+            self._base, self._store, self._scale, B,
+        )  # fmt: skip
+
+    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
+        self._each(
+            kernels.affine_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, rd, B
+        )
+
+    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
+        self._each(
+            kernels.second_order_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.ds,
+            rows.dz, rows.ds2, mu, B,
+        )  # fmt: skip
+
+    def corrector_rhs(
+        self,
+        rows: Rows,
+        weights: tuple[float, float],
+        mu: float,
+        aim: tuple[float, float],
+        B: Floats,
+    ) -> None:
+        self._each(
+            kernels.corrector_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, rows.ds,
+            rows.dz, rows.ds2, rows.dz2, *weights, mu, *aim, B,
+        )  # fmt: skip
+
+    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+        stats = np.empty((self._threads, 6))
+        self._each(
+            kernels.affine_step, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, dP,
+            rows.ds, rows.dz, stats,
+        )  # fmt: skip
+        a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
+        return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
+
+    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        primal, dual = np.empty((2, self._threads, len(weights)))
+        self._each(
+            kernels.corrector_step, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, dP,
+            rows.ds, rows.dz, rows.ds2, rows.dz2, weights, primal, dual,
+        )  # fmt: skip
+        return primal.max(axis=0), dual.max(axis=0)
+
+    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+        self._each(
+            kernels.move, rows.s, rows.z, rows.ds, rows.dz, rows.ds2, rows.dz2, *weights, *step
+        )
+
+    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
+        by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
+        self._each(kernels.violations, self._cone.later, P, level, by_i, by_j)
+        return by_i, by_j
+
+    def majorant(self, P: Floats) -> Floats:
+        out = np.empty_like(P)
+        self._each(kernels.majorant, self._cone.decay, P, out)
+        return out
+
+    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
+        self._each(kernels.charge, rows.offset, rows.i, rows.j, rows.e, z, R)
+
+    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
+        out = np.empty(len(rows))
+        self._each(kernels.shifted, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, z, x, out)
+        return out
+
+    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        out = np.empty(len(rows))
+        self._each(kernels.drain, rows.offset, rows.i, rows.j, rows.e, z, rd, sweeps, out)
+        return out

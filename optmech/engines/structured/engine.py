@@ -1,0 +1,230 @@
+"""A primal-dual interior point method that keeps the blocks of the design problem apart.
+
+Every iteration factors one small matrix per observable and one over the row sums. Only short
+pairs of the metric are held at first; long ones join the blocks where they come near to being
+violated, so the result holds over all pairs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech import memory
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.engines.structured import model as shape
+from optmech.engines.structured.backend import Backend, Schur, has_numba, make_backend
+from optmech.engines.structured.blas_threads import single_threaded
+from optmech.engines.structured.bounds import Duals, closed, lifted, point
+from optmech.engines.structured.dense import add_dense
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
+from optmech.engines.structured.pairs import Cone, Rows, add_rows, make_cone, unseen
+from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.lp.blocks import BlockLP
+
+_MOST_ITERATIONS = 600
+_LAZY_GAP = 0.5
+"""Long pairs join once the objectives are within this relative distance."""
+_NEARLY_VIOLATED = 0.97
+_EVERY = 2
+_CLOSE = 1e-3
+_STALLED = 12
+
+
+class StructuredEngine:
+    """Engine for programs of pair cones, distortion, lifted and loss rows (see ``refusal``)."""
+
+    name = "structured"
+
+    def refusal(self, lp: BlockLP) -> str:
+        """Why this engine cannot take the program; empty when it can."""
+        return shape.refusal(lp)
+
+    def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
+        """Iterate until the monitor has the gap, proposing points on the way.
+
+        Raises
+        ------
+        TooLargeError
+            When the estimated memory is not there.
+        """
+        if reason := self.refusal(lp):
+            return EngineResult(Outcome.FAILED, reason)
+        _require_memory(lp)
+        model = shape.build(lp)
+        if not model.allowed.any(axis=0).all():
+            secret = int(model.first[np.flatnonzero(~model.allowed.any(axis=0))[0]])
+            return EngineResult(
+                Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
+            )
+        cone = make_cone(model)
+        backend = make_backend(model, cone, options.threads)
+        with single_threaded(), np.errstate(all="ignore"):
+            return _Run(model, cone, backend, options, monitor).finish()
+
+
+class _Run:
+    def __init__(
+        self, model: Model, cone: Cone, backend: Backend, options: Options, monitor: Monitor
+    ) -> None:
+        self._model, self._cone, self._backend = model, cone, backend
+        self._options, self._monitor = options, monitor
+        self._state = start(model, cone)
+        # plain: nothing beyond pairs, so bounds and values are known here as well as to the monitor
+        self._plain = not len(model.pool) and not len(model.links.rhs) and bool(model.allowed.all())
+        self._backend.structure(self._state.rows, np.arange(model.blocks))
+        self._has_pairs = bool(np.isfinite(model.ratio).any()) and bool(model.allowed.all())
+        self._upper, self._lower = np.inf, -np.inf
+        self._proposed = np.inf
+        self._gap = np.inf
+        self._iterations, self._last_due = 0, 0
+        self._gap_then = np.inf
+        self._stalled = 0
+        plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
+        lp = model.lp
+        self._ceiling = float(lp.cost.max(axis=1).sum()) if plain_cost else np.inf
+
+    def finish(self) -> EngineResult:
+        """Iterate to the end."""
+        for self._iterations in range(_MOST_ITERATIONS):
+            now = residuals(self._model, self._backend, self._state)
+            if not np.isfinite(now.mu) or now.mu <= 0:
+                return self._result(Outcome.FAILED, "the iterates left float64")
+            now = self._add(now)
+            try:
+                schur = factored(self._backend, self._state)
+            except BreakdownError as error:
+                return self._result(Outcome.FAILED, str(error))
+            try:
+                if self._due(now):
+                    self._propose(now, schur)
+                if self._gap <= self._options.gap:
+                    return self._result(Outcome.SOLVED)
+                if self._lower > self._ceiling:
+                    return self._result(Outcome.INFEASIBLE, "the bound exceeds every loss")
+                if self._monitor.should_stop():
+                    if self._last_due != self._iterations:
+                        self._propose(now, schur)
+                    return self._result(Outcome.STOPPED)
+                if self._exhausted(now):
+                    return self._last(now, schur, "no further progress in float64")
+                step = iterate(self._model, self._backend, self._state, now, schur)
+            except BreakdownError as error:
+                return self._last(now, schur, str(error))
+            self._follow(step)
+        return self._result(Outcome.FAILED, f"no convergence in {_MOST_ITERATIONS} iterations")
+
+    def _follow(self, step: Step) -> None:
+        shorter = min(step.primal, step.dual)
+        self._stalled = self._stalled + 1 if shorter < 1e-3 else 0
+
+    def _exhausted(self, now: Residuals) -> bool:
+        """Whether further iterations can only do harm."""
+        small = now.mu * self._state.products < 1e-13 * max(abs(now.primal), 1e-300)
+        return small or self._stalled >= _STALLED
+
+    def _last(self, now: Residuals, schur: Schur, message: str) -> EngineResult:
+        """End with the bounds of the present iterate."""
+        self._propose(now, schur)
+        if self._gap <= self._options.gap or now.gap <= self._options.gap:
+            return self._result(Outcome.SOLVED)
+        return self._result(Outcome.FAILED, message)
+
+    def _due(self, now: Residuals) -> bool:
+        """Bounds cost about as much as an iteration: seldom unless the gap has fallen a lot."""
+        if self._iterations in (1, 4) or self._iterations - self._last_due >= 5:
+            due = True
+        else:
+            due = now.gap < max(0.1 * self._gap_then, 5 * self._options.gap)
+        if due:
+            self._last_due, self._gap_then = self._iterations, now.gap
+        return due
+
+    def _propose(self, now: Residuals, schur: Schur) -> None:
+        """Offer the present bounds where they are better by enough."""
+        duals = Duals(self._model, self._backend, self._state)
+        self._lower = max(self._lower, duals.bound)
+        P, upper = self._state.P, np.inf
+        if self._plain:
+            P, upper = closed(self._model, self._backend, self._cone, P, schur.rows)
+            gap = (min(self._upper, upper) - self._lower) / max(abs(upper), 1e-300)
+            if gap > 0.5 * self._proposed and gap > self._options.gap:
+                return
+            self._proposed = gap
+        elif self._has_pairs:
+            P = lifted(self._backend, P, schur.rows)
+        self._gap = self._monitor.propose(
+            point(self._model, P, self._state, duals),
+            primal=not self._plain or upper < self._upper,
+        )
+        self._upper = min(self._upper, upper)
+        self._monitor.report(
+            f"iteration {self._iterations}: {now.primal:.9g} / {now.bound:.9g}, gap {self._gap:.2e}"
+        )
+
+    def _add(self, now: Residuals) -> Residuals:
+        """Let pairs and rows join that are nearly violated."""
+        k, state = self._iterations, self._state
+        dense = add_dense(state.dense, self._model, state.P, state.a, now.mu) if k else state.dense
+        often = k % _EVERY == 0 or now.gap < _CLOSE
+        rows = self._more_rows(now) if k and often and now.gap < _LAZY_GAP else None
+        if rows is None and dense is state.dense:
+            return now
+        if rows is not None:
+            changed = np.flatnonzero(np.diff(rows.offset) != np.diff(state.rows.offset))
+            state.rows = rows
+            self._backend.structure(rows, changed)
+        state.dense = dense
+        return residuals(self._model, self._backend, state)
+
+    def _closes(self, now: Residuals) -> bool:
+        """Whether the held pairs are enough: closing over all pairs hardly costs."""
+        if not self._plain:
+            return False
+        return self._upper - now.primal < 0.3 * self._options.gap * abs(now.primal)
+
+    def _more_rows(self, now: Residuals) -> Rows | None:
+        if now.gap < 30 * self._options.gap and self._closes(now):
+            return None
+        state = self._state
+        by_i, by_j = self._backend.violations(state.P, _NEARLY_VIOLATED)
+        block, i = np.nonzero(by_i >= 0)
+        block2, j2 = np.nonzero(by_j >= 0)
+        candidates = (
+            np.concatenate([block, block2]),
+            np.concatenate([i, by_j[block2, j2]]),
+            np.concatenate([by_i[block, i], j2]),
+        )
+        block, i, j = unseen(state.rows, self._cone, candidates)
+        if not len(block):
+            return None
+        return add_rows(state.rows, self._cone, state.P, (block, i, j), now.mu)
+
+    def _result(self, outcome: Outcome, message: str = "") -> EngineResult:
+        state = self._state
+        return EngineResult(
+            outcome,
+            message,
+            {
+                "iterations": self._iterations,
+                "pair_rows": len(state.rows),
+                "pairs_per_variable": round(
+                    len(state.rows) / (self._model.blocks * self._model.variables), 2
+                ),
+                "dense_rows": state.dense.count,
+                "backend": type(self._backend).__name__,
+            },
+        )
+
+
+def _require_memory(lp: BlockLP) -> None:
+    """Rows of about 30 pairs per variable, and factors of half a dense matrix per block."""
+    n, blocks = float(lp.secrets), float(lp.blocks)
+    pairs = 30 * n * blocks * 72
+    factors = blocks * n * min(n, 12 * np.sqrt(n)) * 8 if has_numba() else blocks * n * n * 8
+    memory.require(
+        pairs + factors + 40 * 8 * n * (n + blocks),
+        what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
+        where="profile",
+        remedy="Use a coarser domain, fewer observables or another engine",
+    )

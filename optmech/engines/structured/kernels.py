@@ -1,0 +1,234 @@
+"""Compiled passes over the pair rows: residuals, right-hand sides, steps, bounds.
+
+Every kernel does the blocks ``t, t + nt, t + 2 nt, ...``. Arguments are those of ``Rows``.
+"""
+
+# mypy: allow-untyped-defs, allow-untyped-calls
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech.engines.structured.compiling import jit
+
+
+@jit
+def residual(t, nt, offset, ri, rj, re, s, z, P, R, stats):
+    """R -= Gᵀz; stats[o] = (largest slack residual, s·z)."""
+    blocks, width = P.shape
+    for o in range(t, blocks, nt):
+        g, p = R[o], P[o]
+        worst, total = 0.0, 0.0
+        for k in range(offset[o], offset[o + 1]):
+            i, j = ri[k], rj[k]
+            g[j] -= re[k] * z[k]
+            g[i] += z[k]
+            worst = max(worst, abs(re[k] * p[j] - p[i] - s[k]))
+            total += s[k] * z[k]
+        g[width - 1] = 0.0
+        stats[o, 0], stats[o, 1] = worst, total
+
+
+@jit
+def affine_rhs(t, nt, offset, ri, rj, re, s, z, P, rd, B):
+    """B = Gᵀ(-z - z·(slack residual)/s) - rd."""
+    blocks, width = P.shape
+    for o in range(t, blocks, nt):
+        g, p = B[o], P[o]
+        g[:] = -rd[o]
+        for k in range(offset[o], offset[o + 1]):
+            i, j = ri[k], rj[k]
+            q = -z[k] - z[k] * (re[k] * p[j] - p[i] - s[k]) / s[k]
+            g[j] += re[k] * q
+            g[i] -= q
+        g[width - 1] = 0.0
+
+
+@jit
+def second_order_rhs(t, nt, offset, ri, rj, re, s, ds, dz, ds2, mu, B):
+    """B = Gᵀ(T/s) with T = mu - ds dz, kept in ds2."""
+    blocks, width = B.shape
+    for o in range(t, blocks, nt):
+        g = B[o]
+        g[:] = 0.0
+        for k in range(offset[o], offset[o + 1]):
+            ds2[k] = mu - ds[k] * dz[k]
+            q = ds2[k] / s[k]
+            g[rj[k]] += re[k] * q
+            g[ri[k]] -= q
+        g[width - 1] = 0.0
+
+
+@jit
+def corrector_rhs(t, nt, offset, ri, rj, re, s, z, ds, dz, ds2, dz2, wp, wd, mu, ap, ad, B):
+    """Take the last corrector into the direction with weights wp, wd; then B = Gᵀ(T/s) with
+    Gondzio's T, which pulls products that a step (ap, ad) would leave far from mu."""
+    blocks, width = B.shape
+    for o in range(t, blocks, nt):
+        g = B[o]
+        g[:] = 0.0
+        for k in range(offset[o], offset[o + 1]):
+            ds[k] += wp * ds2[k]
+            dz[k] += wd * dz2[k]
+            product = (s[k] + ap * ds[k]) * (z[k] + ad * dz[k])
+            T = 0.0
+            if product < 0.1 * mu:
+                T = 0.1 * mu - product
+            elif product > 10 * mu:
+                T = max(10 * mu - product, -10 * mu)
+            ds2[k] = T
+            if T != 0.0:
+                q = T / s[k]
+                g[rj[k]] += re[k] * q
+                g[ri[k]] -= q
+        g[width - 1] = 0.0
+
+
+@jit
+def affine_step(t, nt, offset, ri, rj, re, s, z, P, dP, ds, dz, stats):
+    """ds, dz from dP; stats[t] = largest -ds/s, -dz/z, and the sums s z, s dz, ds z, ds dz."""
+    a, b, sz, sdz, dsz, dd = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for o in range(t, len(P), nt):
+        p, x = P[o], dP[o]
+        for k in range(offset[o], offset[o + 1]):
+            i, j = ri[k], rj[k]
+            u = re[k] * (x[j] + p[j]) - (x[i] + p[i]) - s[k]
+            v = -z[k] - z[k] * u / s[k]
+            ds[k], dz[k] = u, v
+            sz += s[k] * z[k]
+            sdz += s[k] * v
+            dsz += u * z[k]
+            dd += u * v
+            a = max(a, -u / s[k])
+            b = max(b, -v / z[k])
+    stats[t, 0], stats[t, 1] = a, b
+    stats[t, 2], stats[t, 3], stats[t, 4], stats[t, 5] = sz, sdz, dsz, dd
+
+
+@jit
+def corrector_step(t, nt, offset, ri, rj, re, s, z, dP, ds, dz, ds2, dz2, weights, ap, ad):
+    """ds2, dz2 from dP; ap[t, q], ad[t, q] = largest -(d + weight_q d2)/value."""
+    count = len(weights)
+    a, b = np.zeros(count), np.zeros(count)
+    for o in range(t, len(dP), nt):
+        x = dP[o]
+        for k in range(offset[o], offset[o + 1]):
+            u = re[k] * x[rj[k]] - x[ri[k]]
+            v = (ds2[k] - z[k] * u) / s[k]
+            ds2[k], dz2[k] = u, v
+            r = -1.0 / s[k]
+            d0, d1 = ds[k] * r, u * r
+            for q in range(count):
+                a[q] = max(a[q], d0 + weights[q] * d1)
+            r = -1.0 / z[k]
+            d0, d1 = dz[k] * r, v * r
+            for q in range(count):
+                b[q] = max(b[q], d0 + weights[q] * d1)
+    ap[t], ad[t] = a, b
+
+
+@jit
+def move(t, nt, s, z, ds, dz, ds2, dz2, wp, wd, ap, ad):
+    """A step along the direction with the last corrector's weights."""
+    for k in range(t * len(s) // nt, (t + 1) * len(s) // nt):
+        s[k] += ap * (ds[k] + wp * ds2[k])
+        z[k] += ad * (dz[k] + wd * dz2[k])
+
+
+@jit
+def violations(t, nt, later, P, level, by_i, by_j):
+    """The pair with the largest v_i e^-r / v_j above ``level``, for every (block, i): by_i, and
+    for every (block, j): by_j; -1 where there is none."""
+    blocks, width = P.shape
+    m = width - 1
+    inverse, high = np.empty(m), np.empty(m)
+    q = np.empty(m)
+    for o in range(t, blocks, nt):
+        p = P[o]
+        for j in range(m):
+            inverse[j] = 1.0 / p[j] if p[j] > 0 else 0.0
+            high[j] = level
+            by_j[o, j] = -1
+        for i in range(m):
+            row = later[i]
+            most = 0.0
+            for j in range(m):
+                q[j] = row[j] * p[i] * inverse[j]
+                most = max(most, q[j])
+            by_i[o, i] = -1
+            if most > level:
+                for j in range(m):
+                    if q[j] == most:
+                        by_i[o, i] = j
+                    if q[j] > high[j]:
+                        high[j] = q[j]
+                        by_j[o, j] = i
+
+
+@jit
+def majorant(t, nt, decay, P, out):
+    """out_i = max_j decay_ij v_j in every block."""
+    blocks, width = P.shape
+    m = width - 1
+    for o in range(t, blocks, nt):
+        for i in range(m):
+            most = 0.0
+            for j in range(m):
+                most = max(most, decay[i, j] * P[o, j])
+            out[o, i] = most
+        out[o, m] = 0.0
+
+
+@jit
+def charge(t, nt, offset, ri, rj, re, z, R):
+    """R -= Gᵀz."""
+    blocks, width = R.shape
+    for o in range(t, blocks, nt):
+        g = R[o]
+        for k in range(offset[o], offset[o + 1]):
+            g[rj[k]] -= re[k] * z[k]
+            g[ri[k]] += z[k]
+        g[width - 1] = 0.0
+
+
+@jit
+def shifted(t, nt, offset, ri, rj, re, s, z, base, x, out):
+    """out = max(0, base + (z/s) G x)."""
+    for o in range(t, len(x), nt):
+        v = x[o]
+        for k in range(offset[o], offset[o + 1]):
+            out[k] = max(0.0, base[k] + z[k] / s[k] * (re[k] * v[rj[k]] - v[ri[k]]))
+
+
+@jit
+def drain(t, nt, offset, ri, rj, re, z, rd, sweeps, out):
+    """Lower multipliers where the reduced cost is negative: ``out`` are multipliers <= z.
+
+    A row takes e z from j and gives z to i, so lowering it repairs j and costs i less.
+    """
+    blocks, width = rd.shape
+    m = width - 1
+    reduced, inflow, share = np.empty(width), np.empty(width), np.empty(width)
+    for o in range(t, blocks, nt):
+        lo, hi = offset[o], offset[o + 1]
+        out[lo:hi] = z[lo:hi]
+        reduced[:] = rd[o]
+        for _ in range(sweeps):
+            worst = 0.0
+            for j in range(m):
+                worst = min(worst, reduced[j])
+            if worst > -1e-16:
+                break
+            inflow[:] = 0.0
+            for k in range(lo, hi):
+                inflow[rj[k]] += re[k] * out[k]
+            for j in range(m):
+                share[j] = 0.0
+                if reduced[j] < 0 and inflow[j] > 0:
+                    share[j] = min(1.0, -reduced[j] / inflow[j] * (1 + 1e-12))
+                    reduced[j] += share[j] * inflow[j]
+            for k in range(lo, hi):
+                less = share[rj[k]] * out[k]
+                if less > 0:
+                    out[k] -= less
+                    reduced[ri[k]] -= less

@@ -1,0 +1,234 @@
+"""The program as this engine sees it: secrets that must be equal are one variable, every local
+row is a dense row of a pool, and every link is a row sum or one of a few kinds of <= rows.
+
+    minimise    Σ_o W[o]·v_o + Σ_o f_o·a_o + h·g
+    subject to  v_i <= e^r v_j                  pairs of ``ratio``, every block
+                pool_k·v_o + sides_k·a_o >= 0    every block
+                Σ_o v_o = 1                      per variable
+                Σ_o A_o v_o + C a_o + D g <= b   the links
+
+with v in m variables ("classes" of secrets), a free and g free: their bounds at zero never bind
+in the programs that are accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from optmech.domain import Floats, Ints
+from optmech.lp.blocks import BlockLP, LinkRows, Sense
+
+MERGE = 1e-11
+"""Log ratios up to this, both ways, make two secrets one variable."""
+FAR = 50.0
+"""Pairs with a larger log ratio are left to the repair: they cost at most e^-50."""
+_MAX_AUXILIARY = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The <= rows across blocks: N of them.
+
+    Row l has ``value[l, o]`` at variable ``variable[l]`` of block o (``variable`` is m where it
+    has none), ``auxiliary[l]`` (p,) at every block's auxiliaries and ``shared[l]`` (g,).
+    """
+
+    variable: Ints
+    value: Floats
+    auxiliary: Floats
+    shared: Floats
+    rhs: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """See the module. Arrays over variables have m + 1 columns, the last of them zero."""
+
+    lp: BlockLP
+    class_of: Ints
+    first: Ints
+    """First secret of every class."""
+    tree: tuple[tuple[int, int, int, int], ...]
+    """(secret, parent, pair secret->parent, pair parent->secret), children before parents."""
+    cost: Floats
+    ratio: Floats
+    pair: Ints
+    """Number of a pair of classes in the program's cone, -1 for none."""
+    allowed: NDArray[np.bool_]
+    pool: Floats
+    sides: Floats
+    auxiliary_cost: Floats
+    shared_cost: Floats
+    links: Links
+    limits: Floats
+    """(k, blocks, m + 1): loss limits, as rows a - limit·v >= 0 of k further auxiliaries."""
+
+    @property
+    def variables(self) -> int:
+        return len(self.first)
+
+    @property
+    def blocks(self) -> int:
+        return self.lp.blocks
+
+
+def refusal(lp: BlockLP) -> str:
+    """Why the program does not have the shape above; empty when it has."""
+    families = {rows.family for rows in lp.local} | {rows.family for rows in lp.links}
+    known = {"row sums", "distortion", "target", "lifted", "loss", "worst"}
+    if unknown := families - known:
+        return f"rows of family {sorted(unknown)[0]!r} are not supported"
+    if lp.cone.active is not None:
+        return "pairs that hold in some blocks only are not supported"
+    if lp.auxiliary > _MAX_AUXILIARY:
+        return f"{lp.auxiliary} auxiliary variables per block; at most {_MAX_AUXILIARY}"
+    for link in lp.links:
+        if link.family == "row sums" and (link.shared.nnz or not (link.rhs == 1).all()):
+            return "row sums other than one are not supported"
+        if link.family != "row sums" and link.sense is not Sense.AT_MOST:
+            return f"equations of family {link.family!r} are not supported"
+    if lp.fixed[lp.secrets :].any():
+        return "fixed auxiliary variables are not supported"
+    return ""
+
+
+def build(lp: BlockLP) -> Model:
+    """Write ``lp`` as a Model."""
+    class_of, first, tree = _classes(lp)
+    count = len(first)
+    ratio, pair = _ratios(lp, class_of, count)
+    merge = sp.csr_array(
+        (np.ones(lp.secrets), (class_of, np.arange(lp.secrets))), shape=(count, lp.secrets)
+    )
+    pool, sides = _pool(lp, merge)
+    links, limits = _links(lp, class_of, merge)
+    extra = len(limits)
+    return Model(
+        lp=lp,
+        class_of=class_of,
+        first=first,
+        tree=tree,
+        cost=_padded((merge @ lp.cost[: lp.secrets]).T),
+        ratio=ratio,
+        pair=pair,
+        allowed=_allowed(lp, merge, ratio),
+        pool=_padded(pool),
+        sides=np.hstack([sides, np.zeros((len(sides), extra))]),
+        auxiliary_cost=np.hstack([lp.cost[lp.secrets :].T, np.zeros((lp.blocks, extra))]),
+        shared_cost=lp.shared_cost,
+        links=links,
+        limits=_padded(limits),
+    )
+
+
+def _padded(rows: Floats) -> Floats:
+    """One more column, of zeros."""
+    wide = np.zeros((*rows.shape[:-1], rows.shape[-1] + 1))
+    wide[..., :-1] = rows
+    return wide
+
+
+def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], ...]]:
+    """Classes of secrets tied by ratios of one both ways, and a spanning tree of every class."""
+    secrets = lp.secrets
+    zero = np.flatnonzero(lp.cone.log_ratio <= MERGE)
+    number = {
+        (int(i), int(j)): int(k)
+        for i, j, k in zip(lp.cone.i[zero], lp.cone.j[zero], zero, strict=True)
+    }
+    mutual = [(i, j) for i, j in number if (j, i) in number and i != j]
+    i, j = (np.array([edge[side] for edge in mutual], dtype=np.int64) for side in (0, 1))
+    graph = sp.csr_array((np.ones(len(mutual)), (i, j)), shape=(secrets, secrets))
+    count, class_of = connected_components(graph, directed=False)
+    first = np.full(count, secrets, dtype=np.int64)
+    np.minimum.at(first, class_of, np.arange(secrets))
+    tree: list[tuple[int, int, int, int]] = []
+    for root in first[np.bincount(class_of) > 1]:
+        order, parent = breadth_first_order(graph, root, directed=False)
+        for secret in order[:0:-1].tolist():
+            above = int(parent[secret])
+            tree.append((secret, above, number[secret, above], number[above, secret]))
+    return class_of.astype(np.int64), first, tuple(tree)
+
+
+def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Ints]:
+    """The tightest log ratio between classes, and which pair has it."""
+    cone = lp.cone
+    i, j = class_of[cone.i], class_of[cone.j]
+    ratio = np.full((count, count), np.inf)
+    pair = np.full((count, count), -1, dtype=np.int64)
+    used = np.flatnonzero((i != j) & (cone.log_ratio <= FAR))
+    # written in falling order, so that the tightest stays
+    used = used[np.argsort(-cone.log_ratio[used], kind="stable")]
+    ratio[i[used], j[used]] = np.maximum(cone.log_ratio[used], MERGE)
+    pair[i[used], j[used]] = used
+    return ratio, pair
+
+
+def _allowed(lp: BlockLP, merge: sp.csr_array, ratio: Floats) -> NDArray[np.bool_]:
+    """(blocks, m): a variable is zero where it is fixed, or where it is below a zero one."""
+    zero = (merge @ lp.fixed[: lp.secrets].astype(float)) > 0
+    bounded = np.isfinite(ratio).astype(float)
+    while zero.any():
+        wider = zero | ((bounded @ zero.astype(float)) > 0)
+        if (wider == zero).all():
+            break
+        zero = wider
+    return np.ascontiguousarray(~zero.T)
+
+
+def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
+    """All local rows, turned to >= 0: coefficients of variables and of auxiliaries."""
+    if not lp.local:
+        return np.zeros((0, merge.shape[0])), np.zeros((0, lp.auxiliary))
+    rows = sp.csr_array(sp.vstack([local.matrix for local in lp.local]))
+    secrets = lp.secrets
+    return -(rows[:, :secrets] @ merge.T).toarray(), -rows[:, secrets:].toarray()
+
+
+def _links(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Links, Floats]:
+    rows = [link for link in lp.links if link.family != "row sums"]
+    limits = [_spread(lp, link) @ merge.T for link in rows if _is_limit(link)]
+    width = lp.auxiliary + len(limits)
+    none = len(merge.indptr) - 1
+    variable, value, auxiliary = [], [], []
+    extra = lp.auxiliary
+    for link in rows:
+        count = len(link.rhs)
+        row, column = link.matrix.tocoo().coords
+        block, local = np.divmod(column, lp.block_size)
+        on = np.full(count, none)
+        values, own = np.zeros((count, lp.blocks)), np.zeros((count, width))
+        if _is_limit(link):
+            own[0, extra] = 1.0
+            extra += 1
+        elif link.family == "distortion":
+            own[row, local - lp.secrets] = link.matrix.tocoo().data
+        else:
+            on[row] = class_of[local]
+            values[row, block] = link.matrix.tocoo().data
+        variable.append(on)
+        value.append(values)
+        auxiliary.append(own)
+    return Links(
+        variable=np.concatenate([np.zeros(0, dtype=np.int64), *variable]),
+        value=np.vstack([np.zeros((0, lp.blocks)), *value]),
+        auxiliary=np.vstack([np.zeros((0, width)), *auxiliary]),
+        shared=np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link in rows)]),
+        rhs=np.concatenate([np.zeros(0), *(link.rhs for link in rows)]),
+    ), np.array(limits).reshape(len(limits), lp.blocks, none)
+
+
+def _is_limit(link: LinkRows) -> bool:
+    """A single row over all secrets: a bound on the expected loss."""
+    return link.family == "loss" and len(link.rhs) == 1
+
+
+def _spread(lp: BlockLP, link: LinkRows) -> Floats:
+    """A link's single row as (blocks, secrets)."""
+    return np.asarray(link.matrix.toarray().reshape(lp.blocks, lp.block_size)[:, : lp.secrets])

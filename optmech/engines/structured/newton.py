@@ -1,0 +1,206 @@
+"""One iteration: Mehrotra's predictor and corrector, then Gondzio's (1996) with weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.engines.structured.backend import Backend, Schur
+from optmech.engines.structured.fallback import gondzio
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.state import Residuals, State
+from optmech.engines.structured.system import Direction, Sides, System
+
+_CORRECTORS = 4
+_GAIN = 0.03
+_BACK = 0.99
+"""Share of the way to the boundary that a step goes."""
+_WEIGHTS = np.linspace(0.0, 1.0, 11)
+
+
+class BreakdownError(ArithmeticError):
+    """The equations cannot be solved in float64 any more."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Lengths of the primal and dual steps, the centring, and how many correctors were taken."""
+
+    primal: float
+    dual: float
+    centring: float
+    correctors: int
+
+
+def factored(backend: Backend, state: State) -> Schur:
+    """Factor the blocks at ``state``; the backend keeps the factors.
+
+    Raises
+    ------
+    BreakdownError
+        When a block cannot be factored.
+    """
+    schur = backend.factor(state.rows)
+    if schur is None or not np.isfinite(schur.rows).all():
+        raise BreakdownError("a block's matrix cannot be factored")
+    return schur
+
+
+def iterate(model: Model, backend: Backend, state: State, now: Residuals, schur: Schur) -> Step:
+    """Move ``state`` one step, with the blocks factored there.
+
+    Raises
+    ------
+    BreakdownError
+        When the links' matrix cannot be factored or a direction is not finite; ``state`` stays
+        as it was.
+    """
+    try:
+        system = System(model, backend, state, schur)
+        return _Iteration(backend, state, now, system).run()
+    except (np.linalg.LinAlgError, ValueError) as error:
+        raise BreakdownError(f"the linking equations cannot be solved: {error}") from error
+
+
+class _Iteration:
+    def __init__(self, backend: Backend, state: State, now: Residuals, system: System) -> None:
+        self._backend, self._state, self._now, self._system = backend, state, now, system
+        self._buffer = np.zeros((len(state.P), 1, state.P.shape[1]))
+        self._primal = self._dual = 0.0
+        self._weights = (0.0, 0.0)
+
+    def run(self) -> Step:
+        direction = self._predict()
+        centring = self._centring(direction)
+        mu = centring * self._now.mu
+        taken = 0
+        for k in range(1 + _CORRECTORS):
+            before = self._primal + self._dual
+            self._correct(direction, mu, first=k == 0)
+            taken = k
+            gain = self._primal + self._dual - before
+            if k and (gain < _GAIN or min(self._primal, self._dual) > 0.97):
+                break
+        step = (min(1.0, _BACK * self._primal), min(1.0, _BACK * self._dual))
+        if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
+            raise BreakdownError("a direction is not finite")
+        self._move(direction, step)
+        return Step(*step, centring, taken)
+
+    def _solve(self, sides: Sides) -> Direction:
+        """Solve with the pairs' right-hand side that lies in the buffer."""
+        self._backend.solve(self._buffer)
+        return self._system.direction(self._buffer[:, 0].copy(), sides)
+
+    def _predict(self) -> Direction:
+        state, now, dense = self._state, self._now, self._state.dense
+        self._backend.affine_rhs(state.rows, state.P, now.dual, self._buffer[:, 0])
+        direction = self._solve(
+            Sides(
+                dense=-dense.u - now.dense,
+                auxiliary=now.auxiliary,
+                sums=now.sums,
+                shared=now.shared,
+                dense_target=-dense.u * dense.lam,
+                link_target=-state.sigma * state.nu,
+            )
+        )
+        pairs = self._backend.affine_step(state.rows, state.P, direction.P)
+        primal, dual = self._ratios(direction)
+        self._primal = _length(max(pairs.primal, primal))
+        self._dual = _length(max(pairs.dual, dual))
+        self._sums = pairs.sums
+        return direction
+
+    def _centring(self, d: Direction) -> float:
+        state, dense = self._state, self._state.dense
+        a, b = self._primal, self._dual
+        sz, sdz, dsz, dd = self._sums
+        after = sz + b * sdz + a * dsz + a * b * dd
+        after += float(((dense.u + a * d.u) * (dense.lam + b * d.lam)).sum())
+        after += float((state.sigma + a * d.sigma) @ (state.nu + b * d.nu))
+        share = max(after / state.products / self._now.mu, 0.0)
+        return min(1.0, max(share**3, 0.1 * (1 - min(a, b)) ** 3, 1e-4))
+
+    def _correct(self, direction: Direction, mu: float, first: bool) -> None:
+        """One corrector, taken in with the weights that allow the longest steps."""
+        state, dense, rows = self._state, self._state.dense, self._state.rows
+        if first:
+            self._backend.second_order_rhs(rows, mu, self._buffer[:, 0])
+            own = np.where(dense.live, mu - direction.u * direction.lam, 0.0)
+            links = mu - direction.sigma * direction.nu
+        else:
+            aim = (min(1.0, 1.5 * self._primal + 0.3), min(1.0, 1.5 * self._dual + 0.3))
+            self._backend.corrector_rhs(rows, self._weights, mu, aim, self._buffer[:, 0])
+            products = (dense.u + aim[0] * direction.u) * (dense.lam + aim[1] * direction.lam)
+            own = np.where(dense.live, gondzio(products, mu), 0.0)
+            links = gondzio(
+                (state.sigma + aim[0] * direction.sigma) * (state.nu + aim[1] * direction.nu), mu
+            )
+        sides = Sides(
+            dense=own / np.where(dense.live, dense.lam, 1.0),
+            auxiliary=np.zeros_like(state.a),
+            sums=np.zeros_like(self._now.sums),
+            shared=np.zeros_like(state.g),
+            dense_target=own,
+            link_target=links,
+        )
+        corrector = self._solve(sides)
+        weights = _WEIGHTS[1:] if first else _WEIGHTS
+        primal, dual = self._backend.corrector_step(rows, corrector.P, weights)
+        for q, weight in enumerate(weights):
+            a, b = self._ratios(direction, corrector, float(weight))
+            primal[q], dual[q] = max(primal[q], a), max(dual[q], b)
+        wp, self._primal = _best(primal, weights)
+        wd, self._dual = _best(dual, weights)
+        self._weights = (wp, wd)
+        direction.add(corrector, wp, wd)
+
+    def _ratios(
+        self, d: Direction, corrector: Direction | None = None, weight: float = 0.0
+    ) -> tuple[float, float]:
+        """Largest relative decrease of the dense rows' and links' slacks, and multipliers."""
+        state, dense = self._state, self._state.dense
+        if not dense.u.size + len(state.nu):
+            return 0.0, 0.0
+        du, dsigma, dlam, dnu = d.u, d.sigma, d.lam, d.nu
+        if corrector is not None:
+            du, dsigma = du + weight * corrector.u, dsigma + weight * corrector.sigma
+            dlam, dnu = dlam + weight * corrector.lam, dnu + weight * corrector.nu
+        lam = np.where(dense.live, dense.lam, 1.0)
+        return (
+            _most(-du / dense.u, -dsigma / state.sigma),
+            _most(-dlam / lam, -dnu / state.nu),
+        )
+
+    def _move(self, d: Direction, step: tuple[float, float]) -> None:
+        state, dense = self._state, self._state.dense
+        primal, dual = step
+        state.P += primal * d.P
+        state.a += primal * d.a
+        state.g += primal * d.g
+        state.sigma += primal * d.sigma
+        dense.u += primal * d.u
+        state.y += dual * d.y
+        state.nu += dual * d.nu
+        dense.lam += dual * d.lam
+        self._backend.move(state.rows, self._weights, step)
+
+
+def _most(*parts: Floats) -> float:
+    return max(float(part.max(initial=0.0)) for part in parts)
+
+
+def _length(ratio: float) -> float:
+    return min(1.0, 1.0 / max(ratio, 1e-300))
+
+
+def _best(ratios: Floats, weights: Floats) -> tuple[float, float]:
+    """The largest weight with the longest step, and that step."""
+    if not np.isfinite(ratios).all():
+        raise BreakdownError("a direction is not finite")
+    lengths = np.minimum(1.0, 1.0 / np.maximum(ratios, 1e-300))
+    best = int(np.flatnonzero(lengths >= lengths.max())[-1])
+    return float(weights[best]), float(lengths[best])

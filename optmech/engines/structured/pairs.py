@@ -1,0 +1,211 @@
+"""Which pairs of the cone a block holds: short ones from the start, long ones when they bite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import floyd_warshall
+
+from optmech.domain import Floats, Ints
+from optmech.engines.structured.model import Model
+
+Indices = NDArray[np.int32]
+
+STRETCH = 1.2
+"""A pair is short when no path of two shorter pairs comes within this factor of it. On square
+grids these are the eight neighbours; more pairs mean more work in every iteration, and not fewer
+iterations."""
+MOST_NEIGHBOURS = 24
+"""Programs of up to this many variables hold all their pairs from the start."""
+_IMPLIED = 1 + 1e-12
+
+
+@dataclass(eq=False)
+class Rows:
+    """The pair rows of all blocks, block after block: s = e v_j - v_i >= 0 with multiplier z.
+
+    Index m stands for the constant zero: i = m, e = 1 is the row v_j >= 0. ``ds``, ``dz`` are the
+    direction, ``ds2``, ``dz2`` the corrector under way.
+    """
+
+    offset: Ints
+    i: Indices
+    j: Indices
+    e: Floats
+    s: Floats
+    z: Floats
+    ds: Floats = field(init=False)
+    dz: Floats = field(init=False)
+    ds2: Floats = field(init=False)
+    dz2: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ds, self.dz, self.ds2, self.dz2 = (np.zeros(len(self.s)) for _ in range(4))
+
+    def __len__(self) -> int:
+        return len(self.s)
+
+    @property
+    def block(self) -> Ints:
+        """The block of every row."""
+        return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
+
+
+@dataclass(frozen=True, eq=False)
+class Cone:
+    """The common cone of all blocks."""
+
+    e: Floats
+    """(m, m): e^r; inf where there is no pair."""
+    decay: Floats
+    """(m, m): v_i >= decay_ij v_j; from the shortest path over pairs from j to i."""
+    short: NDArray[np.bool_]
+    later: Floats
+    """(m, m): e^-r of the pairs that may be added, 0 elsewhere."""
+
+
+def make_cone(model: Model) -> Cone:
+    """Sort the pairs into short, implied and the rest."""
+    ratio = model.ratio
+    shorter = _two_steps(ratio)
+    present = np.isfinite(ratio)
+    needed = present & (shorter > ratio * _IMPLIED)
+    few = len(ratio) <= MOST_NEIGHBOURS
+    short = needed if few else _limited(ratio, needed & (shorter > ratio * STRETCH))
+    path = np.asarray(floyd_warshall(np.where(present, ratio, np.inf)))
+    np.fill_diagonal(path, 0.0)
+    return Cone(
+        e=np.exp(ratio),
+        decay=np.ascontiguousarray(np.exp(-path.T)),
+        short=short,
+        later=np.where(needed & ~short, np.exp(-np.where(present, ratio, 0.0)), 0.0),
+    )
+
+
+def _two_steps(ratio: Floats) -> Floats:
+    """min_k r_ik + r_kj over the k that are strictly closer to both ends than they are."""
+    best = np.full_like(ratio, np.inf)
+    for k in range(len(ratio)):
+        first, second = ratio[:, k, None], ratio[None, k, :]
+        closer = np.maximum(first, second) < ratio
+        np.minimum(best, np.where(closer, first + second, np.inf), out=best)
+    return best
+
+
+def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """At most the closest MOST_NEIGHBOURS of every variable (ties: those next in number)."""
+    count = len(ratio)
+    if chosen.sum(axis=1).max(initial=0) <= MOST_NEIGHBOURS:
+        return chosen
+    index = np.arange(count)
+    away = np.abs(index[:, None] - index)
+    order = np.lexsort((np.minimum(away, count - away), np.where(chosen, ratio, np.inf)), axis=1)
+    kept = np.zeros_like(chosen)
+    np.put_along_axis(kept, order[:, :MOST_NEIGHBOURS], True, axis=1)
+    kept &= chosen
+    return kept | (kept.T & np.isfinite(ratio))
+
+
+def first_rows(model: Model, cone: Cone) -> Rows:
+    """Short pairs in every block, and v >= 0 where no two pairs opposite to each other imply it."""
+    i, j = np.nonzero(cone.short)
+    m = model.variables
+    bare = _bare(cone)
+    i = np.concatenate([i, np.full(len(bare), m)])
+    j = np.concatenate([j, bare])
+    if model.allowed.all():
+        count, blocks = len(i), model.blocks
+        offset = np.arange(blocks + 1) * count
+        i, j = np.tile(i, blocks), np.tile(j, blocks)
+    else:
+        offset, i, j = _with_zeros(model, i, j)
+    e = np.ones(len(i))
+    pairs = i < m
+    e[pairs] = cone.e[i[pairs], j[pairs]]
+    one = np.ones(len(i))
+    return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, one, one.copy())
+
+
+def _bare(cone: Cone) -> Ints:
+    """Variables that need their own row v >= 0. All of them where the short pairs form a
+    bipartite graph, whose degree matrix, needed for the start, is singular."""
+    both = cone.short & cone.short.T
+    degrees = both.sum(axis=1)
+    if (degrees == 0).any():
+        return np.flatnonzero(degrees == 0) if _regular(both) else np.arange(len(both))
+    return np.zeros(0, dtype=np.int64) if _regular(both) else np.arange(len(both))
+
+
+def _regular(adjacent: NDArray[np.bool_]) -> bool:
+    """Whether degree + adjacency is safely positive definite on the variables with neighbours."""
+    degrees = adjacent.sum(axis=1)
+    inside = degrees > 0
+    if not inside.any():
+        return True
+    scale = 1 / np.sqrt(degrees[inside])
+    part = adjacent[np.ix_(inside, inside)] * scale[:, None] * scale
+    return bool(np.linalg.eigvalsh(part)[0] > -1 + 1e-3)
+
+
+def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
+    """The rows of every block over its variables that are not fixed at zero."""
+    m = model.variables
+    offset = [0]
+    all_i: list[Ints] = []
+    all_j: list[Ints] = []
+    for allowed in model.allowed:
+        free = np.append(allowed, False)
+        # v_j >= 0 remains of a pair whose smaller side is fixed, and a fixed j leaves nothing
+        kept = free[j] & (free[i] | (i == m))
+        own = np.setdiff1d(j[free[j] & ~free[i]], j[kept & (i == m)])
+        all_i.append(np.concatenate([i[kept], np.full(len(own), m)]))
+        all_j.append(np.concatenate([j[kept], own]))
+        offset.append(offset[-1] + len(all_i[-1]))
+    return np.array(offset), np.concatenate(all_i), np.concatenate(all_j)
+
+
+def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float) -> Rows:
+    """``rows`` with pairs (block, i, j) added, near the central path of ``mu``.
+
+    A pair may enter violated: its slack starts at a hundredth of v_i and the difference is
+    carried as a residual.
+    """
+    block, i, j = new
+    m = P.shape[1] - 1
+    e = cone.e[i, j]
+    smaller = P[block, i]
+    s = np.maximum(e * P[block, j] - smaller, 0.01 * smaller)
+    largest = np.zeros(P.shape)
+    np.maximum.at(largest, (rows.block, rows.i), rows.z)
+    scale = largest[block, i]
+    z = np.minimum(mu / s, np.where(scale > 0, scale, np.inf))
+    position = rows.offset[block + 1]
+    counts = np.bincount(block, minlength=len(P))
+    assert (i < m).all()
+    return Rows(
+        rows.offset + np.concatenate([[0], np.cumsum(counts)]),
+        np.insert(rows.i, position, i.astype(np.int32)),
+        np.insert(rows.j, position, j.astype(np.int32)),
+        np.insert(rows.e, position, e),
+        np.insert(rows.s, position, s),
+        np.insert(rows.z, position, z),
+    )
+
+
+def unseen(rows: Rows, cone: Cone, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
+    """Candidates (block, i, j) that are not rows yet, each once, sorted by block."""
+    width = len(cone.e)
+    pairs = rows.i < width
+    held = np.flatnonzero(pairs)[cone.later[rows.i[pairs], rows.j[pairs]] > 0]
+    present = np.sort((rows.block[held] * width + rows.i[held]) * width + rows.j[held])
+    block, i, j = candidates
+    wanted = np.sort((block * width + i) * width + j)
+    wanted = wanted[np.diff(wanted, prepend=-1) > 0]
+    if len(present):
+        place = np.minimum(np.searchsorted(present, wanted), len(present) - 1)
+        wanted = wanted[present[place] != wanted]
+    pair, j = np.divmod(wanted, width)
+    block, i = np.divmod(pair, width)
+    return block, i, j

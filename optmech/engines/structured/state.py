@@ -1,0 +1,213 @@
+"""A primal-dual iterate, its residuals, and where it starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.dense import DenseRows, first_dense
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.pairs import Cone, Rows, first_rows
+
+
+@dataclass(eq=False)
+class State:
+    """Primal: P (blocks, m + 1), auxiliaries a (blocks, p), shared g, slack sigma of the links.
+    Dual: y (m,) of the row sums, nu >= 0 of the links; z, lam sit with their rows."""
+
+    P: Floats
+    a: Floats
+    g: Floats
+    sigma: Floats
+    y: Floats
+    nu: Floats
+    rows: Rows
+    dense: DenseRows
+
+    @property
+    def products(self) -> int:
+        """Number of complementary pairs."""
+        return len(self.rows) + self.dense.count + len(self.nu)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What is left of every equation, the objectives, and the mean complementarity."""
+
+    dual: Floats
+    slack: float
+    auxiliary: Floats
+    shared: Floats
+    dense: Floats
+    sums: Floats
+    """(m + N,): row sums, then links."""
+    primal: float
+    bound: float
+    mu: float
+
+    @property
+    def gap(self) -> float:
+        """Difference of the objectives relative to the primal one."""
+        return abs(self.primal - self.bound) / max(abs(self.primal), 1e-300)
+
+
+def reduced_cost(model: Model, y: Floats, nu: Floats, priced: Floats) -> Floats:
+    """W - y + (links priced at nu) - Qᵀlam, without the pairs' part, (blocks, m + 1)."""
+    result = model.cost - priced
+    result[:, :-1] -= y
+    links = model.links
+    for variable, value, weight in zip(links.variable, links.value, nu, strict=True):
+        result[:, variable] += value * weight
+    result[:, -1] = 0.0
+    return np.asarray(result)
+
+
+def claim(model: Model, nu: Floats) -> Floats:
+    """f + Cᵀnu: what Bᵀlam has to be in every block, (blocks, p)."""
+    return np.asarray(model.auxiliary_cost + nu @ model.links.auxiliary)
+
+
+def link_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
+    """Left-hand sides of the links, (N,)."""
+    links = model.links
+    own = np.einsum("lo,ol->l", links.value, P[:, links.variable])
+    return np.asarray(own + links.auxiliary @ a.sum(axis=0) + links.shared @ g)
+
+
+def residuals(model: Model, backend: Backend, state: State) -> Residuals:
+    """Evaluate every equation at ``state``."""
+    dense, links = state.dense, model.links
+    dual = reduced_cost(model, state.y, state.nu, dense.priced())
+    slack, complementarity = backend.residual(state.rows, state.P, dual)
+    complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
+    return Residuals(
+        dual=dual,
+        slack=slack,
+        auxiliary=claim(model, state.nu) - dense.claimed(),
+        shared=model.shared_cost + links.shared.T @ state.nu,
+        dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),
+        sums=np.concatenate(
+            [
+                1.0 - state.P[:, :-1].sum(axis=0),
+                links.rhs - link_values(model, state.P, state.a, state.g) - state.sigma,
+            ]
+        ),
+        primal=float(
+            (model.cost * state.P).sum()
+            + (model.auxiliary_cost * state.a).sum()
+            + model.shared_cost @ state.g
+        ),
+        bound=float(state.y.sum() - links.rhs @ state.nu),
+        mu=complementarity / state.products,
+    )
+
+
+def start(model: Model, cone: Cone) -> State:
+    """The uniform mechanism and multipliers in closed form, both strictly inside.
+
+    With z_ij = (R_i + R_j) / (e_ij - 1) the multipliers of a block give (D + A) R, the degrees
+    and adjacency of its short pairs; R follows from one linear system and is made positive by
+    lowering y.
+    """
+    rows, dense = first_rows(model, cone), first_dense(model, cone)
+    P = np.zeros((model.blocks, model.variables + 1))
+    P[:, :-1] = model.allowed / model.allowed.sum(axis=0)
+    a, g = _auxiliaries(model, dense, P)
+    dense.u = np.where(dense.live, np.maximum(dense.values(P, a), 1e-2 * np.abs(P).max()), 1.0)
+    left = link_values(model, P, a, g)
+    slack = model.links.rhs - left
+    sigma = np.maximum(slack, 0.1 * np.maximum(np.abs(model.links.rhs), np.abs(left)) + 1e-12)
+    nu = _link_prices(model)
+    dense.lam = _even_prices(dense, claim(model, nu))
+    y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.priced()))
+    _slacks(rows, P)
+    return State(P, a, g, sigma, y, nu, rows, dense)
+
+
+def _auxiliaries(model: Model, dense: DenseRows, P: Floats) -> tuple[Floats, Floats]:
+    """Auxiliaries and shared variables that leave slack in their rows."""
+    a = np.zeros_like(model.auxiliary_cost)
+    values = dense.values(P, a)
+    for c in range(a.shape[1]):
+        below = np.where(dense.B[:, :, c] < 0, values, np.inf).min(axis=1, initial=np.inf)
+        above = np.where(dense.B[:, :, c] > 0, -values, 0.0).max(axis=1, initial=0.0)
+        a[:, c] = np.where(np.isfinite(below), 0.7 * below, 1.3 * above)
+    none = np.zeros(len(model.shared_cost))
+    level = link_values(model, P, a, none)[(model.links.shared < 0).any(axis=1)]
+    return a, none + 1.3 * level.max(initial=0.0)
+
+
+def _link_prices(model: Model) -> Floats:
+    """Prices on the scale of the objective; those of a shared variable's rows add to its cost."""
+    links = model.links
+    scale = 0.3 * abs(float(model.cost.mean(axis=0).sum())) or 1.0
+    own = np.maximum(np.abs(links.rhs), 1e-3)
+    nu = scale / own
+    for column, cost in zip(links.shared.T, model.shared_cost, strict=True):
+        users = column < 0
+        nu[users] = cost / -column[users] / max(1, users.sum())
+    return np.asarray(nu)
+
+
+def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
+    """Prices that give every auxiliary what it claims, evenly; rows without one get a mean."""
+    lam = np.zeros(dense.u.shape)
+    for c in range(wanted.shape[1]):
+        held = dense.B[:, :, c] != 0
+        share = wanted[:, c] / np.maximum(held.sum(axis=1), 1)
+        lam += np.where(held, share[:, None] / np.where(held, dense.B[:, :, c], 1.0), 0.0)
+    ordinary = max(float(lam.max(initial=0.0)), 1e-3 * float(np.abs(wanted).max(initial=1.0)))
+    lam = np.where(lam > 0, lam, 1e-3 * ordinary)
+    return np.where(dense.live, lam, 0.0)
+
+
+def _slacks(rows: Rows, P: Floats) -> None:
+    flat, width = P.ravel(), P.shape[1]
+    block = rows.block
+    smaller, larger = flat[block * width + rows.i], flat[block * width + rows.j]
+    rows.s = np.maximum(rows.e * larger - smaller, 1e-3 * larger * (rows.e - 1))
+
+
+def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
+    """Fill rows.z and return y (see ``start``). Where blocks differ, the equations hold only
+    nearly and the iteration carries the difference."""
+    m = model.variables
+    same = model.allowed.all()
+    total = np.zeros(m)
+    systems = []
+    for o in [0] if same else range(model.blocks):
+        own = slice(rows.offset[o], rows.offset[o + 1])
+        matrix = _degrees(rows.i[own], rows.j[own], m)
+        systems.append(
+            (matrix, np.linalg.solve(matrix, wanted[:, :-1].T if same else wanted[o, :-1]))
+        )
+        total = np.maximum(total, matrix.sum(axis=1))
+    size = max(float(np.abs(solution).max()) for _, solution in systems)
+    lift = max(2 * size, float(np.abs(wanted).max()) / float(total.min()), 1e-9)
+    y = -lift * total
+    R = np.zeros((model.blocks, m + 1))
+    if same:
+        R[:, :-1] = systems[0][1].T + lift
+    else:
+        for o, (matrix, solution) in enumerate(systems):
+            R[o, :-1] = np.maximum(solution + np.linalg.solve(matrix, -y), 0.1 * lift)
+    flat, width, block = R.ravel(), m + 1, rows.block
+    own_i = np.where(rows.i < m, rows.i, rows.j)
+    pressure = flat[block * width + own_i] + flat[block * width + rows.j]
+    rows.z = pressure / np.where(rows.i < m, rows.e - 1, 1.0)
+    return y
+
+
+def _degrees(i: np.ndarray, j: np.ndarray, m: int) -> Floats:
+    """Degrees + adjacency of symmetric pairs; a row v_j >= 0 counts as two neighbours."""
+    matrix = np.zeros((m, m))
+    pairs = i < m
+    np.add.at(matrix, (i[pairs], i[pairs]), 1.0)
+    np.add.at(matrix, (i[pairs], j[pairs]), 1.0)
+    np.add.at(matrix, (j[~pairs], j[~pairs]), 2.0)
+    empty = np.flatnonzero(matrix.diagonal() == 0)
+    matrix[empty, empty] = 1.0
+    return matrix

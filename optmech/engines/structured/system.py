@@ -1,0 +1,263 @@
+"""The Newton equations of one iterate, reduced to the links.
+
+In every block  H dv - Qᵀdlam - A_oᵀdy = r  and  Q dv + B da + (u/lam) dlam = e,  Bᵀdlam + Cᵀdy =
+claims. With V = H⁻¹Qᵀ and M = QV + diag(u/lam), the small matrix [[M, B], [Bᵀ, 0]] has an inverse
+J, kept in factors (``Small``), and with X = [A_oV, C] the Schur matrix over row sums and links is
+
+    Σ_o A_oH⁻¹A_oᵀ - Σ_o X J Xᵀ + diag(0, sigma/nu),
+
+bordered by the shared variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as la
+
+from optmech.domain import Floats
+from optmech.engines.structured.backend import Backend, Schur
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.state import State
+
+_REFINEMENTS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Right-hand sides beside those of the pairs, which come as H⁻¹ times a vector.
+
+    ``dense`` is T/lam - residual, ``auxiliary``, ``sums``, ``shared`` residuals, and
+    ``dense_target``, ``link_target`` the products u lam and sigma nu aimed at less the present.
+    """
+
+    dense: Floats
+    auxiliary: Floats
+    sums: Floats
+    shared: Floats
+    dense_target: Floats
+    link_target: Floats
+
+
+@dataclass(eq=False)
+class Direction:
+    """A change of everything but the pair rows."""
+
+    P: Floats
+    a: Floats
+    g: Floats
+    u: Floats
+    sigma: Floats
+    y: Floats
+    nu: Floats
+    lam: Floats
+
+    def add(self, other: Direction, primal: float, dual: float) -> None:
+        """Take in a corrector with its weights."""
+        for name in ("P", "a", "g", "u", "sigma"):
+            getattr(self, name).__iadd__(primal * getattr(other, name))
+        for name in ("y", "nu", "lam"):
+            getattr(self, name).__iadd__(dual * getattr(other, name))
+
+
+class System:
+    """The factored equations at one iterate."""
+
+    def __init__(self, model: Model, backend: Backend, state: State, schur: Schur) -> None:
+        self._model, self._backend, self._state = model, backend, state
+        self._m = model.variables
+        dense = state.dense
+        self._V = dense.Q.copy()
+        if self._V.size:
+            backend.solve(self._V)
+        self._small = Small(state, self._V, self._inverse_diagonal())
+        self._X = self._coupling()
+        matrix = np.block([[schur.rows, schur.coupled.T], [schur.coupled, schur.linked]])
+        if self._X.shape[2]:
+            less, more = self._small.split(self._X)
+            matrix += more @ more.T - less @ less.T
+        links = np.arange(self._m, len(matrix))
+        matrix[links, links] += state.sigma / state.nu
+        self._solve = scaled_solver(0.5 * (matrix + matrix.T))
+        self._border = np.vstack([np.zeros((self._m, len(state.g))), model.links.shared])
+        self._bordered = self._solve(self._border) if len(state.g) else self._border
+
+    def _inverse_diagonal(self) -> Floats | None:
+        """diag(H⁻¹) of every block where no pair makes H more than diagonal, else None."""
+        if not self._V.size or (self._state.rows.i < self._m).any():
+            return None
+        ones = np.zeros((len(self._V), 1, self._m + 1))
+        ones[:, :, :-1] = 1.0
+        self._backend.solve(ones)
+        return ones[:, 0]
+
+    def _coupling(self) -> Floats:
+        """X, (blocks, m + N, K + p)."""
+        links, m = self._model.links, self._m
+        blocks, places, _ = self._V.shape
+        p = self._state.a.shape[1]
+        if not places + p:
+            return np.zeros((blocks, m + len(links.rhs), 0))
+        X = np.zeros((blocks, m + len(links.rhs), places + p))
+        X[:, :m, :places] = self._V[:, :, :m].transpose(0, 2, 1)
+        priced = self._V[:, :, links.variable].transpose(0, 2, 1)
+        X[:, m:, :places] = links.value.T[:, :, None] * priced
+        X[:, m:, places:] = links.auxiliary
+        return X
+
+    def direction(self, h: Floats, sides: Sides) -> Direction:
+        """The solution; ``h`` is H⁻¹ of the pairs' right-hand side and becomes P's change."""
+        state, m = self._state, self._m
+        dense, links = state.dense, self._model.links
+        places = dense.u.shape[1]
+        own = sides.dense
+        if places:
+            own = own - np.matmul(dense.Q, h[:, :, None])[:, :, 0]
+        small = np.hstack([np.where(dense.live, own, 0.0), sides.auxiliary])
+        inner = self._small.apply(small)
+        right = sides.sums.copy()
+        right[:m] -= h[:, :m].sum(axis=0)
+        right[m:] -= np.einsum("lo,ol->l", links.value, h[:, links.variable])
+        right[m:] -= sides.link_target / state.nu
+        if self._X.shape[2]:
+            right -= np.tensordot(self._X, inner, axes=([0, 2], [0, 1]))
+        dy, dg = self._outer(right, sides.shared)
+        if self._X.shape[2]:
+            pulled = np.matmul(dy, self._X)
+            inner = inner - self._small.apply(pulled)
+        dlam = np.where(dense.live, inner[:, :places], 0.0)
+        self._push(h, dlam, dy)
+        dnu = -dy[m:]
+        lam = np.where(dense.live, dense.lam, 1.0)
+        return Direction(
+            P=h,
+            a=inner[:, places:],
+            g=dg,
+            u=np.where(dense.live, (sides.dense_target - dense.u * dlam) / lam, 0.0),
+            sigma=(sides.link_target - state.sigma * dnu) / state.nu,
+            y=dy[:m],
+            nu=dnu,
+            lam=dlam,
+        )
+
+    def _outer(self, right: Floats, shared: Floats) -> tuple[Floats, Floats]:
+        dy = self._solve(right)
+        if not len(shared):
+            return dy, np.zeros(0)
+        inner = self._border.T @ self._bordered
+        dg = np.linalg.solve(inner, self._border.T @ dy - shared)
+        return dy - self._bordered @ dg, dg
+
+    def _push(self, h: Floats, dlam: Floats, dy: Floats) -> None:
+        """h += H⁻¹(Qᵀdlam + A_oᵀdy)."""
+        links, m = self._model.links, self._m
+        pull = np.zeros((len(h), 1, m + 1))
+        pull[:, 0, :m] = dy[:m]
+        for variable, value, change in zip(links.variable, links.value, dy[m:], strict=True):
+            pull[:, 0, variable] += value * change
+        pull[:, 0, m] = 0.0
+        self._backend.solve(pull)
+        h += pull[:, 0]
+        if dlam.shape[1]:
+            h += np.matmul(dlam[:, None, :], self._V)[:, 0]
+
+
+class Small:
+    """J in factors: M = RᵀR and R⁻ᵀB = Q₂R₂ with orthonormal Q₂.
+
+    Where H is diagonal R comes from a QR factorisation of [H^-½Qᵀ; (u/lam)^½], which does not
+    square the condition: without pairs M is often as good as singular.
+    """
+
+    def __init__(self, state: State, V: Floats, inverse_diagonal: Floats | None) -> None:
+        dense = state.dense
+        self._places = dense.u.shape[1]
+        p = state.a.shape[1]
+        own = np.where(dense.live, dense.u / np.where(dense.live, dense.lam, 1.0), 1.0)
+        if inverse_diagonal is None:
+            self._root = _gram_root(dense.Q, V, own)
+        else:
+            self._root = _direct_root(dense.Q, inverse_diagonal, own)
+        if p:
+            Q2, R2 = np.linalg.qr(np.matmul(self._root.transpose(0, 2, 1), dense.B))
+            self._Q2, self._side = Q2, np.linalg.inv(R2)
+        else:
+            self._Q2 = np.zeros((len(V), self._places, 0))
+            self._side = np.zeros((len(V), 0, 0))
+
+    def apply(self, right: Floats) -> Floats:
+        """J times one vector per block, (blocks, K + p)."""
+        places = self._places
+        t = np.matmul(right[:, None, :places], self._root)
+        along = np.matmul(t, self._Q2)
+        claimed = np.matmul(right[:, None, places:], self._side)
+        inside = t + np.matmul(claimed - along, self._Q2.transpose(0, 2, 1))
+        lam = np.matmul(inside, self._root.transpose(0, 2, 1))
+        a = np.matmul(along - claimed, self._side.transpose(0, 2, 1))
+        return np.concatenate([lam, a], axis=2)[:, 0]
+
+    def split(self, X: Floats) -> tuple[Floats, Floats]:
+        """Matrices G, F with Σ_o X J Xᵀ = G Gᵀ - F Fᵀ."""
+        less = np.matmul(X[:, :, : self._places], self._root)
+        more = np.matmul(less, self._Q2) - np.matmul(X[:, :, self._places :], self._side)
+        wide = [part.transpose(1, 0, 2).reshape(X.shape[1], -1) for part in (less, more)]
+        return wide[0], wide[1]
+
+
+def _gram_root(Q: Floats, V: Floats, own: Floats) -> Floats:
+    """R⁻¹ from the Cholesky factor of M scaled to unit diagonal."""
+    index = np.arange(own.shape[1])
+    M = np.matmul(Q, V.transpose(0, 2, 1))
+    M = 0.5 * (M + M.transpose(0, 2, 1))
+    M[:, index, index] += own
+    scale = 1 / np.sqrt(M[:, index, index])
+    M *= scale[:, :, None] * scale[:, None, :]
+    ridge = 0.0
+    while True:
+        try:
+            lower = np.linalg.cholesky(M)
+            break
+        except np.linalg.LinAlgError:
+            ridge = max(10 * ridge, 1e-15)
+            if not ridge < 1e-7:
+                raise
+            M[:, index, index] = 1 + ridge
+    return np.asarray(np.linalg.inv(lower).transpose(0, 2, 1) * scale[:, :, None])
+
+
+def _direct_root(Q: Floats, inverse_diagonal: Floats, own: Floats) -> Floats:
+    """R⁻¹ from a QR factorisation, columns scaled to unit length."""
+    blocks, places = own.shape
+    tall = np.zeros((blocks, Q.shape[2] + places, places))
+    tall[:, : Q.shape[2]] = (Q * np.sqrt(inverse_diagonal)[:, None, :]).transpose(0, 2, 1)
+    index = np.arange(places)
+    tall[:, Q.shape[2] + index, index] = np.sqrt(own)
+    scale = 1 / np.sqrt((tall**2).sum(axis=1))
+    R = np.linalg.qr(tall * scale[:, None, :], mode="r")
+    return np.asarray(scale[:, :, None] * np.linalg.inv(R))
+
+
+def scaled_solver(matrix: Floats) -> Any:
+    """Cholesky of the matrix scaled to unit diagonal, with a ridge where needed and refinement."""
+    scale = 1 / np.sqrt(matrix.diagonal())
+    scaled = matrix * scale[:, None] * scale
+    ridge = 0.0
+    while True:
+        try:
+            factors = la.cho_factor(scaled + ridge * np.eye(len(matrix)), check_finite=True)
+            break
+        except la.LinAlgError:
+            ridge = max(10 * ridge, 1e-15)
+            if ridge > 1e-6:
+                raise
+
+    def solve(right: Floats) -> Floats:
+        rhs = right * (scale if right.ndim == 1 else scale[:, None])
+        x = la.cho_solve(factors, rhs)
+        for _ in range(_REFINEMENTS):
+            x += la.cho_solve(factors, rhs - scaled @ x)
+        return np.asarray(x * (scale if right.ndim == 1 else scale[:, None]))
+
+    return solve
