@@ -8,12 +8,24 @@ from conformance.problems import KINDS, Make
 from oracle import optimum
 
 import optmech as om
+from optmech.engines.structured import backend
 
-PROFILES = ["highs", "lazy", "structured", "cvxpy"]
+ENGINES = ["highs", "lazy", "structured", "structured-compiled", "cvxpy"]
 SEEDS = range(2)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.fixture
+def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The profile of an engine; "-compiled" forces compiled code on problems of any size."""
+    name: str = request.param
+    if name.endswith("-compiled"):
+        pytest.importorskip("numba")
+        monkeypatch.setattr(backend, "SMALL", 0)
+        return name.removesuffix("-compiled")
+    return name
+
+
+@pytest.mark.parametrize("profile", ENGINES, indirect=True)
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_certified_optimum_equals_the_oracle(make: Make, profile: str, seed: int) -> None:

@@ -1,0 +1,67 @@
+"""Interrupted at any moment, a solve ends with a verified design or says that there is none."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from conformance.problems import blind, prior
+
+import optmech as om
+from optmech.certificate import check_matrix
+from optmech.errors import SolverError
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+INTERRUPTS = 100
+
+
+def problems() -> list[om.Problem]:
+    p = prior(np.random.default_rng(0), om.Grid(5, 5))
+    private = om.MetricPrivacy(0.7, E)
+    least = om.solve(om.Problem(p, E, constraints=[private])).loss
+    return [
+        om.Problem(p, E, constraints=[private]),
+        om.Problem(p, H, constraints=[private, om.DistortionPrivacy(0.9 * blind(p), E)]),
+        # no constant mechanism: there may be nothing to return yet
+        om.Problem(p, H, constraints=[private, om.LossBound(1.01 * least, loss=E)]),
+    ]
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """Turns the timer's signal into Ctrl-C."""
+    previous = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.mark.usefixtures("alarm")
+def test_a_hundred_interrupts_at_random_moments() -> None:
+    rng = np.random.default_rng(7)
+    stated = problems()
+    ended = {"optimal": 0, "feasible": 0, "nothing yet": 0, "dishonest": 0}
+    for k in range(INTERRUPTS):
+        problem = stated[k % len(stated)]
+        profile = ("structured", "lazy", "highs")[int(rng.integers(3))]
+        signal.setitimer(signal.ITIMER_REAL, float(rng.uniform(0.001, 0.25)))
+        try:
+            design = om.solve(problem, profile=profile)
+        except SolverError as error:
+            honest = "no verified mechanism" in str(error)
+            ended["nothing yet" if honest else "dishonest"] += 1
+            continue
+        except KeyboardInterrupt:
+            # before or after the search itself: an ordinary interrupt, nothing was promised
+            continue
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        assert design.verified
+        assert design.bound <= design.objective
+        assert all(c.passed for c in check_matrix(problem.statement, design.mechanism.matrix))
+        ended[design.status] += 1
+    assert ended["dishonest"] == 0
+    assert ended["feasible"] > 0
+    assert ended["optimal"] > 0
