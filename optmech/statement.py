@@ -25,9 +25,28 @@ from optmech.constraints import (
 from optmech.distances import evaluate
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
+from optmech.exact import Exact
 from optmech.prior import Prior
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
+
+
+_LARGEST_LOG = 1e300
+"""ε·d beyond this is written as this: still a constraint, where inf would mean none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """P[i,o] <= exp(ε distance[i,j]) P[j,o], exactly, wherever window[i,o] if there is a window.
+
+    ``distance`` is inf where the pair is not constrained. The rounded products ε·d of all of
+    these make up ``Statement.log_ratio`` and ``WindowedRatio.log_ratio``.
+    """
+
+    index: int
+    epsilon: Exact
+    distance: Floats
+    window: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +60,45 @@ class WindowedRatio:
 
 @dataclass(frozen=True, eq=False)
 class LiftedRatio:
-    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S)."""
+    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S).
+
+    Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]).
+    """
 
     index: int
     left: Floats
     right: Floats
     log_ratio: Floats
+    epsilon: Exact
+    scale: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Approximate:
-    """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k."""
+    """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k.
+
+    Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]).
+    """
 
     index: int
     left: sp.csr_array
     right: sp.csr_array
     log_ratio: Floats
     delta: float
+    epsilon: Exact
+    scale: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Distortion:
-    """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s)."""
+    """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
+    rounded product of ``distance`` and ``prior``."""
 
     index: int
     weighted: Floats
     minimum: float
+    distance: Floats
+    prior: Floats
 
     @property
     def blind(self) -> float:
@@ -76,12 +108,16 @@ class Distortion:
 
 @dataclass(frozen=True, eq=False)
 class LossLimit:
-    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``."""
+    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``.
+
+    ``weighted`` is the rounded product of the prior and ``loss``, or ``loss`` itself.
+    """
 
     index: int
     weighted: Floats
     maximum: float
     per_secret: bool
+    loss: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +136,10 @@ class Statement:
     distortion: tuple[Distortion, ...]
     loss_limits: tuple[LossLimit, ...]
     allowed: NDArray[np.bool_]
+    ratios: tuple[Ratio, ...] = ()
+    """The ratio constraints as they were stated, windowed ones included."""
+    target_factors: tuple[Floats, Floats] | None = None
+    """d(t,s) and π(s), whose rounded product is ``target``."""
 
     @property
     def secrets(self) -> int:
@@ -130,17 +170,17 @@ def make_statement(
             builder.add(k, constraint)
         except ProblemError as error:
             raise error.at(f"constraints[{k}]") from error
-    target = None
+    factors = None
     if isinstance(objective, MaximizeDistortion):
         try:
-            target = builder.weighted_distance(objective.distance, objective.prior)
+            factors = builder.attacked(objective.distance, objective.prior)
         except ProblemError as error:
             raise error.at("objective") from error
     return Statement(
         prior=prior.weights,
         loss=loss,
         objective="maximize_distortion" if isinstance(objective, MaximizeDistortion) else objective,
-        target=target,
+        target=None if factors is None else factors[0] * factors[1],
         log_ratio=builder.log_ratio,
         windowed=tuple(builder.windowed),
         lifted=tuple(builder.lifted),
@@ -148,6 +188,8 @@ def make_statement(
         distortion=tuple(builder.distortion),
         loss_limits=tuple(builder.loss_limits),
         allowed=builder.allowed,
+        ratios=tuple(builder.ratios),
+        target_factors=factors,
     )
 
 
@@ -159,6 +201,7 @@ class _Builder:
         self.loss = loss
         count = len(self.secrets)
         self.log_ratio = np.full((count, count), np.inf)
+        self.ratios: list[Ratio] = []
         self.windowed: list[WindowedRatio] = []
         self.lifted: list[LiftedRatio] = []
         self.approximate: list[Approximate] = []
@@ -171,12 +214,13 @@ class _Builder:
             case MetricPrivacy():
                 self._metric(index, constraint)
             case DifferentialPrivacy():
-                adjacent = self._adjacent(constraint)
-                ratios = np.where(adjacent, float(constraint.epsilon), np.inf)
-                self._ratios(index, ratios, float(constraint.delta))
+                distance = np.where(self._adjacent(constraint), 1.0, np.inf)
+                self._ratios(index, constraint.epsilon, distance, constraint.delta)
             case DistortionPrivacy():
-                weighted = self.weighted_distance(constraint.distance, constraint.prior)
-                self.distortion.append(Distortion(index, weighted, float(constraint.minimum)))
+                values, weights = self.attacked(constraint.distance, constraint.prior)
+                self.distortion.append(
+                    Distortion(index, values * weights, constraint.minimum, values, weights)
+                )
             case DistributionPrivacy():
                 self._distribution(index, constraint)
             case LossBound():
@@ -190,7 +234,8 @@ class _Builder:
                     "DistributionPrivacy, LossBound or Support",
                 )
 
-    def weighted_distance(self, distance: object, prior: Prior | None) -> Floats:
+    def attacked(self, distance: object, prior: Prior | None) -> tuple[Floats, Floats]:
+        """d(t,s) and the adversary's π(s)."""
         values = evaluate(distance, self.secrets, self.secrets, where="distance")  # type: ignore[arg-type]
         adversary = self.prior if prior is None else prior
         if not isinstance(adversary, Prior) or adversary.domain.labels != self.secrets.labels:
@@ -199,31 +244,43 @@ class _Builder:
                 where="prior",
                 remedy=f"Make it with om.Prior over the same {len(self.secrets)} labels",
             )
-        return values * adversary.weights[None, :]
+        return values, adversary.weights
 
     def _metric(self, index: int, constraint: MetricPrivacy) -> None:
         values = evaluate(constraint.distance, self.secrets, self.secrets, where="distance")
-        ratios = float(constraint.epsilon) * values
+        kept = np.array(values)
         if constraint.threshold is not None:
-            ratios = np.where(values <= constraint.threshold, ratios, np.inf)
-        if constraint.observable_threshold is None:
-            self._ratios(index, ratios, float(constraint.delta))
-            return
-        reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
-        np.fill_diagonal(ratios, np.inf)
-        window = reach <= constraint.observable_threshold
-        self.windowed.append(WindowedRatio(index, ratios, window))
+            kept[values > constraint.threshold] = np.inf
+        window = None
+        if constraint.observable_threshold is not None:
+            reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
+            window = reach <= constraint.observable_threshold
+        self._ratios(index, constraint.epsilon, kept, constraint.delta, window)
 
-    def _ratios(self, index: int, ratios: Floats, delta: float) -> None:
-        np.fill_diagonal(ratios, np.inf)
-        if delta == 0:
-            self.log_ratio = np.minimum(self.log_ratio, ratios)
+    def _ratios(
+        self,
+        index: int,
+        epsilon: Exact,
+        distance: Floats,
+        delta: Exact,
+        window: NDArray[np.bool_] | None = None,
+    ) -> None:
+        np.fill_diagonal(distance, np.inf)
+        ratios = _log_ratio(epsilon, distance)
+        if delta > 0:
+            left, right = np.nonzero(np.isfinite(ratios))
+            unit = sp.eye_array(len(self.secrets), format="csr")
+            apart = distance[left, right]
+            chosen = ratios[left, right]
+            self.approximate.append(
+                Approximate(index, unit[left], unit[right], chosen, delta, epsilon, apart)
+            )
             return
-        left, right = np.nonzero(np.isfinite(ratios))
-        unit = sp.eye_array(len(self.secrets), format="csr")
-        self.approximate.append(
-            Approximate(index, unit[left], unit[right], ratios[left, right], delta)
-        )
+        self.ratios.append(Ratio(index, epsilon, distance, window))
+        if window is None:
+            self.log_ratio = np.minimum(self.log_ratio, ratios)
+        else:
+            self.windowed.append(WindowedRatio(index, ratios, window))
 
     def _adjacent(self, constraint: DifferentialPrivacy) -> NDArray[np.bool_]:
         count = len(self.secrets)
@@ -258,19 +315,14 @@ class _Builder:
         second = np.array([pair[1] for pair in constraint.pairs])
         left, right = np.vstack([first, second]), np.vstack([second, first])
         scale = np.ones(len(first)) if constraint.scale is None else np.array(constraint.scale)
-        ratios = float(constraint.epsilon) * np.concatenate([scale, scale])
-        if not constraint.delta > 0:
-            self.lifted.append(LiftedRatio(index, left, right, ratios))
+        scale = np.concatenate([scale, scale])
+        epsilon, delta = constraint.epsilon, constraint.delta
+        ratios = _log_ratio(epsilon, scale)
+        if not delta > 0:
+            self.lifted.append(LiftedRatio(index, left, right, ratios, epsilon, scale))
         else:
-            self.approximate.append(
-                Approximate(
-                    index,
-                    sp.csr_array(left),
-                    sp.csr_array(right),
-                    ratios,
-                    float(constraint.delta),
-                )
-            )
+            sparse = sp.csr_array(left), sp.csr_array(right)
+            self.approximate.append(Approximate(index, *sparse, ratios, delta, epsilon, scale))
 
     def _loss_bound(self, index: int, constraint: LossBound) -> None:
         if constraint.loss is None:
@@ -279,7 +331,7 @@ class _Builder:
             values = loss_matrix(constraint.loss, self.secrets, self.observables, where="loss")
         weighted = values if constraint.worst_case else values * self.prior.weights[:, None]
         self.loss_limits.append(
-            LossLimit(index, weighted, float(constraint.maximum), constraint.worst_case)
+            LossLimit(index, weighted, constraint.maximum, constraint.worst_case, values)
         )
 
     def _support(self, constraint: Support) -> NDArray[np.bool_]:
@@ -305,6 +357,13 @@ class _Builder:
                 remedy="Allow at least one observable for every secret",
             )
         return mask
+
+
+def _log_ratio(epsilon: Exact, distance: Floats) -> Floats:
+    """ε·d, rounded; inf only where the distance is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.minimum(float(epsilon) * distance, _LARGEST_LOG)
+    return np.where(np.isfinite(distance), product, np.inf)
 
 
 def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
