@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from optmech import attacks as attacks
     from optmech import distances as distances
+    from optmech import distributional as distributional
+    from optmech import guarantees as guarantees
     from optmech import losses as losses
     from optmech import measures as measures
+    from optmech import mechanisms as mechanisms
     from optmech import observables as observables
+    from optmech import regions as regions
+    from optmech import transport as transport
     from optmech.constraints import DifferentialPrivacy as DifferentialPrivacy
     from optmech.constraints import DistortionPrivacy as DistortionPrivacy
     from optmech.constraints import DistributionPrivacy as DistributionPrivacy
@@ -61,7 +66,19 @@ _HOME = {
     "Prior": "prior",
     "Problem": "problem",
 }
-_MODULES = ("attacks", "distances", "losses", "measures", "observables", "plots")
+_MODULES = (
+    "attacks",
+    "distances",
+    "distributional",
+    "guarantees",
+    "losses",
+    "measures",
+    "mechanisms",
+    "observables",
+    "plots",
+    "regions",
+    "transport",
+)
 
 __all__ = list(_HOME) + list(_MODULES) + ["__version__"]
 

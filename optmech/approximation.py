@@ -14,7 +14,6 @@ from optmech.distances import evaluate
 from optmech.domain import Floats
 from optmech.mechanism import Mechanism
 from optmech.problem import Problem
-from optmech.repair import Cone, repair
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +56,9 @@ def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximat
 def _repaired(
     problem: Problem, constraint: MetricPrivacy, matrix: Floats
 ) -> tuple[Mechanism | None, float]:
+    # reading and checking designs must not load what made them
+    from optmech.repair import Cone, repair
+
     values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
     full = float(constraint.epsilon) * values
     np.fill_diagonal(full, np.inf)

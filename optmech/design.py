@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from optmech.approximation import Approximation, measure_approximations
-from optmech.certificate import Bound, Check, Multipliers
-from optmech.certificate.objective import relative_gap
-from optmech.constraints import LossBound
+from optmech.certificate import Bound, Check, Multipliers, values
+from optmech.certificate.enclosure import bracket
+from optmech.certificate.factors import Factors
+from optmech.certificate.figures import figures_of
 from optmech.domain import Floats
 from optmech.errors import InfeasibleError
 from optmech.mechanism import Mechanism
+from optmech.numerators import Numerators
 from optmech.problem import Problem
+from optmech.statement import Statement
 
 if TYPE_CHECKING:
     from optmech.session import Session
@@ -36,6 +39,8 @@ class Certificate:
 class Design:
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 
+    All figures are of the released numerators, computed exactly and rounded to the safe side.
+
     ``objective`` is the optimised quantity of the released matrix and ``bound`` what was proved
     about it: no feasible mechanism has less loss (or more distortion, where that is maximised).
     ``gap`` is their relative difference.
@@ -47,7 +52,8 @@ class Design:
 
     problem: Problem
     status: Status
-    matrix: Floats | None
+    exact: Numerators | None
+    """What is released: whole numbers over a power of two; None where nothing is feasible."""
     objective: float
     bound: float
     loss: float
@@ -61,13 +67,21 @@ class Design:
     reason: str = ""
     notes: tuple[str, ...] = ()
     approximations: tuple[Approximation, ...] = ()
+    rounding_cost: float = 0.0
+    """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+
+    @property
+    def matrix(self) -> Floats | None:
+        """The float64 numbers nearest to the released probabilities."""
+        return None if self.exact is None else self.exact.matrix
 
     @property
     def mechanism(self) -> Mechanism:
-        """The released mechanism; raises InfeasibleError, with the reason, where there is none."""
-        if self.matrix is None:
+        """The released mechanism, which samples the released probabilities exactly; raises
+        InfeasibleError, with the reason, where there is none."""
+        if self.exact is None:
             raise InfeasibleError(self.reason, where=self.problem.title)
-        return Mechanism(self.problem.secrets, self.problem.observables, self.matrix)
+        return Mechanism.of(self.problem.secrets, self.problem.observables, self.exact)
 
     @property
     def approximation(self) -> Approximation | None:
@@ -88,6 +102,8 @@ class Design:
             "objective": plain(self.objective),
             "bound": plain(self.bound),
             "verified": self.verified,
+            "bits": None if self.exact is None else self.exact.bits,
+            "rounding_cost": plain(self.rounding_cost),
             "engine": self.engine,
             "engine_reason": self.engine_reason,
             "seconds": self.seconds,
@@ -136,7 +152,7 @@ def make_design(
         return Design(
             problem=problem,
             status="infeasible",
-            matrix=None,
+            exact=None,
             objective=nan,
             bound=nan,
             loss=nan,
@@ -150,50 +166,56 @@ def make_design(
             reason=infeasible,
             notes=problem.notes,
         )
-    assert session.matrix is not None
-    reached = session.gap <= session.gap_asked
-    sign = -1.0 if problem.statement.objective == "maximize_distortion" else 1.0
-    loss, lower = _loss_and_bound(problem, session)
+    assert session.released is not None
+    released = session.released
+    figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
+    reached = figures.gap <= session.gap_asked
     return Design(
         problem=problem,
         status="optimal" if reached else "feasible",
-        matrix=session.matrix,
-        objective=sign * session.value,
-        bound=sign * session.bound.value,
-        loss=loss,
-        lower_bound=lower,
-        gap=relative_gap(session.value, session.bound.value),
-        verified=all(check.passed for check in session.checks),
-        certificate=Certificate(session.checks, session.multipliers, session.bound),
+        exact=released.exact,
+        objective=figures.objective,
+        bound=figures.bound,
+        loss=figures.loss,
+        lower_bound=figures.lower_bound,
+        gap=figures.gap,
+        verified=True,
+        certificate=Certificate(released.checks, session.multipliers, session.bound),
         engine=engine,
         engine_reason=engine_reason,
         seconds=session.seconds,
         reason="" if reached else message,
-        notes=problem.notes,
-        approximations=measure_approximations(problem, session.matrix),
+        notes=problem.notes + limit_notes(problem.statement),
+        approximations=measure_approximations(problem, released.exact.matrix),
+        rounding_cost=_rounding_cost(problem.statement, session),
     )
 
 
-def _loss_and_bound(problem: Problem, session: Session) -> tuple[float, float]:
-    statement, matrix = problem.statement, session.matrix
-    assert matrix is not None
-    if statement.objective != "maximize_distortion":
-        return session.value, session.bound.value
-    loss = float(statement.prior @ (statement.loss * matrix).sum(axis=1))
-    return loss, min(loss, _least_loss(problem, session))
+def _rounding_cost(statement: Statement, session: Session) -> float:
+    """What release cost relative to the repaired matrix before it was rounded."""
+    assert session.released is not None
+    exact = float(values.objective(statement, session.released.exact))
+    change = exact - session.value
+    return change / abs(session.value) if session.value else change
 
 
-def _least_loss(problem: Problem, session: Session) -> float:
-    """With D <= U + μ (loss - q) for every mechanism that keeps the other constraints, distortion
-    D costs at least q - (U - D) / μ. Known where one expected-loss bound on the problem's own
-    loss is stated; 0 otherwise."""
-    stated = [c for c in problem.constraints if isinstance(c, LossBound)]
-    weights = session.multipliers.loss_limits
-    if len(stated) != 1 or stated[0].worst_case or stated[0].loss is not None or not weights:
-        return 0.0
-    price = float(np.max(weights[0]))
-    slack = session.value - session.bound.value
-    return max(0.0, float(stated[0].maximum) - slack / price) if price > 0 else 0.0
+def limit_notes(statement: Statement) -> tuple[str, ...]:
+    """Where a stated limit misses what is attainable by rounding, and the attainable is meant."""
+    factors = Factors.of(statement)
+    found = []
+    for part, (least, _) in zip(statement.distortion, factors.minima, strict=True):
+        if least < bracket(part.minimum)[0]:
+            found.append(
+                f"constraints[{part.index}]: the minimum exceeds d_max by rounding only; d_max "
+                "itself is meant"
+            )
+    for limit, (most, _) in zip(statement.loss_limits, factors.maxima, strict=True):
+        if most > bracket(limit.maximum)[1]:
+            found.append(
+                f"constraints[{limit.index}]: the maximum falls short of the least possible loss "
+                "by rounding only; the least possible loss is meant"
+            )
+    return tuple(found)
 
 
 def check(path: str | Path) -> Any:

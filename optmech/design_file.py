@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from optmech.approximation import Approximation
-from optmech.certificate import Check, check_matrix, lower_bound
+from optmech.certificate import Check, check_exact, lower_bound
+from optmech.certificate.exact import tightest
+from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
-from optmech.design import Certificate, Design
-from optmech.domain import finite_array
+from optmech.certificate.objective import relative_gap
+from optmech.design import Certificate, Design, Status
 from optmech.encoding import (
     decode_multipliers,
+    decode_numerators,
     decode_problem,
     encode_multipliers,
+    encode_numerators,
     encode_problem,
 )
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.storage import write_atomically
 
-FORMAT = "optmech-design/1"
+FORMAT = "optmech-design/2"
 MAX_BYTES = 2 * 2**30
 _REWRITE = "Solve the problem again and save the design"
 
@@ -48,6 +51,7 @@ def save_design(design: Design, path: str | Path) -> None:
             "engine": design.engine,
             "engine_reason": design.engine_reason,
             "seconds": design.seconds,
+            "rounding_cost": design.rounding_cost,
             "reason": design.reason,
             "notes": list(design.notes),
             "approximations": [
@@ -60,7 +64,7 @@ def save_design(design: Design, path: str | Path) -> None:
                 for part in design.approximations
             ],
         },
-        "mechanism": None if design.matrix is None else design.matrix.tolist(),
+        "mechanism": None if design.exact is None else encode_numerators(design.exact),
         "multipliers": encode_multipliers(design.certificate.multipliers),
     }
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
@@ -91,6 +95,16 @@ class CheckReport:
     lower_bound: float
     faults: tuple[str, ...]
     """What does not hold, in words; empty when the design passes."""
+
+    @property
+    def inequalities(self) -> int:
+        """How many inequalities were checked."""
+        return sum(check.inequalities for check in self.checks)
+
+    @property
+    def tightest(self) -> Check | None:
+        """The check whose likelihood ratios come closest to their limit, if there is one."""
+        return tightest(self.checks)
 
     @property
     def passed(self) -> bool:
@@ -127,7 +141,7 @@ def check_design(path: str | Path) -> CheckReport:
 def _examine(design: Design, path: str) -> CheckReport:
     statement = design.problem.statement
     multipliers = design.certificate.multipliers
-    if design.matrix is None:
+    if design.exact is None:
         nan = float("nan")
         proof = (
             closed_form_reason(statement)
@@ -137,31 +151,29 @@ def _examine(design: Design, path: str) -> CheckReport:
         unproved = "the file says that the problem is infeasible and has no proof of it"
         missing = () if proof else (unproved,)
         return CheckReport(path, design.status, (), nan, nan, nan, nan, nan, missing)
-    checks = check_matrix(statement, design.matrix)
-    value = objective_value(statement, design.matrix)
-    bound = max(lower_bound(statement, multipliers).value, trivial_bound(statement))
-    sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
-    loss = (
-        value if sign > 0 else float(statement.prior @ (statement.loss * design.matrix).sum(axis=1))
-    )
+    checks = design.certificate.checks
+    # what the stored multipliers prove here; the file may claim less, never more
+    bound = design.certificate.bound
+    proved = replace(bound, value=bound.proved)
+    found = figures_of(statement, design.exact, proved, multipliers)
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
-    for name, claimed, found in (
-        ("objective", design.objective, sign * value),
-        ("bound", design.bound, sign * bound),
-        ("loss", design.loss, loss),
+    sign = -1.0 if statement.target_factors is not None else 1.0
+    for name, claimed, proper, sense in (
+        ("objective", design.objective, found.objective, 0),
+        ("loss", design.loss, found.loss, 0),
+        ("bound", sign * design.bound, sign * found.bound, 1),
+        ("lower bound", design.lower_bound, found.lower_bound, 1),
     ):
-        if not abs(claimed - found) <= 1e-12 * max(abs(found), 1e-300) + 1e-300:
-            faults.append(f"{name} is {claimed!r} in the file and {found!r} recomputed")
-    if not bound <= value:
-        faults.append(f"the bound {bound!r} is above the value {value!r}")
+        if not (claimed == proper or (sense and claimed <= proper)):
+            faults.append(f"{name} is {claimed!r} in the file and {proper!r} recomputed")
     return CheckReport(
         path=path,
         status=design.status,
         checks=checks,
-        objective=sign * value,
-        bound=sign * bound,
-        gap=relative_gap(value, bound),
-        loss=loss,
+        objective=found.objective,
+        bound=design.bound,
+        gap=design.gap,
+        loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
     )
@@ -186,7 +198,7 @@ def _read(path: str | Path) -> dict[str, Any]:
             remedy=_REWRITE,
         )
     try:
-        body = json.loads(content)
+        body = json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
     if not sealed or not isinstance(body, dict) or body.get("format") != FORMAT:
@@ -198,20 +210,25 @@ def _read(path: str | Path) -> dict[str, Any]:
     return body
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
 def _decode(body: dict[str, Any], path: str) -> Design:
     try:
         problem = decode_problem(body["problem"])
         result = body["result"]
-        matrix = None
+        exact = None
         if body["mechanism"] is not None:
-            matrix = finite_array(body["mechanism"], where="mechanism", ndim=2)
+            shape = problem.loss_matrix.shape
+            exact = decode_numerators(body["mechanism"], *shape)
         multipliers = decode_multipliers(body["multipliers"], problem.statement)
         value, bound = _float(result["objective"]), _float(result["bound"])
-        checks = () if matrix is None else check_matrix(problem.statement, matrix)
+        checks = () if exact is None else check_exact(problem.statement, exact)
         return Design(
             problem=problem,
-            status=result["status"],
-            matrix=matrix,
+            status=_status(result["status"], exact is not None),
+            exact=exact,
             objective=value,
             bound=bound,
             loss=_float(result["loss"]),
@@ -236,15 +253,28 @@ def _decode(body: dict[str, Any], path: str) -> Design:
                 )
                 for part in result["approximations"]
             ),
+            rounding_cost=_float(result["rounding_cost"]),
         )
     except OptmechError as error:
         raise VerificationError(str(error), where=path, remedy=_REWRITE) from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise VerificationError(
             f"is not a well-formed design: {type(error).__name__} {error}",
             where=path,
             remedy=_REWRITE,
         ) from error
+    except (RecursionError, MemoryError) as error:
+        raise VerificationError(
+            "is nested too deeply or too large", where=path, remedy=_REWRITE
+        ) from error
+
+
+def _status(status: object, released: bool) -> Status:
+    if status == "infeasible" and not released:
+        return "infeasible"
+    if status in ("optimal", "feasible") and released:
+        return "optimal" if status == "optimal" else "feasible"
+    raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
 
 
 def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets as entropy
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.numerators import Numerators, integers
+from optmech.sampler import draw, seeded_bytes, system_bytes
 
 ROW_SUM_TOLERANCE = 1e-9
 
@@ -37,6 +38,8 @@ class Mechanism:
     secrets: Domain
     observables: Domain
     matrix: Floats
+    exact: Numerators | None = None
+    """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
         values = finite_array(matrix, where="matrix", ndim=2)
@@ -64,27 +67,29 @@ class Mechanism:
         object.__setattr__(self, "observables", observables)
         object.__setattr__(self, "matrix", values)
 
+    @classmethod
+    def of(cls, secrets: Domain, observables: Domain, exact: Numerators) -> Mechanism:
+        """The mechanism with exactly these probabilities."""
+        out = cls(secrets, observables, exact.matrix)
+        object.__setattr__(out, "exact", exact)
+        return out
+
     def sample(self, secret: Hashable, size: int | None = None, seed: int | None = None) -> Any:
         """Draw an observable's label for a secret's label, or a list of ``size`` of them.
 
-        Without ``seed`` the operating system's entropy is used. A seed makes the draw
-        reproducible, and therefore unfit for release.
+        Probabilities are realised exactly: those of ``exact``, or else the floats of the row, as
+        the binary fractions that they are, over their exact sum. Every draw reads the same number
+        of bytes from the operating system. A ``seed`` makes the draws reproducible, and
+        therefore unfit for release.
         """
-        row = self.matrix[self.secrets.index(secret)]
+        s = self.secrets.index(secret)
         for where, value in (("size", size), ("seed", seed)):
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if value is not None and (not whole or value < 0):
                 raise ProblemError(f"{value!r} is not a whole number >= 0", where=where)
-        count = 1 if size is None else int(size)
-        if seed is None:
-            words = np.frombuffer(entropy.token_bytes(8 * count), dtype=np.uint64)
-        else:
-            words = np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64)
-        steps = np.cumsum(row)
-        uniform = (words >> np.uint64(11)) * 2.0**-53 * steps[-1]
-        drawn = np.searchsorted(steps, uniform, side="right")
-        # guards against rounding at the end of the cumulative sum only
-        drawn = np.minimum(drawn, int(np.flatnonzero(row)[-1]))
+        row = integers(self.matrix[[s]])[0][0] if self.exact is None else self.exact.rows[s]
+        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        drawn = draw(row, 1 if size is None else int(size), source)
         labels = self.observables.labels
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 

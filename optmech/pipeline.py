@@ -22,7 +22,7 @@ from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
-from optmech.repair.mixing import has_convex_constraints
+from optmech.repair.mixing import has_convex_constraints, tightened
 from optmech.session import Channel, Progress, Session
 from optmech.statement import Statement
 
@@ -77,7 +77,7 @@ def solve(
     reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
         return make_design(problem, session, "closed form", "no search was needed", reason)
-    if session.gap <= chosen.gap:
+    if session.gap <= chosen.gap and session.release():
         return make_design(problem, session, "closed form", "the ratios are so large that it fits")
     search = _Search(session, chosen)
     with session.interruptible():
@@ -87,7 +87,10 @@ def solve(
             search.improve(statement)
             if session.matrix is None and not session.interrupted:
                 reason = search.infeasible(statement)
-    if session.matrix is None and not reason:
+        if session.matrix is not None and not session.release() and not session.interrupted:
+            search.anchor(statement)
+            session.release(alone=True)
+    if session.released is None and not reason:
         raise SolverError(
             f"no verified mechanism was found in {session.seconds:.1f} s ({result.message})",
             where=f"profile {chosen.name}",
@@ -134,6 +137,16 @@ class _Search:
             self._programs(compile_lp, inner, session, dual=False)
             if session.matrix is not None:
                 session.offer_matrix(failed)
+
+    def anchor(self, statement: Statement) -> None:
+        """Where rounding broke a constraint and no constant mechanism has room to spare: look for
+        a matrix strictly inside, to mix with."""
+        if not has_convex_constraints(statement):
+            return
+        self.session.anchoring = True
+        for margin in _INNER_MARGINS:
+            self._programs(compile_lp, tightened(statement, margin), self.session, dual=False)
+        self.session.anchoring = False
 
     def infeasible(self, statement: Statement) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
@@ -220,26 +233,6 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
         lambda point: outer.recover(inner.recover(point)),
         outer.primal and inner.primal,
         outer.dual and inner.dual,
-    )
-
-
-def tightened(statement: Statement, margin: float) -> Statement:
-    """The statement with every convex constraint tightened by a relative margin."""
-    return replace(
-        statement,
-        lifted=tuple(
-            replace(part, log_ratio=part.log_ratio * (1 - margin)) for part in statement.lifted
-        ),
-        approximate=tuple(
-            replace(part, delta=part.delta * (1 - margin)) for part in statement.approximate
-        ),
-        distortion=tuple(
-            replace(part, minimum=min(part.minimum * (1 + margin), part.blind))
-            for part in statement.distortion
-        ),
-        loss_limits=tuple(
-            replace(part, maximum=part.maximum * (1 - margin)) for part in statement.loss_limits
-        ),
     )
 
 

@@ -16,9 +16,13 @@ from optmech.certificate import Bound, Check, Multipliers, check_matrix, lower_b
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.domain import Floats
 from optmech.lp.blocks import Point
+from optmech.release import Released, release
 from optmech.repair import Cone, repair, start
-from optmech.repair.mixing import constant_anchors
+from optmech.repair.mixing import constant_anchors, tightened
 from optmech.statement import Statement
+
+_SPARE = 1e-13
+"""Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
 
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
@@ -41,9 +45,15 @@ class Session:
     interrupted: bool = False
     unrepaired: Floats | None = None
     """The last proposal for which no repair was found; tried again once there is an anchor."""
+    anchoring: bool = False
+    """Whether offers come from a tightened program and are kept in ``interior``."""
+    interior: list[Floats] = field(default_factory=list)
+    """Matrices that satisfy the constraints with room to spare, where they were needed."""
+    released: Released | None = None
 
     def __post_init__(self) -> None:
         self.cone = Cone.of(self.statement)
+        self.spared = tightened(self.statement, _SPARE)
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
         uniform = np.full(
@@ -68,7 +78,8 @@ class Session:
         return np.inf if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
 
     def should_stop(self) -> bool:
-        return self.interrupted or self.remaining() <= 0 or self.gap <= self.gap_asked
+        done = self.gap <= self.gap_asked and not self.anchoring
+        return self.interrupted or self.remaining() <= 0 or done
 
     def report(self, text: str) -> None:
         if self.progress is not None:
@@ -77,7 +88,11 @@ class Session:
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
         anchors = () if self.matrix is None else (self.matrix,)
-        repaired = repair(self.statement, self.cone, matrix, anchors)
+        repaired = repair(self.spared, self.cone, matrix, anchors)
+        if repaired is None:
+            repaired = repair(self.statement, self.cone, matrix, anchors)
+        if self.anchoring and repaired is not None:
+            self.interior.append(repaired)
         if repaired is None:
             self.unrepaired = matrix
             return
@@ -96,6 +111,16 @@ class Session:
         bound = lower_bound(self.statement, multipliers)
         if np.isfinite(bound.value) and bound.value > self.bound.value:
             self.bound, self.multipliers = bound, multipliers
+
+    def release(self, *, alone: bool = False) -> bool:
+        """Turn the best matrix into numerators that pass the exact check; whether that worked.
+
+        With ``alone``, a matrix to mix with will do by itself, whatever it costs.
+        """
+        assert self.matrix is not None
+        anchors = self.interior[-2:] + list(constant_anchors(self.statement, self.matrix))
+        self.released = release(self.statement, self.matrix, anchors, alone=alone)
+        return self.released is not None
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conformance.problems import KINDS, Make
+from conformance.problems import KINDS, Make, everything, most_distortion_private, thresholds
 
 import optmech as om
+from optmech.audit import Fault, audit
 from optmech.design_file import seal
 from optmech.errors import ProblemError, VerificationError
 
@@ -85,14 +89,16 @@ def test_a_forged_digest_does_not_help(saved: Path) -> None:
         body["result"]["bound"] = body["result"]["objective"]
 
     def less_private(body: dict) -> None:
-        body["mechanism"][0][0] += 0.01
-        body["mechanism"][0][1] -= 0.01
+        first, second, *rest = body["mechanism"]["rows"][0][1]
+        moved = int(second, 16) // 100
+        first, second = f"{int(first, 16) + moved:x}", f"{int(second, 16) - moved:x}"
+        body["mechanism"]["rows"][0][1] = [first, second, *rest]
 
     def no_problem(body: dict) -> None:
         del body["problem"]["secrets"]
 
     def infinite(body: dict) -> None:
-        body["mechanism"][0][0] = 1e999
+        body["mechanism"]["bits"] = 10**30
 
     def wild_index(body: dict) -> None:
         body["multipliers"]["ratio"]["i"] = [-1] * len(body["multipliers"]["ratio"]["i"])
@@ -102,6 +108,91 @@ def test_a_forged_digest_does_not_help(saved: Path) -> None:
         forge(saved, change)
         with pytest.raises(VerificationError):
             om.Design.load(saved)
+
+
+def test_checking_loads_nothing_that_solves(saved: Path) -> None:
+    code = (
+        "import sys, optmech as om; om.check(sys.argv[1]); om.Design.load(sys.argv[1]).mechanism;"
+        "print(*[m for m in sys.modules if m.startswith('optmech.')])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code, str(saved)], capture_output=True, text=True, check=True
+    )
+    loaded = {name.split(".")[1] for name in found.stdout.split()}
+    assert "certificate" in loaded
+    assert not loaded & {"engines", "lp", "reductions", "repair", "pipeline", "session", "release"}
+
+
+HOSTILE = [
+    None, True, -1, -0.0, 10**400, 1e308, -1e308, 5e-324, 1e999, float("nan"), "", "ln 3", "1/0",
+    "9" * 5000, "é" * 10, [], [[]], [[1.0]], {}, {"grid": [3]}, "../../etc/passwd", [None] * 4,
+]  # fmt: skip
+
+
+def places(value: object, path: tuple = ()) -> Iterator[tuple]:
+    yield path
+    if isinstance(value, dict | list):
+        inside = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in inside:
+            yield from places(part, (*path, key))
+
+
+@pytest.mark.parametrize("make", [everything, thresholds, most_distortion_private])
+def test_hostile_values_are_refused_or_harmless(make: Make, tmp_path: Path) -> None:
+    """Any value anywhere, under a valid digest: an orderly refusal by both checkers, or a file
+    whose mechanism and claims still hold."""
+    path = tmp_path / "d.json"
+    design = om.solve(make(np.random.default_rng(4)))
+    design.save(path)
+    original = path.read_text()
+    rng = np.random.default_rng(7)
+    spots = list(places(json.loads(original)))[1:]
+    accepted = 0
+    for spot in rng.permutation(len(spots))[:250]:
+        body = json.loads(original)
+        place = body
+        for key in spots[spot][:-1]:
+            place = place[key]
+        if spots[spot] == ("digest",):
+            continue
+        place[spots[spot][-1]] = HOSTILE[int(rng.integers(len(HOSTILE)))]
+        body.pop("digest")
+        path.write_bytes(seal(json.dumps(body).encode()))
+        try:
+            lines = audit(str(path))
+        except Fault:
+            lines = []
+        try:
+            again = om.Design.load(path)
+        except (VerificationError, ProblemError):
+            continue
+        accepted += 1
+        assert lines, f"{spots[spot]} passes the checker and not the audit"
+        assert again.mechanism.exact.rows == design.exact.rows
+    assert accepted < 60
+
+
+@pytest.mark.parametrize("depth", [500, 990, 5000])
+def test_deep_nesting_is_refused(saved: Path, depth: int) -> None:
+    body = json.loads(saved.read_text())
+    body.pop("digest")
+    body["problem"]["title"] = "x"
+    text = json.dumps(body).replace('"title": "x"', '"title": ' + "[" * depth + "]" * depth)
+    saved.write_bytes(seal(text.encode()))
+    with pytest.raises((VerificationError, ProblemError)):
+        om.Design.load(saved)
+    with pytest.raises(Fault):
+        audit(str(saved))
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_constants_that_are_no_numbers_are_refused(saved: Path, constant: str) -> None:
+    body = json.loads(saved.read_text())
+    body.pop("digest")
+    text = json.dumps(body).replace('"seconds": ', f'"seconds": {constant}, "was": ')
+    saved.write_bytes(seal(text.encode()))
+    with pytest.raises(ProblemError, match="not a number"):
+        om.Design.load(saved)
 
 
 def test_an_unproved_infeasibility_is_a_fault(saved: Path) -> None:

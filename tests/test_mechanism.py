@@ -80,8 +80,8 @@ class TestSample:
 
     @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
     def test_the_ends_of_the_entropy_are_possible_outcomes(self, monkeypatch, byte):
-        monkeypatch.setattr("optmech.mechanism.entropy.token_bytes", lambda count: byte * count)
-        m = om.Mechanism(om.Domain("a"), om.Domain("wxyz"), [[0.0, 0.9, 0.1, 0.0]])
+        monkeypatch.setattr("optmech.sampler.entropy.token_bytes", lambda count: byte * count)
+        m = om.Mechanism(om.Domain("a"), om.Domain("wxyz"), [[0.0, 0.75, 0.25, 0.0]])
         assert m.sample("a") == ("x" if byte == b"\x00" else "y")
 
     @pytest.mark.parametrize("where", ["size", "seed"])

@@ -21,6 +21,10 @@ NAMES = [
     "measures.expected_loss", "measures.worst_loss", "measures.distortion", "measures.epsilon",
     "measures.delta", "measures.distribution_epsilon", "measures.bayes_vulnerability",
     "attacks.optimal", "attacks.bayesian", "attacks.prior_free", "attacks.minimax",
+    "transport.wasserstein", "transport.lifted",
+    "mechanisms.randomized_response", "mechanisms.rappor", "mechanisms.geometric",
+    "mechanisms.exponential", "mechanisms.planar_laplace", "mechanisms.planar_gaussian",
+    "mechanisms.restricted_laplace", "mechanisms.tupling",
     "Mechanism.sample", "Mechanism.then", "Mechanism.remap", "Mechanism.push",
     "Design.save", "Design.load",
 ]  # fmt: skip
@@ -34,6 +38,9 @@ ARGUMENTS = {
     "LossBound": ["maximum", "worst_case", "loss"],
     "Support": ["mask"],
     "Mechanism.sample": ["secret", "size", "seed"],
+    "transport.wasserstein": ["a", "b", "distance_matrix", "p"],
+    "transport.lifted": ["a", "b", "relation"],
+    "mechanisms.tupling": ["base", "dummies", "dummy_weights"],
     "measures.epsilon": ["m", "distance", "pairs"],
     "attacks.minimax": ["m", "distance", "over"],
 }

@@ -2,6 +2,7 @@
 
 from optmech.certificate.bound import Bound, infeasibility_margin, lower_bound
 from optmech.certificate.check import Check, check_matrix
+from optmech.certificate.exact import check_exact
 from optmech.certificate.multipliers import (
     ApproximateMultipliers,
     AttackMultipliers,
@@ -16,6 +17,7 @@ __all__ = [
     "Check",
     "Multipliers",
     "PairMultipliers",
+    "check_exact",
     "check_matrix",
     "infeasibility_margin",
     "lower_bound",

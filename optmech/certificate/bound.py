@@ -6,21 +6,34 @@ For multipliers >= 0 of all inequalities, every feasible P has
 
 where L[s,o] collects the cost of P[s,o] and the multipliers' terms, and the minimum runs over
 allowed observables, because P's rows are distributions. Nothing about the multipliers is
-trusted: signs are clipped, tests clipped to [0, 1], attacks normalised here. What is subtracted
-for rounding is an a-priori bound: (number of roundings) x 2^-53 x (sum of absolute values).
+trusted: signs are clipped, tests clipped to [0, 1], attacks normalised here. Powers e^{εd} enter
+as floats proved to be above them; from there on everything is sums of products of floats, whose
+rounding has the a-priori bound (number of roundings) x 2^-53 x (sum of absolute values).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
+from optmech.certificate import values
+from optmech.certificate.enclosure import bracket
+from optmech.certificate.factors import Factors
 from optmech.certificate.multipliers import Multipliers, PairMultipliers
 from optmech.domain import Floats
 from optmech.statement import Statement
 
 _UNIT = 2.0**-53
+_LARGEST = 2.0**100
+"""Multipliers are cut to this: any numbers >= 0 are valid."""
+_TINY = 2.0**-900
+"""Per entry, for what underflow may have lost: roundings of 2^-1075, times such a multiplier."""
+_MARGINS = 3
+"""A bound is reported with three times its rounding error taken off, and checked with once: so
+that a machine which adds in another order proves what this one reports."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +41,11 @@ class Bound:
     """A lower bound on the minimised objective (minus the distortion, where that is maximised)."""
 
     value: float
-    """Safe: rounding has been subtracted."""
+    """What is reported."""
     rounding: float
-    """What was subtracted for rounding."""
+    """Upper bound of what rounding can have added before it was taken off."""
+    proved: float = -math.inf
+    """What this machine's arithmetic proves: at least ``value``."""
 
 
 class _Lagrangian:
@@ -39,33 +54,40 @@ class _Lagrangian:
     def __init__(self, shape: tuple[int, int]) -> None:
         self.terms = np.zeros(shape)
         self.magnitude = np.zeros(shape)
-        self.roundings = np.full(shape, 4.0)
-        self.constant = 0.0
-        self.constant_magnitude = 0.0
+        self.roundings = np.full(shape, 8.0)
+        self.constant = Fraction(0)
+        self.weight = Fraction(1)
+        """What the objective was multiplied with."""
 
     def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
+        """``roundings`` bounds how many any single product of ``part`` went through."""
         self.terms += part
         self.magnitude += magnitude
-        self.roundings += roundings
-
-    def add_constant(self, part: float, magnitude: float) -> None:
-        self.constant += part
-        self.constant_magnitude += magnitude
+        self.roundings += roundings + 2.0
 
     def minimum(self, allowed: np.ndarray) -> Bound:
-        # the error of every entry is bounded before the row minima are taken
-        error = _UNIT * self.roundings * self.magnitude
-        low = np.where(allowed, self.terms - error, np.inf).min(axis=1)
-        count = len(low) + 64
-        value = float(low.sum()) + self.constant
-        rounding = count * _UNIT * (float(np.abs(low).sum()) + self.constant_magnitude)
-        return Bound(value - 2 * rounding, 2 * rounding + float(error.max(axis=1).sum()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            # 1.01: the magnitudes themselves, and the terms of higher order
+            error = 1.01 * _UNIT * self.roundings * self.magnitude + _TINY
+            proved, value = (
+                self._value(np.where(allowed, self.terms - k * error, np.inf).min(axis=1))
+                for k in (1, _MARGINS)
+            )
+            rounding = float(np.where(allowed, error, 0.0).max(axis=1).sum())
+        return Bound(value, rounding, proved)
+
+    def _value(self, low: Floats) -> float:
+        if not np.isfinite(low).all():
+            return -math.inf
+        total = Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)) + self.constant
+        return values.rounded_down(total / self.weight)
 
 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
     lagrangian = _Lagrangian(statement.loss.shape)
-    _add_objective(lagrangian, statement, multipliers)
+    if not _add_objective(lagrangian, statement, multipliers):
+        return Bound(-math.inf, 0.0)
     _add_constraints(lagrangian, statement, multipliers)
     return lagrangian.minimum(statement.allowed)
 
@@ -78,97 +100,115 @@ def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> floa
     return lagrangian.minimum(statement.allowed).value
 
 
-def _add_objective(lagrangian: _Lagrangian, statement: Statement, multipliers: Multipliers) -> None:
+def _add_objective(lagrangian: _Lagrangian, statement: Statement, multipliers: Multipliers) -> bool:
     if statement.objective == "expected_loss":
         part = statement.prior[:, None] * statement.loss
         lagrangian.add(part, part, 1.0)
     elif statement.objective == "worst_loss":
-        weights = _distribution(multipliers.objective, statement.secrets)
+        weights = np.full(statement.secrets, 1.0 / statement.secrets)
+        if multipliers.objective is not None:
+            weights = _positive(multipliers.objective)
+        # Σ ω · max_s ℓ_s >= Σ_s ω_s ℓ_s, whatever the weights sum to
+        lagrangian.weight = sum(map(Fraction, weights.tolist()), Fraction())
+        if not lagrangian.weight > 0:
+            return False
         part = weights[:, None] * statement.loss
-        lagrangian.add(part, part, statement.secrets + 4.0)
+        lagrangian.add(part, part, 1.0)
     else:
         assert statement.target is not None
-        attack = _strategy(multipliers.objective, statement)
-        part = (attack @ statement.target).T
-        lagrangian.add(-part, part, 2.0 * statement.secrets + 8)
+        attack = multipliers.objective
+        if attack is None:
+            attack = np.ones((statement.observables, statement.secrets))
+        part = (_attack(attack) @ statement.target).T
+        lagrangian.add(-part, part, statement.secrets + 4.0)
+    return True
 
 
 def _add_constraints(
     lagrangian: _Lagrangian, statement: Statement, multipliers: Multipliers
 ) -> None:
+    factors = Factors.of(statement)
     if multipliers.ratio is not None:
-        _add_pairs(lagrangian, statement.log_ratio, multipliers.ratio)
-    for window, pairs in zip(statement.windowed, multipliers.windowed, strict=False):
+        _add_pairs(lagrangian, factors.ratio, multipliers.ratio)
+    for window, factor, pairs in zip(
+        statement.windowed, factors.windowed, multipliers.windowed, strict=False
+    ):
         inside = window.window[pairs.i, pairs.o]
         kept = PairMultipliers(
             pairs.i[inside], pairs.j[inside], pairs.o[inside], pairs.value[inside]
         )
-        _add_pairs(lagrangian, window.log_ratio, kept)
-    for lifted, weight in zip(statement.lifted, multipliers.lifted, strict=False):
-        value = np.maximum(weight, 0.0)
-        ratio = np.exp(lifted.log_ratio)[:, None]
-        plus, minus = lifted.left.T @ value, lifted.right.T @ (ratio * value)
-        lagrangian.add(plus - minus, plus + minus, 4.0 * len(value) + 16)
-    for approximate, tests in zip(statement.approximate, multipliers.approximate, strict=False):
-        weight = np.maximum(tests.weight, 0.0)
-        value = weight[:, None] * np.clip(tests.test, 0.0, 1.0)
-        ratio = np.exp(approximate.log_ratio)[:, None]
-        plus, minus = approximate.left.T @ value, approximate.right.T @ (ratio * value)
-        lagrangian.add(plus - minus, plus + minus, 4.0 * len(value) + 16)
-        total = float(weight.sum())
-        lagrangian.add_constant(-total * approximate.delta, total * (len(weight) + 2))
-    for distortion, attack in zip(statement.distortion, multipliers.distortion, strict=False):
-        weight_ = max(float(attack.weight), 0.0)
-        part = weight_ * (_normalised(attack.strategy) @ distortion.weighted).T
-        lagrangian.add(-part, part, 2.0 * statement.secrets + 8)
-        lagrangian.add_constant(weight_ * distortion.minimum, 4 * weight_ * distortion.minimum)
-    for limit, weights in zip(statement.loss_limits, multipliers.loss_limits, strict=False):
-        value = np.broadcast_to(np.maximum(weights, 0.0), (statement.secrets,))
+        _add_pairs(lagrangian, factor, kept)
+    for lifted, factor, weight in zip(
+        statement.lifted, factors.lifted, multipliers.lifted, strict=False
+    ):
+        _add_sums(lagrangian, lifted, factor, _positive(weight))
+    for approximate, factor, tests in zip(
+        statement.approximate, factors.approximate, multipliers.approximate, strict=False
+    ):
+        weight = np.where(np.isfinite(factor), _positive(tests.weight), 0.0)
+        _add_sums(lagrangian, approximate, factor, weight[:, None] * np.clip(tests.test, 0.0, 1.0))
+        # δ times the sum of the left distribution, which is 1 up to rounding
+        sums = np.asarray(approximate.left.sum(axis=1)).reshape(-1)
+        total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * _UNIT)
+        lagrangian.constant -= Fraction(total) * bracket(approximate.delta)[1]
+    for distortion, least, attack in zip(
+        statement.distortion, factors.minima, multipliers.distortion, strict=False
+    ):
+        price = min(max(float(attack.weight), 0.0), _LARGEST)
+        part = price * (_attack(attack.strategy) @ distortion.weighted).T
+        lagrangian.add(-part, part, statement.secrets + 5.0)
+        lagrangian.constant += Fraction(price) * least[0]
+    for limit, most, weights in zip(
+        statement.loss_limits, factors.maxima, multipliers.loss_limits, strict=False
+    ):
+        given = _positive(np.atleast_1d(weights))
+        value = np.broadcast_to(given if limit.per_secret else given[:1], (statement.secrets,))
         part = value[:, None] * limit.weighted
         lagrangian.add(part, part, 2.0)
-        total = float(value.sum()) if limit.per_secret else float(value[0])
-        lagrangian.add_constant(
-            -total * limit.maximum, total * limit.maximum * (statement.secrets + 2)
-        )
+        spent = value if limit.per_secret else value[:1]
+        total = math.nextafter(math.fsum(spent.tolist()), math.inf) if spent.any() else 0.0
+        lagrangian.constant -= Fraction(total) * most[1]
 
 
-def _add_pairs(lagrangian: _Lagrangian, log_ratio: Floats, pairs: PairMultipliers) -> None:
-    value = np.maximum(pairs.value, 0.0)
-    ratio = log_ratio[pairs.i, pairs.j]
+def _add_pairs(lagrangian: _Lagrangian, factor: Floats, pairs: PairMultipliers) -> None:
+    """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
+    value = _positive(pairs.value)
+    ratio = factor[pairs.i, pairs.j]
     used = np.isfinite(ratio) & (value > 0)
     i, j, o = pairs.i[used], pairs.j[used], pairs.o[used]
-    value, ratio = value[used], ratio[used]
+    value = value[used]
     with np.errstate(over="ignore"):
-        back = value * np.exp(ratio)
+        back = value * ratio[used]
     shape = lagrangian.terms.shape
     left, right = np.ravel_multi_index((i, o), shape), np.ravel_multi_index((j, o), shape)
     size = shape[0] * shape[1]
     plus = np.asarray(np.bincount(left, value, size), dtype=np.float64).reshape(shape)
     minus = np.asarray(np.bincount(right, back, size), dtype=np.float64).reshape(shape)
     count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
-    # 8: the product ε·d (relative to ratio), exp, the product, and the sums of both sides
-    spread = 1.0 + (float(ratio.max()) if len(ratio) else 0.0)
-    lagrangian.add(
-        plus - minus,
-        plus + minus,
-        np.asarray(count, dtype=np.float64).reshape(shape) + 8.0 * spread,
-    )
+    with np.errstate(invalid="ignore"):
+        lagrangian.add(plus - minus, plus + minus, count.astype(np.float64).reshape(shape) + 2.0)
 
 
-def _distribution(weights: Floats | None, count: int) -> Floats:
-    if weights is None:
-        return np.full(count, 1.0 / count)
-    positive = np.maximum(weights, 0.0)
-    total = positive.sum()
-    return positive / total if total > 0 else np.full(count, 1.0 / count)
+def _add_sums(lagrangian: _Lagrangian, part: object, factor: Floats, value: Floats) -> None:
+    """Σ_k v_ko ((left_k P)[o] - f_k (right_k P)[o]) for any f_k >= the exact factor."""
+    value = np.where(np.isfinite(factor)[:, None], value, 0.0)
+    back = np.where(np.isfinite(factor), factor, 0.0)[:, None] * value
+    plus, minus = part.left.T @ value, part.right.T @ back  # type: ignore[attr-defined]
+    lagrangian.add(plus - minus, plus + minus, len(value) + 4.0)
 
 
-def _strategy(attack: Floats | None, statement: Statement) -> Floats:
-    shape = (statement.observables, statement.secrets)
-    return _normalised(np.ones(shape) if attack is None else attack)
+def _positive(value: Floats) -> Floats:
+    return np.clip(value, 0.0, _LARGEST)
 
 
-def _normalised(attack: Floats) -> Floats:
-    positive = np.maximum(attack, 0.0)
+def _attack(strategy: Floats) -> Floats:
+    """Rows (guesses for an observable) scaled to sums of at least one, by a hair.
+
+    min_t x_t <= Σ_t α_t x_t for x >= 0 needs Σ_t α_t >= 1, and no more.
+    """
+    positive = np.maximum(strategy, 0.0)
+    count = strategy.shape[1]
     totals = positive.sum(axis=1, keepdims=True)
-    return np.where(totals > 0, positive / np.where(totals > 0, totals, 1.0), 1.0 / attack.shape[1])
+    usable = np.isfinite(totals) & (totals > 2.0**-900)
+    normal = np.where(usable, positive / np.where(usable, totals, 1.0), 1.0 / count)
+    return np.asarray(normal * (1 + 4 * (count + 8) * _UNIT))

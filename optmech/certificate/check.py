@@ -109,7 +109,7 @@ def _ratios(
     constrained = np.isfinite(log_ratio)
     with np.errstate(over="ignore"):
         factor = np.exp(log_ratio) * (1 - _UNIT * (8 + 4 * np.where(constrained, log_ratio, 0)))
-    factor = np.where(log_ratio == 0, 1.0, factor)
+    factor = np.maximum(factor, 1.0)
     worst, count, where = 0.0, 0, (0, 0, 0)
     for i in range(len(matrix)):
         others = np.flatnonzero(constrained[i])

@@ -5,30 +5,32 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from optmech.certificate import values
 from optmech.certificate.bound import infeasibility_margin
+from optmech.certificate.factors import Factors
 from optmech.certificate.multipliers import Multipliers
 from optmech.statement import Statement
-
-_RELATIVE = 1e-12
 
 
 def closed_form_reason(statement: Statement) -> str:
     """A proof by arithmetic that nothing is feasible, in words; empty where there is none."""
-    for distortion in statement.distortion:
-        largest = distortion.blind
-        if distortion.minimum > largest * (1 + _RELATIVE):
+    factors = Factors.of(statement)
+    for distortion, (minimum, _) in zip(statement.distortion, factors.minima, strict=True):
+        largest = values.blind(distortion.distance, distortion.prior)
+        if minimum > largest:
+            least, most = float(minimum), values.rounded_down(largest)
             return (
                 f"constraints[{distortion.index}]: distortion privacy of at least "
-                f"d_m = {distortion.minimum:.9g} is asked for, and d_max = {largest:.9g} is the "
+                f"d_m = {least:.9g} is asked for, and d_max = {most:.9g} is the "
                 "error of an adversary who sees nothing: no mechanism can exceed it. "
-                f"Lower the minimum to at most {largest:.9g}"
+                f"Lower the minimum to at most {most:.9g}"
             )
-    for limit in statement.loss_limits:
-        cheapest = np.where(statement.allowed, limit.weighted, np.inf).min(axis=1)
-        least = float(cheapest.max() if limit.per_secret else cheapest.sum())
-        if least > limit.maximum * (1 + _RELATIVE):
+    for limit, (_, maximum) in zip(statement.loss_limits, factors.maxima, strict=True):
+        cheapest = values.least_loss(statement, limit)
+        if cheapest > maximum:
+            least = values.rounded_up(cheapest)
             return (
-                f"constraints[{limit.index}]: a loss of at most {limit.maximum:.9g} is asked "
+                f"constraints[{limit.index}]: a loss of at most {float(maximum):.9g} is asked "
                 f"for, and the best observables alone cost {least:.9g}. "
                 f"Raise the maximum to at least {least:.9g}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmech.certificate import values
 from optmech.domain import Floats
 from optmech.statement import Statement
 
@@ -30,6 +31,6 @@ def relative_gap(value: float, bound: float) -> float:
 def trivial_bound(statement: Statement) -> float:
     """What holds for every mechanism: losses are >= 0, distortion is at most that of silence."""
     if statement.objective == "maximize_distortion":
-        assert statement.target is not None
-        return -float(statement.target.sum(axis=1).min()) * (1 + 1e-13)
+        assert statement.target_factors is not None
+        return values.rounded_down(-values.blind(*statement.target_factors))
     return 0.0

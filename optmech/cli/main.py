@@ -19,6 +19,7 @@ COMMANDS = (
     "measure",
     "sample",
     "export",
+    "transport",
     "problems",
     "profiles",
     "schema",

@@ -1,6 +1,14 @@
 """Plain JSON values for problems and multipliers; design files are made of them."""
 
 from optmech.encoding.multipliers import decode_multipliers, encode_multipliers
+from optmech.encoding.numerators import decode_numerators, encode_numerators
 from optmech.encoding.problem import decode_problem, encode_problem
 
-__all__ = ["decode_multipliers", "decode_problem", "encode_multipliers", "encode_problem"]
+__all__ = [
+    "decode_multipliers",
+    "decode_numerators",
+    "decode_problem",
+    "encode_multipliers",
+    "encode_numerators",
+    "encode_problem",
+]

@@ -66,7 +66,14 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
     shape = (statement.secrets, statement.observables)
     attack = (statement.observables, statement.secrets)
 
+    def numbers(values: Plain) -> Floats:
+        if not all(type(value) in (int, float) for value in values):
+            raise ProblemError("a multiplier is not a number", where="multipliers")
+        return finite_array(values, where="multipliers", ndim=1)
+
     def indices(values: Plain, size: int) -> Ints:
+        if not all(type(value) is int for value in values):
+            raise ProblemError("an index is not a whole number", where="multipliers")
         array = np.asarray(values, dtype=np.int64).reshape(-1)
         if len(array) and not (array.min() >= 0 and array.max() < size):
             raise ProblemError(f"an index is outside 0..{size - 1}", where="multipliers")
@@ -77,7 +84,7 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
             indices(part["i"], shape[0]),
             indices(part["j"], shape[0]),
             indices(part["o"], shape[1]),
-            finite_array(part["value"], where="multipliers").reshape(-1),
+            numbers(part["value"]),
         )
         if len({len(out.i), len(out.j), len(out.o), len(out.value)}) != 1:
             raise ProblemError("index lists of different lengths", where="multipliers")
@@ -88,7 +95,7 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
             raise ProblemError(f"shape {part['shape']} is not {expected}", where="multipliers")
         out = np.zeros(expected)
         row, column = indices(part["row"], expected[0]), indices(part["column"], expected[1])
-        out[row, column] = finite_array(part["value"], where="multipliers").reshape(-1)
+        out[row, column] = numbers(part["value"])
         return out
 
     objective = None
@@ -105,17 +112,15 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
         ),
         approximate=tuple(
             ApproximateMultipliers(
-                finite_array(part["weight"], where="multipliers", ndim=1),
+                numbers(part["weight"]),
                 dense(part["test"], (len(given.log_ratio), shape[1])),
             )
             for part, given in zip(plain["approximate"], statement.approximate, strict=False)
         ),
         distortion=tuple(
-            AttackMultipliers(float(part["weight"]), dense(part["strategy"], attack))
+            AttackMultipliers(float(numbers([part["weight"]])[0]), dense(part["strategy"], attack))
             for part in plain["distortion"]
         ),
-        loss_limits=tuple(
-            finite_array(part, where="multipliers", ndim=1) for part in plain["loss_limits"]
-        ),
+        loss_limits=tuple(numbers(part) for part in plain["loss_limits"]),
         objective=objective,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -48,7 +49,19 @@ def encode_problem(problem: Problem) -> Plain:
 
 
 def decode_problem(plain: Plain) -> Problem:
-    """The inverse of ``encode_problem``; raises ProblemError or KeyError on anything else."""
+    """The inverse of ``encode_problem``; raises ProblemError or KeyError on anything else.
+
+    What ``encode_problem`` would write differently is refused: every reader of the file then
+    sees the same numbers.
+    """
+    problem = _decoded(plain)
+    # as text, where true is not 1
+    if json.dumps(encode_problem(problem)) != json.dumps(plain):
+        raise ProblemError("is not written the way a design's problem is", where="problem")
+    return problem
+
+
+def _decoded(plain: Plain) -> Problem:
     secrets = _decode_domain(plain["secrets"])
     observables = _decode_domain(plain["observables"])
     prior = Prior(secrets, plain["prior"])

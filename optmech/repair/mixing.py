@@ -7,6 +7,7 @@ feasible anchor A the feasible part is an interval that ends in A.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from optmech.statement import Statement
 _STEPS = 60
 _ROUNDING = 2e-15
 """Privacy ratios must hold with this to spare; sums may miss by it, as the check allows."""
+NO_ROOM = 1e-8
+"""Log ratios of distributions below this leave nothing to spare: release makes them equal."""
 
 
 def has_convex_constraints(statement: Statement) -> bool:
@@ -36,12 +39,16 @@ def _violations(statement: Statement, matrix: Floats) -> Iterator[float]:
         left, right = lifted.left @ matrix, lifted.right @ matrix
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             limit = np.where(right > 0, right * np.exp(lifted.log_ratio)[:, None], 0.0)
-            yield float(np.where(left > 0, 1 - limit / left, -1.0).max()) + _ROUNDING
+            over = np.where(left > 0, 1 - limit / left, -1.0).max(axis=1, initial=-1.0)
+        spare = np.where(lifted.log_ratio < NO_ROOM, -_ROUNDING, _ROUNDING)
+        yield float((over + spare).max(initial=-1.0))
     for approximate in statement.approximate:
         left, right = approximate.left @ matrix, approximate.right @ matrix
         ratio = np.exp(np.minimum(approximate.log_ratio, 700.0))[:, None]
         spent = np.maximum(left - ratio * right, 0.0).sum(axis=1)
-        yield float(spent.max(initial=0.0)) - approximate.delta + _ROUNDING
+        most = float(spent.max(initial=0.0))
+        # a constant mechanism spends nothing, and must pass whatever δ is
+        yield most - approximate.delta + (_ROUNDING if most > 0 else 0.0)
     for distortion in statement.distortion:
         value = float((distortion.weighted @ matrix).min(axis=0).sum())
         yield (distortion.minimum - value) / max(distortion.minimum, 1e-300) - _ROUNDING
@@ -109,3 +116,23 @@ def best_mixture(statement: Statement, matrix: Floats, anchors: Iterable[Floats]
         if mixed is not None and (value := objective_value(statement, mixed)) < least:
             best, least = mixed, value
     return best
+
+
+def tightened(statement: Statement, margin: float) -> Statement:
+    """The statement with every convex constraint tightened by a relative margin."""
+    return replace(
+        statement,
+        lifted=tuple(
+            replace(part, log_ratio=part.log_ratio * (1 - margin)) for part in statement.lifted
+        ),
+        approximate=tuple(
+            replace(part, delta=part.delta * (1 - margin)) for part in statement.approximate
+        ),
+        distortion=tuple(
+            replace(part, minimum=min(part.minimum * (1 + margin), part.blind))
+            for part in statement.distortion
+        ),
+        loss_limits=tuple(
+            replace(part, maximum=part.maximum * (1 - margin)) for part in statement.loss_limits
+        ),
+    )

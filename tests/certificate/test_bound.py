@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conformance.problems import KINDS, Make
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 from oracle import optimum
 
 import optmech as om
+from optmech.audit import Audit
 from optmech.certificate import (
     ApproximateMultipliers,
     AttackMultipliers,
@@ -18,6 +23,7 @@ from optmech.certificate import (
     infeasibility_margin,
     lower_bound,
 )
+from optmech.encoding import encode_multipliers
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -73,6 +79,36 @@ def test_arbitrary_multipliers_never_exceed_the_optimum(make: Make) -> None:
                 sign = -1 if isinstance(problem.objective, om.MaximizeDistortion) else 1
                 assert bound <= sign * best + 1e-9
                 assert infeasibility_margin(problem.statement, multipliers) <= 0
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_rounding_is_covered_whatever_the_multipliers(make: Make, tmp_path: Path) -> None:
+    """Against the audit's whole numbers, for multipliers of every size and sign."""
+    rng = np.random.default_rng(8)
+    problem = make(np.random.default_rng(11))
+    design = om.solve(problem)
+    design.save(tmp_path / "d.json")
+    audit = Audit(json.loads((tmp_path / "d.json").read_text()))
+    for scale in (1e-12, 1e-3, 1.0, 1e6):
+        multipliers = random_multipliers(problem, rng, scale)
+        audit.multipliers = encode_multipliers(multipliers)
+        margin = audit.lagrangian(False)
+        assert infeasibility_margin(problem.statement, multipliers) <= margin
+        bound = lower_bound(problem.statement, multipliers)
+        if not np.isfinite(bound.value):
+            continue
+        exact = audit.lagrangian(True)
+        assert bound.value <= bound.proved <= exact
+        assert exact - Fraction(bound.value) <= 10 * Fraction(bound.rounding + 1e-300)
+
+
+def test_prices_of_one_loss_bound_cannot_differ_by_secret() -> None:
+    """Only the first counts: the constant would not pay for the others."""
+    p = om.Prior.uniform(om.Domain.range(2))
+    statement = om.Problem(p, H, constraints=[om.LossBound(0.25)]).statement
+    first = Multipliers(loss_limits=(np.array([1.0]),))
+    more = Multipliers(loss_limits=(np.array([1.0, 1e6]),))
+    assert lower_bound(statement, more).value == lower_bound(statement, first).value
 
 
 def two_secrets(epsilon: float) -> om.Problem:

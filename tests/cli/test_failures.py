@@ -228,6 +228,7 @@ PROMISED = {
     "measure": ["--epsilon", "--delta", "--json"],
     "sample": ["-n", "--seed", "--json"],
     "export": ["--format", "-o", "--json"],
+    "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "problems": ["--json"],
     "profiles": ["--json"],
     "schema": ["--json"],

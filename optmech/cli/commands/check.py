@@ -21,6 +21,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.design import check
 
     report = check(args.design)
+    tightest = report.tightest
     if args.json:
         listed = [
             {
@@ -42,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
                 "objective": report.objective,
                 "bound": report.bound,
                 "gap": report.gap,
+                "inequalities": report.inequalities,
+                "tightest": None if tightest is None else tightest.worst,
                 "checks": listed,
                 "faults": list(report.faults),
             }
@@ -58,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
     facts(
         [
             ("status", report.status),
+            ("inequalities", f"{report.inequalities:,}, all decided exactly"),
+            ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
             ("loss", number(report.loss)),
             ("lower bound", number(report.lower_bound)),
             ("gap", number(report.gap)),

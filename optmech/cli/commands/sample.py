@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
-    from optmech.cli.output import print_json
+    from optmech.cli.output import note, print_json
     from optmech.design import Design
     from optmech.files.labels import find_label, label_text
     from optmech.files.report import printable
@@ -44,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         secret = find_label(mechanism.secrets, args.secret)
     except ProblemError as error:
         raise error.at("SECRET") from error
+    if args.seed is not None:
+        note("note: --seed makes the draws predictable: unfit for release")
     drawn = mechanism.sample(secret, size=args.n, seed=args.seed)
     if args.json:
         print_json({"secret": secret, "observables": drawn})

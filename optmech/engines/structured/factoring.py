@@ -90,7 +90,7 @@ def partition(t, nt, blocks, offset, ri, rj, position, first, ends, panels, orde
 
 
 @jit
-def _assemble(lo, hi, ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge):
+def assemble(lo, hi, ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge):
     """H into the panels A, scaled to unit diagonal by d."""
     m = len(p)
     A[:] = 0.0
@@ -129,7 +129,7 @@ def _assemble(lo, hi, ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge):
 
 
 @jit
-def _cholesky(ad, b, K, A, start, info):
+def cholesky(ad, b, K, A, start, info):
     """In place: panel k becomes L_k, what couples it to the next becomes L_k^-1 B_k."""
     for k in range(K):
         n0 = b[k + 1] - b[k]
@@ -195,8 +195,8 @@ def factor(
             panels[o],
             scale[o],
         )
-        _assemble(offset[o], offset[o + 1], ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge[o])
-        info[o] = 0 if _cholesky(ad, b, K, A, start, code) else 1
+        assemble(offset[o], offset[o + 1], ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge[o])
+        info[o] = 0 if cholesky(ad, b, K, A, start, code) else 1
         if info[o]:
             continue
         total = schur[t, order[o]]
@@ -243,6 +243,38 @@ def factor(
 
 
 @jit
+def substitute(ad, p, b, K, A, d, v, x):
+    """v <- H^-1 v over the first len(p) entries, with H's factor in A; x is room to work."""
+    m = len(p)
+    for i in range(m):
+        x[p[i]] = v[i]
+    for i in range(m):
+        x[i] *= d[i]
+    a = 0
+    for k in range(K):
+        n0 = b[k + 1] - b[k]
+        part = x[b[k] :]
+        fortran(ad[TRSV], (LOWER, NO, NO, n0, A[a:], n0, part, 1))
+        a += n0 * n0
+        if k + 1 < K:
+            n1 = b[k + 2] - b[k + 1]
+            after = x[b[k + 1] :]
+            fortran(ad[GEMV], (TRANSPOSED, n0, n1, -1.0, A[a:], n0, part, 1, 1.0, after, 1))
+            a += n0 * n1
+    for k in range(K - 1, -1, -1):
+        n0 = b[k + 1] - b[k]
+        part = x[b[k] :]
+        if k + 1 < K:
+            n1 = b[k + 2] - b[k + 1]
+            a -= n0 * n1
+            fortran(ad[GEMV], (NO, n0, n1, -1.0, A[a:], n0, x[b[k + 1] :], 1, 1.0, part, 1))
+        a -= n0 * n0
+        fortran(ad[TRSV], (LOWER, TRANSPOSED, NO, n0, A[a:], n0, part, 1))
+    for i in range(m):
+        v[i] = x[p[i]] * d[p[i]]
+
+
+@jit
 def solve(t, nt, ad, position, ends, panels, order, base, store, scale, B):
     """B[o, q] <- H_o^-1 B[o, q] for all q, over the first m entries."""
     blocks, m = scale.shape
@@ -256,31 +288,4 @@ def solve(t, nt, ad, position, ends, panels, order, base, store, scale, B):
             scale[o],
         )
         for q in range(B.shape[1]):
-            for i in range(m):
-                x[p[i]] = B[o, q, i]
-            for i in range(m):
-                x[i] *= d[i]
-            a = 0
-            for k in range(K):
-                n0 = b[k + 1] - b[k]
-                part = x[b[k] :]
-                fortran(ad[TRSV], (LOWER, NO, NO, n0, A[a:], n0, part, 1))
-                a += n0 * n0
-                if k + 1 < K:
-                    n1 = b[k + 2] - b[k + 1]
-                    fortran(
-                        ad[GEMV],
-                        (TRANSPOSED, n0, n1, -1.0, A[a:], n0, part, 1, 1.0, x[b[k + 1] :], 1),
-                    )
-                    a += n0 * n1
-            for k in range(K - 1, -1, -1):
-                n0 = b[k + 1] - b[k]
-                part = x[b[k] :]
-                if k + 1 < K:
-                    n1 = b[k + 2] - b[k + 1]
-                    a -= n0 * n1
-                    fortran(ad[GEMV], (NO, n0, n1, -1.0, A[a:], n0, x[b[k + 1] :], 1, 1.0, part, 1))
-                a -= n0 * n0
-                fortran(ad[TRSV], (LOWER, TRANSPOSED, NO, n0, A[a:], n0, part, 1))
-            for i in range(m):
-                B[o, q, i] = x[p[i]] * d[p[i]]
+            substitute(ad, p, b, K, A, d, B[o, q], x)

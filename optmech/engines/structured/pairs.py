@@ -112,9 +112,9 @@ def first_rows(model: Model, cone: Cone) -> Rows:
     """Short pairs in every block, and v >= 0 where no two pairs opposite to each other imply it."""
     i, j = np.nonzero(cone.short)
     m = model.variables
-    bare = _bare(cone)
-    i = np.concatenate([i, np.full(len(bare), m)])
-    j = np.concatenate([j, bare])
+    single = bare(cone)
+    i = np.concatenate([i, np.full(len(single), m)])
+    j = np.concatenate([j, single])
     if model.allowed.all():
         count, blocks = len(i), model.blocks
         offset = np.arange(blocks + 1) * count
@@ -128,7 +128,7 @@ def first_rows(model: Model, cone: Cone) -> Rows:
     return Rows(offset, i.astype(np.int32), j.astype(np.int32), e, one, one.copy())
 
 
-def _bare(cone: Cone) -> Ints:
+def bare(cone: Cone) -> Ints:
     """Variables that need their own row v >= 0. All of them where the short pairs form a
     bipartite graph, whose degree matrix, needed for the start, is singular."""
     both = cone.short & cone.short.T

@@ -18,7 +18,7 @@ from optmech.files.labels import find_index
 from optmech.files.schema import constraints as schema
 from optmech.files.schema.constraints import ConstraintSpec, ObjectiveSpec
 from optmech.files.schema.metrics import DistanceSpec
-from optmech.files.schema.priors import PriorSpec
+from optmech.files.schema.priors import DistributionSpec, PriorSpec
 from optmech.prior import Prior
 from optmech.statement import Objective
 
@@ -116,12 +116,14 @@ def _pairs(spec: schema.DistributionPrivacy, context: Context) -> list[tuple[Flo
     return pairs
 
 
-def _distribution(given: list[float] | dict[str, float], context: Context) -> Floats:
+def _distribution(given: DistributionSpec, context: Context) -> Floats:
     if isinstance(given, dict):
         weights = np.zeros(len(context.domain))
         for label, weight in given.items():
             weights[find_index(context.domain, label)] += weight
         return weights
+    if not isinstance(given, list):
+        return build_prior(given, context).weights
     if len(given) != len(context.domain):
         raise ProblemError(
             f"has {len(given)} entries for {len(context.domain)} secrets",

@@ -17,7 +17,7 @@ from optmech.files.schema.base import (
     table_or_name,
 )
 from optmech.files.schema.metrics import DistanceSpec, LossSpec
-from optmech.files.schema.priors import PriorSpec, Weights
+from optmech.files.schema.priors import DistributionSpec, PriorSpec
 
 
 class MetricPrivacy(Spec):
@@ -98,7 +98,8 @@ class DistributionPrivacy(Spec):
     kind: Literal["distribution_privacy"]
     epsilon: ExactNumber
     pairs: Annotated[
-        list[Annotated[list[Weights], Field(min_length=2, max_length=2)]], Field(min_length=1)
+        list[Annotated[list[DistributionSpec], Field(min_length=2, max_length=2)]],
+        Field(min_length=1),
     ]
     delta: ExactNumber | None = None
     divergence: str = "max"

@@ -6,7 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from optmech.files.schema.base import NonNegative, Positive, Seed, Spec, kind_of, refusal, shorten
+from optmech.files.schema.base import (
+    TAG,
+    NonNegative,
+    Positive,
+    Seed,
+    Spec,
+    kind_of,
+    refusal,
+    shorten,
+)
 from optmech.files.schema.domains import DataFileKeys
 
 _WEIGHTS_SCHEMA = {
@@ -111,7 +120,7 @@ class Dirichlet(Spec):
 
 UniformName = Literal["uniform"]
 
-PriorSpec = Annotated[
+_Kinds = (
     Annotated[UniformName, Tag("kind=name")]
     | Annotated[Uniform, Tag("kind=uniform")]
     | Annotated[Given, Tag("kind=weights")]
@@ -119,6 +128,20 @@ PriorSpec = Annotated[
     | Annotated[Observations, Tag("kind=csv")]
     | Annotated[Column, Tag("kind=column")]
     | Annotated[Visits, Tag("kind=visits")]
-    | Annotated[Dirichlet, Tag("kind=dirichlet")],
-    Discriminator(kind_of),
+    | Annotated[Dirichlet, Tag("kind=dirichlet")]
+)
+
+PriorSpec = Annotated[_Kinds, Discriminator(kind_of)]
+
+
+def _weights_or_prior(value: object) -> str | None:
+    given = isinstance(value, str) or (
+        isinstance(value, dict) and isinstance(value.get("kind"), str)
+    )
+    return kind_of(value) if given or isinstance(value, Spec) else f"{TAG}table"
+
+
+DistributionSpec = Annotated[
+    Annotated[Weights, Tag("kind=table")] | _Kinds, Discriminator(_weights_or_prior)
 ]
+"""Bare weights (an array, or a table from label to weight), or anything that makes a prior."""

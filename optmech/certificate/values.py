@@ -1,0 +1,111 @@
+"""Losses and distortions of integer matrices as rational numbers, and stated limits.
+
+All float64 data (prior, distances, losses) count as the binary fractions that they are.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from optmech.certificate.enclosure import bracket
+from optmech.domain import Floats
+from optmech.numerators import Numerators, integers
+from optmech.statement import Distortion, LossLimit, Statement
+
+NEAR = Fraction(1, 10**12)
+"""A limit that misses the attainable extreme by this much, relatively, means the extreme."""
+
+
+def product(left: Floats, released: Numerators) -> tuple[list[list[Any]], int]:
+    """left N as whole numbers over 2^e, for weights of shape (m, S): the rows, and e."""
+    whole, exponent = integers(left)
+    out = flint.fmpz_mat(whole) * flint.fmpz_mat([list(row) for row in released.rows])
+    return out.table(), exponent + released.bits
+
+
+def distortion(distance: Floats, prior: Floats, released: Numerators) -> Fraction:
+    """The error of the best attack (PG 7): Σ_o min_t Σ_s π(s) d(t,s) p(o|s)."""
+    weights, scale = _weighted(distance, prior)
+    rows = flint.fmpz_mat(weights) * flint.fmpz_mat([list(row) for row in released.rows])
+    total = sum(min(column) for column in rows.transpose().table())
+    return Fraction(int(total), 1 << (scale + released.bits))
+
+
+def blind(distance: Floats, prior: Floats) -> Fraction:
+    """d_max, the error of an adversary who sees nothing: min_t Σ_s π(s) d(t,s)."""
+    weights, scale = _weighted(distance, prior)
+    return Fraction(min(map(sum, weights)), 1 << scale)
+
+
+def losses(loss: Floats, released: Numerators) -> list[Fraction]:
+    """Σ_o p(o|s) c(s,o) for every s."""
+    whole, exponent = integers(loss)
+    unit = 1 << (exponent + released.bits)
+    return [
+        Fraction(sum(c * p for c, p in zip(costs, row, strict=True)), unit)
+        for costs, row in zip(whole, released.rows, strict=True)
+    ]
+
+
+def expected(weights: Floats, values: list[Fraction]) -> Fraction:
+    """Σ_s π(s) v_s."""
+    return sum((Fraction(w) * v for w, v in zip(weights.tolist(), values, strict=True)), Fraction())
+
+
+def objective(statement: Statement, released: Numerators) -> Fraction:
+    """The exact value of what is minimised: a loss, or minus the distortion."""
+    if statement.target_factors is not None:
+        return -distortion(*statement.target_factors, released)
+    found = losses(statement.loss, released)
+    return max(found) if statement.objective == "worst_loss" else expected(statement.prior, found)
+
+
+def distortion_limit(part: Distortion) -> tuple[Fraction, Fraction]:
+    """Bounds of the stated d_m (equal if it is rational); d_max itself where d_m exceeds it by no
+    more than 10^-12: a d_m computed as d_max in floating point is meant to be d_max."""
+    low, high = bracket(part.minimum)
+    largest = blind(part.distance, part.prior)
+    return (largest, largest) if largest < high <= largest * (1 + NEAR) else (low, high)
+
+
+def loss_limit(statement: Statement, part: LossLimit) -> tuple[Fraction, Fraction]:
+    """Bounds of the stated q; the least possible loss where q falls short of it by no more than
+    10^-12 of it."""
+    low, high = bracket(part.maximum)
+    least = least_loss(statement, part)
+    return (least, least) if low < least <= low * (1 + NEAR) else (low, high)
+
+
+def least_loss(statement: Statement, part: LossLimit) -> Fraction:
+    """What the best allowed observables cost: no mechanism stays below."""
+    cheapest = np.where(statement.allowed, part.loss, np.inf).min(axis=1)
+    if part.per_secret:
+        return Fraction(float(cheapest.max()))
+    return expected(statement.prior, [Fraction(value) for value in cheapest.tolist()])
+
+
+def rounded_up(value: Fraction) -> float:
+    """A float >= ``value``: the nearest, or the one after it."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def rounded_down(value: Fraction) -> float:
+    """A float <= ``value``."""
+    return -rounded_up(-value)
+
+
+def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:
+    """π(s) d(t,s) as whole numbers over a power of two."""
+    whole, first = integers(distance)
+    weights, second = integers(prior[None, :])
+    rows = [[d * w for d, w in zip(row, weights[0], strict=True)] for row in whole]
+    return rows, first + second

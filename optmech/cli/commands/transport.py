@@ -1,0 +1,179 @@
+"""``optmech transport``: how far apart the distributions of a problem's constraints are."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optmech.domain import Domain, Floats
+    from optmech.transport import Coupling
+
+SUMMARY = "distances between the distributions that a problem hides"
+EXAMPLE = "optmech transport home-out --p 1 --p inf --radius 3 --plan plan.csv"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "problem", metavar="FILE|NAME", help="a problem file with distribution privacy constraints"
+    )
+    parser.add_argument(
+        "--p",
+        action="append",
+        metavar="P",
+        help="order of the Wasserstein distance, at least 1 or inf; may be repeated "
+        "(default: 1 and inf)",
+    )
+    parser.add_argument(
+        "--distance",
+        metavar="NAME",
+        help="euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
+        "(default: the one its constraints use)",
+    )
+    parser.add_argument(
+        "--radius",
+        metavar="R",
+        help="also decide whether all mass can be moved within R, with a violating set if not",
+    )
+    parser.add_argument(
+        "--plan", metavar="OUT", help="write the moves of the first pair's last plan to a CSV file"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0, or 1 where --radius asks for a coupling and there is none."""
+    from optmech import measures, transport
+    from optmech.cli import output
+    from optmech.cli.measured import choose_distance
+    from optmech.distances import evaluate
+    from optmech.exact import parse_exact
+    from optmech.files import read_problem
+
+    if args.plan is not None:
+        output.require_writable(args.plan, where="--plan", apart_from=args.problem)
+    radius = None if args.radius is None else float(parse_exact(args.radius, where="--radius"))
+    orders = [_order(text) for text in args.p or ["1", "inf"]]
+    problem = read_problem(args.problem).problem
+    name, distance = choose_distance(problem, args.distance)
+    values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
+    found: list[dict[str, Any]] = []
+    for place, a, b in _pairs(problem, args.problem):
+        couplings = [transport.wasserstein(a, b, values, p) for p in orders]
+        row = {
+            "pair": place,
+            "total_variation": float(abs(a / a.sum() - b / b.sum()).sum() / 2),
+            "epsilon_unprotected": max(
+                measures.hockey_stick_curve(*sides).epsilon(0.0) for sides in ((a, b), (b, a))
+            ),
+            "diameter": transport.diameter(a, b, values),
+            "wasserstein": {_text(p): c.value for p, c in zip(orders, couplings, strict=True)},
+        }
+        if radius is not None:
+            row["within_radius"] = _within(transport.lifted(a, b, values <= radius))
+        if not found and args.plan is not None:
+            _write(args.plan, couplings[-1], problem.secrets, values)
+        found.append(row)
+    if args.json:
+        output.print_json(
+            {"distance": name, "unit": problem.secrets.unit, "radius": radius, "pairs": found}
+        )
+    else:
+        _show(name, problem.secrets.unit, radius, found)
+    refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
+    return 1 if refused else 0
+
+
+def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
+    from optmech.constraints import DistributionPrivacy
+    from optmech.errors import ProblemError
+
+    pairs = [
+        (f"constraints[{k}].pairs[{n}]", a, b)
+        for k, constraint in enumerate(problem.constraints)
+        if isinstance(constraint, DistributionPrivacy)
+        for n, (a, b) in enumerate(constraint.pairs)
+    ]
+    if not pairs:
+        raise ProblemError(
+            "there is no distribution_privacy constraint, and so no pair of distributions",
+            where=str(file),
+            remedy="Try optmech transport home-out",
+        )
+    return pairs
+
+
+def _order(text: str) -> float:
+    from optmech.errors import ProblemError
+
+    try:
+        order = float(text)
+    except ValueError:
+        order = math.nan
+    if not order >= 1:
+        raise ProblemError(f"{text!r} is not a number >= 1", where="--p", remedy="Use 1, 2 or inf")
+    return order
+
+
+def _text(order: float) -> str:
+    return "inf" if math.isinf(order) else f"{order:g}"
+
+
+def _within(found: Any) -> dict[str, Any]:
+    from optmech.transport import Violation
+
+    if not isinstance(found, Violation):
+        return {"coupling": True}
+    return {
+        "coupling": False,
+        "missing": found.missing,
+        "sources": found.sources.tolist(),
+        "neighbours": found.neighbours.tolist(),
+        "mass": found.mass,
+        "capacity": found.capacity,
+    }
+
+
+def _show(name: str, unit: str, radius: float | None, found: list[dict[str, Any]]) -> None:
+    from optmech.cli import output
+
+    suffix = f" {unit}" if unit else ""
+    for row in found:
+        output.title(row["pair"])
+        facts = [
+            ("distance", name),
+            ("total variation", output.number(row["total_variation"])),
+            ("ε without any protection", output.number(row["epsilon_unprotected"])),
+            ("diameter", output.number(row["diameter"]) + suffix),
+        ]
+        facts += [
+            (f"W_{order}", output.number(value) + suffix)
+            for order, value in row["wasserstein"].items()
+        ]
+        if radius is not None:
+            facts.append((f"within {radius:g}{suffix}", _verdict(row["within_radius"])))
+        output.facts(facts)
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    if found["coupling"]:
+        return "all mass can be moved"
+    return (
+        f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} secrets hold "
+        f"{found['mass']:.6g}, and all that is near them {found['capacity']:.6g}"
+    )
+
+
+def _write(path: str, coupling: Coupling, secrets: Domain, values: Floats) -> None:
+    import csv
+
+    from optmech.files.labels import label_text
+
+    names = [label_text(label) for label in secrets.labels]
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["from", "to", "mass", "distance"])
+        for i, j in zip(*coupling.plan.nonzero(), strict=True):
+            moved, length = float(coupling.plan[i, j]), float(values[i, j])
+            writer.writerow([names[i], names[j], repr(moved), repr(length)])

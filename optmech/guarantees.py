@@ -1,0 +1,251 @@
+"""Guarantees that follow by theorem, without looking at a matrix (DP19 §3.4, §4, §5; App. B).
+
+Every function returns a ``Guarantee``: what holds, for which pairs, and by which theorem. The
+constants are the tight ones of docs/theory.md, where the proofs are; the paper loses a factor |Φ|
+on δ that is not needed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from numpy.typing import ArrayLike
+
+from optmech.errors import ProblemError
+from optmech.exact import parse_exact
+from optmech.prior import Prior
+from optmech.transport import Coupling, Violation, lifted, wasserstein
+
+Number = float | str
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """(ε, δ)-indistinguishability of the outputs for certain pairs of inputs.
+
+    Between points it is differential privacy (DP19 Def. 1, 4), between distributions distribution
+    privacy (Def. 8, 9). Where ``per`` names a distance, ε is per unit of it.
+    """
+
+    epsilon: float
+    delta: float
+    pairs: str
+    """For which pairs, in words."""
+    theorem: str
+    """Why: the theorem, and what it was applied to."""
+    of: str = "distributions"
+    """ "points" or "distributions"."""
+    per: str = ""
+    """The distance that ε is per unit of; "" for none."""
+
+    def __str__(self) -> str:
+        rate = f" per unit of {self.per}" if self.per else ""
+        name = "distribution privacy" if self.of == "distributions" else "differential privacy"
+        return (
+            f"({self.epsilon:.6g}, {self.delta:.6g})-{name}{rate} for {self.pairs}, "
+            f"by {self.theorem}"
+        )
+
+
+def points(
+    epsilon: Number, delta: Number = 0.0, pairs: str = "all pairs of points", per: str = ""
+) -> Guarantee:
+    """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (DP19 Def. 1, 4), known
+    from a mechanism's construction or measured."""
+    return Guarantee(*_budget(epsilon, delta), pairs, "assumption", "points", per)
+
+
+def distributions(epsilon: Number, delta: Number, pairs: str, per: str = "") -> Guarantee:
+    """A premise: (ε, δ)-distribution privacy for ``pairs`` (DP19 Def. 8, 9)."""
+    return Guarantee(*_budget(epsilon, delta), pairs, "assumption", "distributions", per)
+
+
+def lift(premise: Guarantee) -> Guarantee:
+    """From points to distributions: Φ gives Φ#, a distance d gives W_∞,d, with the same ε and δ
+    (DP19 Theorems 1 and 2, without their factor |Φ|)."""
+    _require(premise, "points")
+    if premise.per:
+        return replace(
+            premise,
+            of="distributions",
+            per=f"W_∞ of {premise.per}",
+            pairs="all pairs of distributions",
+            theorem="DP19 Theorem 2, tight",
+        )
+    return replace(
+        premise,
+        of="distributions",
+        pairs=f"pairs that couple within {premise.pairs}",
+        theorem="DP19 Theorem 1, tight",
+    )
+
+
+def lift_pair(
+    premise: Guarantee, lam0: ArrayLike | Prior, lam1: ArrayLike | Prior, relation: ArrayLike
+) -> Guarantee | Violation:
+    """``lift`` for one pair: the guarantee where a coupling inside the relation Φ exists, else the
+    set that shows that there is none (DP19 Def. 7).
+
+    ``relation`` is Φ as a boolean array of shape (n, n), the pairs that the premise is about. A
+    coupling may leave mass within rounding (see ``transport``) outside; it is added to δ.
+    """
+    _require(premise, "points")
+    if premise.per:
+        raise ProblemError(
+            "the premise is per unit of a distance", where="premise", remedy="Use lift_metric_pair"
+        )
+    found = lifted(lam0, lam1, relation)
+    if isinstance(found, Violation):
+        return found
+    return replace(
+        premise,
+        of="distributions",
+        pairs="the given pair",
+        delta=_with_loss(premise.delta, found),
+        theorem="DP19 Theorem 1, tight, by a coupling",
+    )
+
+
+def lift_metric_pair(
+    premise: Guarantee,
+    lam0: ArrayLike | Prior,
+    lam1: ArrayLike | Prior,
+    distance_matrix: ArrayLike,
+) -> Guarantee:
+    """(ε W_∞(λ0, λ1), δ) for one pair, from ε per unit of d (DP19 Theorem 2, tight)."""
+    _require(premise, "points")
+    if not premise.per:
+        raise ProblemError(
+            "the premise is not per unit of a distance", where="premise", remedy="Use lift_pair"
+        )
+    found = wasserstein(lam0, lam1, distance_matrix, math.inf)
+    return Guarantee(
+        premise.epsilon * found.value,
+        _with_loss(premise.delta, found),
+        "the given pair",
+        f"DP19 Theorem 2, tight, with W_∞ = {found.value:.6g}",
+    )
+
+
+def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
+    """Both outputs of two mechanisms on the *same* input: (ε₀+ε₁, δ₀+δ₁).
+
+    For points, and by ``lift`` afterwards for distributions (DP19 Prop. 3, 4 without |Φ|). It is
+    false for distribution privacy of given pairs only (docs/theory.md has two bits and their
+    exclusive or): hence points.
+    """
+    for guarantee in (first, second):
+        _require(guarantee, "points")
+    return _sum(first, second, "DP composition (DP19 Prop. 3, 4), tight")
+
+
+def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
+    """Outputs on *independent* inputs from the same unknown λ: (ε₀+ε₁, δ₀+δ₁) (DP19 Prop. 5)."""
+    for guarantee in (first, second):
+        _require(guarantee, "distributions")
+    return _sum(first, second, "DP19 Proposition 5")
+
+
+def post_process(premise: Guarantee) -> Guarantee:
+    """Whatever is computed from the output alone keeps the guarantee (DP19 Prop. 6)."""
+    return replace(premise, theorem=f"DP19 Proposition 6 after {premise.theorem}")
+
+
+def pre_process(premise: Guarantee, stability: int) -> Guarantee:
+    """After a c-stable transformation of the input distribution (DP19 Def. 10, Prop. 7).
+
+    Per unit of W: ε grows to cε and δ stays. For an adjacency that is walked c steps, the steps
+    compound: (cε, (1 + e^ε + … + e^{(c-1)ε}) δ); the paper writes δ, which its proof does not
+    give for δ > 0.
+    """
+    _require(premise, "distributions")
+    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 1:
+        raise ProblemError(f"{stability!r} is not a whole number >= 1", where="stability")
+    delta = premise.delta if premise.per else _chained(premise.delta, [premise.epsilon] * stability)
+    return replace(
+        premise,
+        epsilon=stability * premise.epsilon,
+        delta=min(1.0, delta),
+        theorem=f"DP19 Proposition 7 with c = {stability}",
+    )
+
+
+def close_beliefs(premise: Guarantee) -> Guarantee:
+    """Against beliefs λ̃ such that (λ̃0, λ0) and (λ1, λ̃1) are themselves pairs of the premise:
+    (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2)."""
+    _require(premise, "distributions")
+    if premise.per:
+        raise ProblemError(
+            "is per unit of a distance", where="premise", remedy="Use close_beliefs_metric"
+        )
+    return replace(
+        premise,
+        epsilon=3 * premise.epsilon,
+        delta=min(1.0, _chained(premise.delta, [premise.epsilon] * 3)),
+        pairs=f"beliefs adjacent to {premise.pairs}",
+        theorem="DP19 Proposition 2",
+    )
+
+
+def close_beliefs_metric(premise: Guarantee, distance: float, closeness: float) -> Guarantee:
+    """Against beliefs with W(λ, λ̃) <= c = ``closeness``, for a pair at W = ``distance``:
+    e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)})."""
+    _require(premise, "distributions")
+    if not premise.per:
+        raise ProblemError(
+            "is not per unit of a distance", where="premise", remedy="Use close_beliefs"
+        )
+    apart = float(parse_exact(distance, where="distance"))
+    close = float(parse_exact(closeness, where="closeness"))
+    steps = [premise.epsilon * length for length in (close, apart, close)]
+    return Guarantee(
+        math.fsum(steps),
+        min(1.0, _chained(premise.delta, steps)),
+        f"beliefs within {close:g} of a pair at distance {apart:g}",
+        "DP19 Proposition 1",
+    )
+
+
+def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    spare = float(parse_exact(delta, where="delta"))
+    if spare > 1:
+        raise ProblemError(f"{spare:g} is above 1", where="delta")
+    return rate, spare
+
+
+def _chained(delta: float, steps: list[float]) -> float:
+    """δ after a chain of steps: p₀ <= e^{ε₁}(e^{ε₂}(… + δ) + δ) + δ."""
+    total, factor = 0.0, 1.0
+    for step in steps:
+        total += factor
+        factor *= math.exp(step)
+    return delta * total if delta else 0.0
+
+
+def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
+    if (first.pairs, first.per) != (second.pairs, second.per):
+        raise ProblemError(
+            f"holds for {second.pairs}, the first for {first.pairs}",
+            where="second",
+            remedy="State both for the same pairs and the same distance",
+        )
+    return replace(
+        first,
+        epsilon=first.epsilon + second.epsilon,
+        delta=min(1.0, first.delta + second.delta),
+        theorem=theorem,
+    )
+
+
+def _require(guarantee: Guarantee, of: str) -> None:
+    if guarantee.of != of:
+        raise ProblemError(
+            f"is a guarantee of {guarantee.of}, and one of {of} is needed", where="premise"
+        )
+
+
+def _with_loss(delta: float, coupling: Coupling) -> float:
+    """δ and the mass that the coupling leaves out within rounding."""
+    return min(1.0, delta + max(0.0, coupling.missing))

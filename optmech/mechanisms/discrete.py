@@ -1,0 +1,136 @@
+"""Mechanisms whose matrix has a closed form: randomised response, RAPPOR, geometric, exponential,
+restricted Laplace."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from optmech.distances import Distance, euclidean, evaluate
+from optmech.domain import Domain, Floats, finite_array
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact import parse_exact
+from optmech.mechanism import Mechanism
+
+_MOST_RAPPOR_SECRETS = 12
+
+
+def randomized_response(secrets: Domain, epsilon: float | str) -> Mechanism:
+    """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
+    secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1."""
+    lie = np.exp(-float(parse_exact(epsilon, where="epsilon")))
+    size = len(secrets)
+    matrix = np.full((size, size), lie)
+    np.fill_diagonal(matrix, 1.0)
+    return Mechanism(secrets, secrets, matrix / (1 + (size - 1) * lie))
+
+
+def rappor(secrets: Domain, epsilon: float | str) -> Mechanism:
+    """One-time RAPPOR (DP19 Example 2): the secret as a unit vector of n bits, each flipped with
+    probability 1 / (1 + e^{ε/2}). ε-differentially private for all pairs, tightly for n > 1.
+
+    Observables are the 2^n tuples of bits.
+
+    Raises
+    ------
+    TooLargeError
+        Beyond 12 secrets.
+    """
+    size = len(secrets)
+    if size > _MOST_RAPPOR_SECRETS:
+        raise TooLargeError(
+            f"{size} secrets make 2^{size} observables",
+            where="secrets",
+            remedy=f"Use at most {_MOST_RAPPOR_SECRETS} secrets",
+        )
+    odds = np.exp(-float(parse_exact(epsilon, where="epsilon")) / 2)
+    words = list(product((0, 1), repeat=size))
+    bits = np.array(words)
+    flips = bits.sum(axis=1)[None, :] + 1 - 2 * bits.T
+    return Mechanism(secrets, Domain(words), odds**flips / (1 + odds) ** size)
+
+
+def geometric(secrets: Domain, epsilon: float | str) -> Mechanism:
+    """Truncated geometric mechanism on points of a line with equal spacing h: two-sided geometric
+    noise of ratio e^{-εh}, and what falls beyond an end is reported as that end (Ghosh,
+    Roughgarden, Sundararajan, STOC 2009). Tightly ε-private per unit of distance.
+
+    Raises
+    ------
+    ProblemError
+        Unless the secrets have one coordinate, in equal steps upwards.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    points = secrets.require_points("add geometric noise")
+    steps = np.diff(points[:, 0])
+    if points.shape[1] != 1 or (
+        len(steps) and not (steps.min() > 0 and np.ptp(steps) <= 1e-9 * steps.max())
+    ):
+        raise ProblemError(
+            "the secrets are not equally spaced points of a line, in order",
+            where="secrets",
+            remedy="Use Domain.range, or planar_laplace or exponential elsewhere",
+        )
+    if len(secrets) == 1:
+        return Mechanism(secrets, secrets, np.ones((1, 1)))
+    apart = np.abs(np.subtract.outer(np.arange(len(secrets)), np.arange(len(secrets))))
+    step = rate * float(points[-1, 0] - points[0, 0]) / (len(secrets) - 1)
+    decay = np.exp(-step * apart)
+    matrix = np.tanh(step / 2) * decay
+    matrix[:, [0, -1]] = decay[:, [0, -1]] / (1 + np.exp(-step))
+    return Mechanism(secrets, secrets, matrix)
+
+
+def exponential(
+    secrets: Domain,
+    epsilon: float | str,
+    distance: Distance | None = None,
+    observables: Domain | None = None,
+) -> Mechanism:
+    """Exponential mechanism: p(o|s) ∝ e^{-ε d(s,o)/2} (DP19 §2.3, §5.2).
+
+    ε-private per unit of d by the triangle inequality: one half for the weight, one for the
+    normalisation. ``distance`` is Euclidean unless given, ``observables`` are the secrets.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    outputs = secrets if observables is None else observables
+    values = evaluate(distance or euclidean(), secrets, outputs, where="distance")
+    return Mechanism(secrets, outputs, _decaying(values, rate / 2, np.ones(values.shape, bool)))
+
+
+def restricted_laplace(
+    secrets: Domain,
+    epsilon: float | str,
+    radius: float,
+    distance: Distance | None = None,
+    observables: Domain | None = None,
+) -> Mechanism:
+    """(ε, r)-restricted Laplace mechanism: p(o|s) ∝ e^{-ε d(s,o)} where d(s,o) <= r, else 0
+    (DP19 Def. 12). The loss never exceeds r; it is not differentially private by itself.
+
+    Raises
+    ------
+    ProblemError
+        Where a secret has no observable within ``radius``.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    reach = float(finite_array(radius, where="radius", ndim=0))
+    outputs = secrets if observables is None else observables
+    values = evaluate(distance or euclidean(), secrets, outputs, where="distance")
+    near = values <= reach
+    alone = np.flatnonzero(~near.any(axis=1))
+    if len(alone):
+        raise ProblemError(
+            f"no observable lies within {reach:g} of secret {secrets.labels[alone[0]]!r}",
+            where="radius",
+            remedy=f"Use at least {values.min(axis=1).max():g}",
+        )
+    return Mechanism(secrets, outputs, _decaying(values, rate, near))
+
+
+def _decaying(values: Floats, rate: float, allowed: np.ndarray) -> Floats:
+    """Rows proportional to e^{-rate · values} where allowed."""
+    nearest = np.where(allowed, values, np.inf).min(axis=1, keepdims=True)
+    weights = np.where(allowed, np.exp(-rate * np.maximum(values - nearest, 0.0)), 0.0)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

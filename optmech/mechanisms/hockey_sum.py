@@ -1,0 +1,231 @@
+"""E[max(0, Y₁ + … + Y_n)] for independent copies of a finite Y, between rigorous bounds.
+
+Two ways, of which the first is taken where it is small enough:
+
+* **Halves.** The multisets of ⌊n/2⌋ and ⌈n/2⌉ atoms are listed with their sums and probabilities;
+  sorted suffix sums of one half serve every entry of the other. Only rounding is uncertain.
+* **Lattice.** Every atom is spread over its two neighbours on a lattice of step h, keeping its
+  mean. The sum S' of spread copies is S + Ξ with E[Ξ|S] = 0, so that E max(0, S') >= E max(0, S)
+  by Jensen's inequality; the excess is bounded through P(|S'| small) (docs/theory.md). The law of
+  S' is a power of a discrete Fourier transform, on a window outside which Chernoff's bound leaves
+  nothing to speak of; the error of the transform is bounded by its norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from optmech.domain import Floats
+
+UNIT = 2.0**-53
+_MOST_MULTISETS = 300_000
+_TAIL = 1e-25
+"""What Chernoff's bound may leave outside the window on either side."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number known to lie between two floats."""
+
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"[{self.lower:.9g}, {self.upper:.9g}]"
+
+    def __contains__(self, value: float) -> bool:
+        return self.lower <= value <= self.upper
+
+    @property
+    def width(self) -> float:
+        """upper - lower."""
+        return self.upper - self.lower
+
+
+def positive_part(values: Floats, weights: Floats, copies: int, nodes: int) -> Interval:
+    """E[max(0, Y₁ + … + Y_copies)], Y = values[k] with probability weights[k].
+
+    ``weights`` are positive and sum to one; values carry a relative error of a few units in the
+    last place, which is accounted for. ``nodes`` is the length of the lattice.
+    """
+    top = float(np.abs(values).max())
+    if top == 0:
+        return Interval(0.0, 0.0)
+    if values.min() >= 0 or values.max() <= 0:
+        mean = copies * float(weights @ values) if values.min() >= 0 else 0.0
+        return _widened(mean, mean, 16 * len(values) * UNIT * copies * top)
+    # values known to 8 units each, weights likewise, sums of `copies` terms
+    noise = (32 + 4 * copies) * UNIT * copies * float(weights @ np.abs(values))
+    values, weights = _merged(values, weights)
+    half = (copies + 1) // 2
+    if math.comb(len(values) + half - 1, half) <= _MOST_MULTISETS:
+        exact = _halves(values, weights, copies)
+        return _widened(exact, exact, noise + 64 * math.log2(_MOST_MULTISETS) * UNIT * copies * top)
+    found = _Lattice(values, weights, copies, nodes).bounds()
+    return _widened(found.lower, found.upper, noise)
+
+
+def _widened(lower: float, upper: float, by: float) -> Interval:
+    return Interval(max(0.0, lower - by), upper + by)
+
+
+def _merged(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    distinct, where = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(where, weights=weights).astype(np.float64)
+
+
+def _halves(values: Floats, weights: Floats, copies: int) -> float:
+    """E max(0, A + B) with A, B the sums of the two halves, A sorted with suffix sums."""
+    first, p = _multisets(values, weights, (copies + 1) // 2)
+    second, q = _multisets(values, weights, copies // 2)
+    order = np.argsort(first)
+    first, p = first[order], p[order]
+    mass = np.concatenate([np.cumsum(p[::-1])[::-1], [0.0]])
+    moment = np.concatenate([np.cumsum((p * first)[::-1])[::-1], [0.0]])
+    start = np.searchsorted(first, -second)
+    return float(q @ np.maximum(moment[start] + second * mass[start], 0.0))
+
+
+def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floats]:
+    """Sum and probability of every multiset of ``size`` atoms."""
+    if size == 0:
+        return np.zeros(1), np.ones(1)
+    picks = np.array(list(_picks(len(values), size)), dtype=np.int64)
+    changes = picks[:, 1:] != picks[:, :-1]
+    orders = np.full(len(picks), float(math.factorial(size)))
+    run = np.ones(len(picks))
+    for k in range(1, size):
+        run = np.where(changes[:, k - 1], 1.0, run + 1)
+        orders /= run
+    return values[picks].sum(axis=1), weights[picks].prod(axis=1) * orders
+
+
+def _picks(count: int, size: int) -> Iterator[tuple[int, ...]]:
+    return combinations_with_replacement(range(count), size)
+
+
+def fourier_error(size: int, power: int, norm: float, result: float) -> float:
+    """Bounds the 2-norm of the error of an inverse transform of a product of ``power`` transforms
+    of laws of 2-norm at most ``norm``; ``result`` is the 2-norm of what came out.
+
+    A transform errs by at most 8 log2(size) units relative in the 2-norm (Higham, Accuracy and
+    Stability, Theorem 24.2, with room); factors are at most 1 in absolute value, so that errors
+    of a product add up, and as much again is allowed for the multiplications.
+    """
+    return 8 * math.log2(size) * UNIT * (2 * power * norm + result)
+
+
+def spread_reach(terms: int, step: float) -> tuple[float, float]:
+    """(t, P): a sum of ``terms`` centred terms of range ``step`` exceeds t in absolute value with
+    probability at most P: never, or by Hoeffding's inequality."""
+    if terms <= 25:
+        return terms * step, 0.0
+    return 5 * math.sqrt(terms) * step, 2 * math.exp(-50.0)
+
+
+class _Lattice:
+    """Bounds from the law of the spread sum on a cyclic lattice."""
+
+    def __init__(self, values: Floats, weights: Floats, copies: int, nodes: int) -> None:
+        self.copies, self.nodes = copies, nodes
+        low, high = float(values.min()), float(values.max())
+        # spreading widens the tails a little: they are bounded again, at the ends of the window
+        top = max(-low, high)
+        left = max(top, min(_reach(-values, weights, copies), -copies * low))
+        right = max(top, min(_reach(values, weights, copies), copies * high))
+        margin = 2 * copies + 4
+        self.step = 1.02 * (left + right) / (nodes - 2 * margin)
+        self.start = -1.01 * left - margin * self.step
+        self.atoms, self.mass = self._spread(values, weights)
+
+    def _spread(self, values: Floats, weights: Floats) -> tuple[np.ndarray, Floats]:
+        scaled = values / self.step
+        below = np.floor(scaled)
+        share = scaled - below
+        atoms = np.concatenate([below, below + 1]).astype(np.int64)
+        mass = np.concatenate([weights * (1 - share), weights * share])
+        kept, where = np.unique(atoms, return_inverse=True)
+        return kept, np.bincount(where, weights=mass).astype(np.float64)
+
+    def bounds(self) -> Interval:
+        """The interval; see the module's docstring for why it holds."""
+        from scipy.fft import irfft, rfft
+
+        n, size, h = self.copies, self.nodes, self.step
+        law = np.bincount(self.atoms % size, weights=self.mass, minlength=size)
+        norm = float(np.sqrt((law**2).sum()))
+        power = irfft(rfft(law) ** n, size)
+        first = math.floor(self.start / h)
+        places: Floats = (first + np.arange(size, dtype=np.float64)) * h
+        cyclic = np.maximum(np.roll(power, -(first % size)), 0.0)
+        positive = np.maximum(places, 0.0)
+        fourier = fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
+        blur = fourier * float(np.sqrt((positive**2).sum()))
+        outside, beyond = self._tails(first * h, (first + size - 1) * h)
+        upper = float(cyclic @ positive) + blur + beyond
+        spread = self._excess(cyclic, places, fourier, outside)
+        # mass of the outside that the cycle maps into the window counts at most the largest place
+        lower = upper - 2 * blur - 2 * beyond - outside * float(positive[-1]) - spread
+        return Interval(max(0.0, lower), upper)
+
+    def _tails(self, left: float, right: float) -> tuple[float, float]:
+        """P(S' outside the window) and E[S'; S' beyond its right end], by Chernoff's bound."""
+        values = self.atoms * self.step
+        n = self.copies
+        lower = 0.0 if n * values.min() >= left else _chernoff(-values, self.mass, n, -left)[0]
+        if n * values.max() <= right:
+            return lower, 0.0
+        upper, moment = _chernoff(values, self.mass, n, right)
+        return lower + upper, moment
+
+    def _excess(self, cyclic: Floats, places: Floats, fourier: float, outside: float) -> float:
+        """Bounds E max(0, S') - E max(0, S).
+
+        Ξ is a sum of n independent centred terms of range h given S. The expected excess at S = s
+        is at most E[(|Ξ| - |s|)⁺]: at most √n h/2 everywhere, and by Hoeffding's inequality
+        below ∫ 2 e^{-2t²/nh²} dt from a = |s| on where |s| > a.
+        """
+        n, h = self.copies, self.step
+        reach, beyond = spread_reach(n, h)
+        far = math.sqrt(n) * h * beyond
+        near = np.abs(places) <= 2 * reach
+        chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum())) + outside
+        chance += beyond
+        return math.sqrt(n) * h / 2 * min(chance, 1.0) + far
+
+
+def _reach(values: Floats, weights: Floats, copies: int) -> float:
+    """A W with P(Y₁ + … + Y_copies >= W) <= _TAIL, by Chernoff's bound on a range of rates."""
+    scale = float(np.abs(values).max())
+    best = math.inf
+    for rate in (np.geomspace(1e-3, 1e3, 61) / scale).tolist():
+        best = min(best, (copies * _log_moment(values, weights, rate) - math.log(_TAIL)) / rate)
+    return best
+
+
+def _chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[float, float]:
+    """Bounds of P(S >= at) and E[S; S >= at] for at > 0.
+
+    max(0, s) e^{-ts} decreases for s >= 1/t, so that E[S; S >= at] <= at e^{-t at} E e^{tS}.
+    """
+    if at <= 0:
+        return 1.0, math.inf
+    scale = float(np.abs(values).max())
+    chance, moment = 1.0, math.inf
+    for rate in (np.geomspace(1e-3, 1e3, 61) / scale).tolist():
+        bound = math.exp(min(0.0, copies * _log_moment(values, weights, rate) - rate * at))
+        chance = min(chance, bound)
+        if rate * at >= 1:
+            moment = min(moment, at * bound)
+    return chance, moment
+
+
+def _log_moment(values: Floats, weights: Floats, rate: float) -> float:
+    """ln E e^{rate Y}, rounded up a little."""
+    shift = rate * float(values.max())
+    return shift + math.log(float(weights @ np.exp(rate * values - shift))) + 1e-12

@@ -1,0 +1,52 @@
+"""E[ln(X + Y₁ + … + Y_k)] for independent non-negative terms, between rigorous bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optmech.domain import Floats
+from optmech.mechanisms.hockey_sum import UNIT, Interval, fourier_error, spread_reach
+
+
+def expected_log(
+    values: Floats, first: Floats, others: Floats, copies: int, nodes: int
+) -> Interval:
+    """E ln S, S = X + Y₁ + … + Y_copies, where X takes values[k] with probability first[k] and
+    every Y with probability others[k]. S > 0 almost surely is assumed.
+
+    Terms are spread over a lattice of step h with their means kept: S' = S + Ξ, E[Ξ|S] = 0. Let
+    g be ln, continued below the least positive S by its tangent: g is concave, so that
+    E g(S') <= E ln S, and by Taylor's formula the difference is at most
+    E[Ξ²/2 max(S' - |Ξ|, least)²] (docs/theory.md). The law of S' comes from Fourier transforms
+    over its whole range, with their error bounded by its norm.
+    """
+    from scipy.fft import irfft, rfft
+
+    terms = copies + 1
+    step = terms * float(values.max()) / (nodes - 2 * terms - 2)
+    one, many = _spread(values / step, first, nodes), _spread(values / step, others, nodes)
+    law = np.maximum(irfft(rfft(one) * rfft(many) ** copies, nodes), 0.0)
+    norms = [float(np.sqrt((part**2).sum())) for part in (one, many, law)]
+    blur_unit = fourier_error(nodes, terms, max(norms[:2]), norms[2])
+    least = float(values[(values > 0) & (first + others > 0)].min())
+    sums = np.arange(nodes) * step
+    logs = np.log(np.maximum(sums, least)) + np.minimum(sums - least, 0.0) / least
+    # the law has mass one: a constant may be taken off before errors are multiplied
+    centre = math.log(max(float(law @ sums), least))
+    blur = blur_unit * float(np.sqrt(((logs - centre) ** 2).sum()))
+    blur += 16 * terms * UNIT * (1 + abs(centre))
+    reach, chance = spread_reach(terms, step)
+    curvature = reach**2 / 2 / np.maximum(sums - reach, least) ** 2
+    lost = float(law @ curvature) + blur_unit * float(np.sqrt((curvature**2).sum()))
+    lost += chance * (terms * step / least) ** 2 / 2
+    value = centre + float(law @ (logs - centre))
+    return Interval(value - blur, value + lost + blur)
+
+
+def _spread(scaled: Floats, weights: Floats, nodes: int) -> Floats:
+    below = np.floor(scaled).astype(np.int64)
+    share = scaled - below
+    law = np.bincount(below, weights * (1 - share), nodes)
+    return np.asarray(law + np.bincount(below + 1, weights * share, nodes), dtype=np.float64)

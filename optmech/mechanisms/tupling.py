@@ -1,0 +1,312 @@
+"""The tupling mechanism: the output of a base mechanism hidden among random dummies (DP19 §6)."""
+
+from __future__ import annotations
+
+import math
+import secrets as entropy
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.distances import Distance, evaluate
+from optmech.domain import Domain, Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.exact import parse_exact
+from optmech.mechanism import Mechanism
+from optmech.mechanisms.hockey_sum import UNIT, Interval, positive_part
+from optmech.mechanisms.log_sum import expected_log
+from optmech.prior import Prior
+
+__all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
+
+_NODES = 2**20
+_SEARCH_NODES = 2**18
+_LARGEST_EPSILON = 512.0
+_STEEP = 15.0
+_HALVINGS = 50
+_EDGE_HALVINGS = 8
+_MOST_DUMMIES = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Tupling:
+    """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (DP19 Alg. 1).
+
+    Make it with ``tupling``.
+    """
+
+    base: Mechanism
+    """A, the mechanism for the true location."""
+    dummies: int
+    """k, the number of dummies."""
+    dummy_weights: Floats
+    """ν over the observables of A, shape (n_o,), of sum one."""
+
+    def sample(self, secret: Hashable, seed: int | None = None) -> tuple[Hashable, ...]:
+        """k + 1 labels of observables. Without ``seed`` from the operating system's entropy."""
+        hidden = Mechanism(Domain(["dummy"]), self.base.observables, self.dummy_weights[None, :])
+        first = second = None
+        if seed is None:
+            place = entropy.randbelow(self.dummies + 1)
+        else:
+            rng = np.random.default_rng(seed)
+            place = int(rng.integers(self.dummies + 1))
+            first, second = rng.integers(0, 2**62, 2).tolist()
+        drawn = list(hidden.sample("dummy", size=self.dummies, seed=first))
+        drawn.insert(place, self.base.sample(secret, seed=second))
+        return tuple(drawn)
+
+    def expected_loss(self, prior: Prior, distance: Distance) -> float:
+        """Σ λ(x) E[min_i d(x, y_i)], exactly (DP19 Def. 11), in the unit of the distance.
+
+        The truth and the dummies are independent, so that P(min > t) is the product of
+        P(d(x, A(x)) > t) and ν(d(x,·) > t)^k; its integral over t is the mean.
+        """
+        values = self._distances(distance)
+        order = np.argsort(values, axis=1, kind="stable")
+        steps = np.take_along_axis(values, order, axis=1)
+        own = np.take_along_axis(self.base.matrix, order, axis=1)
+        others = self.dummy_weights[order]
+        # mass farther than each of the sorted places, summed from the far end to keep tails
+        own_beyond = own[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+        others_beyond = np.minimum(others[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:], 1.0)
+        survival = own_beyond * others_beyond**self.dummies
+        mean = steps[:, 0] + (np.diff(steps, axis=1) * survival).sum(axis=1)
+        return float(self._weights(prior, "prior") @ mean)
+
+    def all_points_loss(self, prior: Prior, distance: Distance) -> float:
+        """Σ λ(x) E[Σ_i d(x, y_i)] / (k + 1): what all points sent are away on average, the loss of
+        a user who cannot tell which answer is meant for the truth."""
+        values = self._distances(distance)
+        own = (self.base.matrix * values).sum(axis=1)
+        mean = (own + self.dummies * (values @ self.dummy_weights)) / (self.dummies + 1)
+        return float(self._weights(prior, "prior") @ mean)
+
+    def delta(
+        self,
+        lam0: Prior | ArrayLike,
+        lam1: Prior | ArrayLike,
+        epsilon: float | str,
+        nodes: int = _NODES,
+    ) -> Interval:
+        """The least δ of (ε, δ)-distribution privacy for the pair, both ways, between bounds.
+
+        δ = E[max(0, (Y₁ + … + Y_{k+1})/(k+1))] + Σ over y outside supp ν of
+        max(0, (λ₀A)(y) - e^ε (λ₁A)(y)), with Y = (λ₀A(y) - e^ε λ₁A(y))/ν(y) and y ~ ν
+        (docs/theory.md). Where the sums of k + 1 atoms are few they are listed, and the bounds
+        differ by rounding only; else ``nodes`` points of a lattice are used.
+        """
+        rate = float(parse_exact(epsilon, where="epsilon"))
+        p, q = self._outputs(lam0, lam1)
+        return self._both_ways(p, q, rate, nodes)
+
+    def epsilon(
+        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str
+    ) -> Interval:
+        """The least ε of (ε, δ)-distribution privacy for the pair, both ways, between bounds.
+
+        The upper bound is private with certainty; infinite where no ε gives the δ.
+        """
+        budget = float(parse_exact(delta, where="delta"))
+        p, q = self._outputs(lam0, lam1)
+        if budget == 0:
+            value = self._max_log_ratio(p, q)
+            return Interval(value, value * (1 + 8 * UNIT) + 8 * UNIT)
+
+        def curve(epsilon: float, nodes: int) -> Interval:
+            return self._both_ways(p, q, epsilon, nodes)
+
+        return _invert(curve, budget)
+
+    def kl(self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, nodes: int = _NODES) -> Interval:
+        """KL(Q#λ₀ ‖ Q#λ₁) in nats, between bounds; infinite where some tuple excludes λ₁.
+
+        The log-likelihood ratio is ln S₀ - ln S₁ with S_b = Σ λ_bA(y_i)/ν(y_i). By symmetry its
+        mean is that with the truth in the first place, where each S_b is a sum of independent
+        terms by itself.
+        """
+        p, q = self._outputs(lam0, lam1)
+        live = self.dummy_weights > 0
+        outside = ~live & (p > 0)
+        if (q[outside] == 0).any():
+            return Interval(math.inf, math.inf)
+        open_ = float((p[outside] * np.log(p[outside] / q[outside])).sum())
+        nu, p, q = self.dummy_weights[live], p[live], q[live]
+        if p[q == 0].sum() > 0 and nu[q == 0].sum() > 0:
+            return Interval(math.inf, math.inf)
+        share = float(p.sum())
+        if share == 0:
+            return Interval(open_, open_)
+        first = expected_log(p / nu, p / share, nu, self.dummies, nodes)
+        second = expected_log(q / nu, p / share, nu, self.dummies, nodes)
+        noise = 64 * UNIT * (1 + abs(first.upper) + abs(second.upper) + abs(open_))
+        low = open_ + share * (first.lower - second.upper) - noise
+        return Interval(max(0.0, low), open_ + share * (first.upper - second.lower) + noise)
+
+    def theorem3(
+        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str
+    ) -> float:
+        """DP19 Theorem 3's ε for this δ, with η = 0 and β = max_y max_b (λ_bA)(y).
+
+        inf where the theorem says nothing (α >= k/|Y|).
+
+        Raises
+        ------
+        ProblemError
+            Unless the dummies are uniform: the theorem needs that.
+        """
+        weights = self.dummy_weights
+        if np.ptp(weights) > 1e-12 * weights.max():
+            raise ProblemError(
+                "Theorem 3 holds for uniform dummies only",
+                where="dummy_weights",
+                remedy="Use epsilon, which is exact for any dummies",
+            )
+        beta = max(float(output.max()) for output in self._outputs(lam0, lam1))
+        return theorem3_epsilon(self.dummies, len(weights), beta, delta)
+
+    def _both_ways(self, p: Floats, q: Floats, epsilon: float, nodes: int) -> Interval:
+        factor = math.exp(min(epsilon, _LARGEST_EPSILON))
+        there, back = self._one_way(p, q, factor, nodes), self._one_way(q, p, factor, nodes)
+        found = Interval(max(there.lower, back.lower), max(there.upper, back.upper))
+        if epsilon <= _STEEP:
+            return found
+        # rounding grows with e^ε, and δ never does
+        return Interval(
+            0.0 if epsilon > _LARGEST_EPSILON else found.lower,
+            min(found.upper, self._both_ways(p, q, _STEEP, nodes).upper),
+        )
+
+    def _one_way(self, p: Floats, q: Floats, factor: float, nodes: int) -> Interval:
+        live = self.dummy_weights > 0
+        nu = self.dummy_weights[live]
+        terms = p - factor * q
+        open_ = float(np.maximum(terms[~live], 0.0).sum())
+        copies = self.dummies + 1
+        found = positive_part(terms[live] / nu, nu, copies, nodes)
+        # terms are differences: their rounding is relative to p + e^ε q, not to themselves
+        noise = 16 * UNIT * (1.0 + factor)
+        return Interval(
+            max(0.0, open_ + found.lower / copies - noise), open_ + found.upper / copies + noise
+        )
+
+    def _max_log_ratio(self, p: Floats, q: Floats) -> float:
+        """ε at δ = 0: a ratio of sums is largest where all terms have the largest ratio, and
+        outside supp ν a single one decides."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.abs(np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q)))
+        return float(logs.max())
+
+    def _outputs(self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> tuple[Floats, Floats]:
+        return (
+            self.base.push(self._weights(lam0, "lam0")),
+            self.base.push(self._weights(lam1, "lam1")),
+        )
+
+    def _weights(self, lam: Prior | ArrayLike, where: str) -> Floats:
+        secrets = self.base.secrets
+        try:
+            prior = lam if isinstance(lam, Prior) else Prior(secrets, lam)
+        except ProblemError as error:
+            raise ProblemError(error.message, where=where, remedy=error.remedy) from error
+        if prior.domain.labels != secrets.labels:
+            raise ProblemError(
+                f"is over {len(prior)} secrets that are not the mechanism's {len(secrets)}",
+                where=where,
+                remedy="Use the same labels in the same order",
+            )
+        return prior.weights
+
+    def _distances(self, distance: Distance) -> Floats:
+        return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
+
+
+def tupling(
+    base: Mechanism, dummies: int, dummy_weights: ArrayLike | Prior | None = None
+) -> Tupling:
+    """The tupling mechanism with ``dummies`` = k >= 0 dummies around ``base`` (DP19 Alg. 1).
+
+    ``dummy_weights`` is ν over the observables, any weights >= 0, shape (n_o,); uniform unless
+    given.
+
+    Raises
+    ------
+    ProblemError
+        On a number of dummies below 0 or above 10,000, or unusable weights.
+    """
+    whole = isinstance(dummies, int | np.integer) and not isinstance(dummies, bool)
+    if not whole or not 0 <= dummies <= _MOST_DUMMIES:
+        raise ProblemError(
+            f"{dummies!r} is not a whole number from 0 to {_MOST_DUMMIES:,}", where="dummies"
+        )
+    outputs = base.observables
+    if dummy_weights is None:
+        weights = Prior.uniform(outputs).weights
+    else:
+        given = dummy_weights.weights if isinstance(dummy_weights, Prior) else dummy_weights
+        try:
+            weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
+        except ProblemError as error:
+            raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
+    return Tupling(base, int(dummies), weights)
+
+
+def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: float | str) -> float:
+    """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (DP19 Theorem 3, η = 0).
+
+    ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.
+    """
+    budget = float(parse_exact(delta, where="delta", positive=True))
+    alpha = beta * math.sqrt(dummies * math.log(2 / min(budget, 2.0)) / 2)
+    room = dummies - alpha * outputs
+    return math.inf if room <= 0 else math.log((dummies + (alpha + beta) * outputs) / room)
+
+
+def _invert(curve: Callable[[float, int], Interval], budget: float) -> Interval:
+    """ε between bounds: the lower bound of δ decides what is too small, the upper what is enough.
+
+    Bisection until they disagree, then for each of them.
+    """
+    if curve(0.0, _NODES).upper <= budget:
+        return Interval(0.0, 0.0)
+    low, high = 0.0, 1.0
+    while curve(high, _SEARCH_NODES).upper > budget:
+        high *= 2
+        if high > _LARGEST_EPSILON:
+            return Interval(_edge(curve, budget, 0.0, _LARGEST_EPSILON, upper=False), math.inf)
+    undecided = high
+    for _ in range(_HALVINGS):
+        undecided = (low + high) / 2
+        found = curve(undecided, _SEARCH_NODES)
+        if found.upper <= budget:
+            high = undecided
+        elif found.lower > budget:
+            low = undecided
+        else:
+            break
+    return Interval(
+        _edge(curve, budget, low, min(undecided, high), upper=False),
+        _edge(curve, budget, max(undecided, low), high, upper=True),
+    )
+
+
+def _edge(
+    curve: Callable[[float, int], Interval],
+    budget: float,
+    low: float,
+    high: float,
+    *,
+    upper: bool,
+) -> float:
+    """With ``upper``, the least ε found at which the upper bound of δ keeps the budget (it does at
+    ``high``); else the largest at which the lower bound breaks it (or ``low``)."""
+    for _ in range(_EDGE_HALVINGS):
+        middle = (low + high) / 2
+        found = curve(middle, _SEARCH_NODES)
+        if (found.upper if upper else found.lower) > budget:
+            low = middle
+        else:
+            high = middle
+    return high if upper else low

@@ -1,0 +1,193 @@
+"""Optimal transport between finite distributions: W_p, W_∞, lifted relations (DP19 §2.5, §5).
+
+All of it rests on one transportation simplex with whole-number flows; optimality is settled in
+exact arithmetic. Distributions are balanced as ``Masses`` says: counts exactly, weights up to
+(n + m) 2⁻⁵² of their total. Points of mass 0 take no part.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.domain import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.memory import require
+from optmech.prior import Prior
+from optmech.transport.bottleneck import bottleneck, inside
+from optmech.transport.couplings import Coupling, Violation
+from optmech.transport.exact import optimise
+from optmech.transport.masses import Masses
+from optmech.transport.tree import Tree
+
+__all__ = [
+    "Coupling",
+    "Violation",
+    "diameter",
+    "is_submodular",
+    "lifted",
+    "north_west_corner",
+    "wasserstein",
+]
+
+Weights = ArrayLike | Prior
+
+
+def wasserstein(a: Weights, b: Weights, distance_matrix: ArrayLike, p: float | str = 1) -> Coupling:
+    """W_p(a, b) with an optimal plan: (Σ γ d^p)^{1/p} for p >= 1, and for p = inf the least
+    longest move (DP19 Def. 6).
+
+    Parameters
+    ----------
+    a, b:
+        Weights >= 0 of any positive sum, shapes (n,) and (m,), or priors.
+    distance_matrix:
+        d >= 0, shape (n, m). Not assumed to be a metric.
+    p:
+        At least 1, or ``math.inf`` (``"inf"``).
+
+    The plan is optimal for the given distances, exactly, however far they range: for finite p by
+    the potentials, for p = inf by a set that violates Hall's condition below the value, which is
+    one of the distances. For p other than 1 and inf the d^p are rounded to floats first.
+
+    Raises
+    ------
+    ProblemError
+        On unusable weights, distances or p.
+    """
+    order = _order(p)
+    masses = Masses.balance(a, b)
+    distance = _matrix(distance_matrix, masses, "distance_matrix")
+    if math.isinf(order):
+        return bottleneck(masses, distance)
+    top = float(distance.max()) or 1.0
+    cost = distance if order == 1 else (distance / top) ** order
+    tree = Tree(masses.supply, masses.demand)
+    value, u, v = optimise(tree, np.ascontiguousarray(cost))
+    root = _root(value / masses.total, order) * (1.0 if order == 1 else top)
+    full = _full_cost(distance_matrix, order, top)
+    return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v))
+
+
+def lifted(a: Weights, b: Weights, relation: ArrayLike) -> Coupling | Violation:
+    """Decide (a, b) ∈ Φ# (DP19 Def. 7): a coupling inside Φ, or a set violating Hall's condition.
+
+    ``relation`` is a boolean array of shape (n, m). By the max-flow min-cut theorem exactly one of
+    the two exists.
+
+    Raises
+    ------
+    ProblemError
+        On unusable weights, or a relation that is not boolean or of the wrong shape.
+    """
+    masses = Masses.balance(a, b)
+    phi = np.asarray(relation)
+    if phi.dtype != np.bool_ or phi.shape != masses.shape:
+        raise ProblemError(
+            f"an array of {phi.dtype} of shape {phi.shape}",
+            where="relation",
+            remedy=f"Give a boolean array of shape {masses.shape}",
+        )
+    return inside(masses, phi[np.ix_(masses.rows, masses.columns)])
+
+
+def north_west_corner(a: Weights, b: Weights, cost: ArrayLike | None = None) -> Coupling:
+    """The coupling that fills rows and columns in order: optimal for every submodular cost.
+
+    On a line with points in order these are the costs h(|x - y|) with h convex, so that one plan
+    attains W_p for all p >= 1. ``value`` is Σ γ c, or nan without ``cost``.
+
+    Raises
+    ------
+    ProblemError
+        On unusable weights, or a ``cost``, shape (n, m), that is not submodular.
+    """
+    masses = Masses.balance(a, b)
+    plan = masses.spread(*Tree(masses.supply, masses.demand).arcs())
+    if cost is None:
+        return Coupling(plan, math.nan)
+    values = finite_array(cost, where="cost", ndim=2)
+    if values.shape != masses.shape:
+        raise ProblemError(f"shape {values.shape} is not {masses.shape}", where="cost")
+    if not is_submodular(values):
+        raise ProblemError(
+            "is not submodular: c(i,j) + c(i+1,j+1) > c(i,j+1) + c(i+1,j) somewhere",
+            where="cost",
+            remedy="Put the points of a line in order, or use wasserstein",
+        )
+    return Coupling(plan, float((plan * values).sum()))
+
+
+def is_submodular(cost: ArrayLike) -> bool:
+    """Whether c(i,j) + c(i+1,j+1) <= c(i,j+1) + c(i+1,j) for all i, j, up to rounding of the sums
+    (2⁻⁵¹ relative): the Monge condition, under which the north-west corner rule is optimal."""
+    c = finite_array(cost, where="cost", ndim=2)
+    straight = c[:-1, :-1] + c[1:, 1:]
+    crossed = c[:-1, 1:] + c[1:, :-1]
+    return bool((straight - crossed <= 2.0**-51 * (np.abs(straight) + np.abs(crossed))).all())
+
+
+def diameter(a: Weights, b: Weights, distance_matrix: ArrayLike) -> float:
+    """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞."""
+    masses = Masses.balance(a, b)
+    return float(_matrix(distance_matrix, masses, "distance_matrix").max())
+
+
+def _order(p: float | str) -> float:
+    try:
+        order = float(p)
+    except (TypeError, ValueError):
+        order = math.nan
+    if not order >= 1:
+        raise ProblemError(f"{p!r} is not a number >= 1", where="p", remedy="Use 1, 2 or math.inf")
+    return order
+
+
+def _matrix(values: ArrayLike, masses: Masses, where: str) -> Floats:
+    """The distances between the points with mass."""
+    array = finite_array(values, where=where, ndim=2)
+    if array.shape != masses.shape:
+        raise ProblemError(
+            f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
+            where=where,
+        )
+    if (array < 0).any():
+        i, j = np.argwhere(array < 0)[0].tolist()
+        raise ProblemError(f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where=where)
+    require(
+        6.0 * array.nbytes,
+        what=f"transport between {masses.shape[0]:,} x {masses.shape[1]:,} points",
+        where=where,
+        remedy="Merge points",
+    )
+    if (len(masses.rows), len(masses.columns)) == masses.shape:
+        return array
+    return np.ascontiguousarray(array[np.ix_(masses.rows, masses.columns)])
+
+
+def _full_cost(values: ArrayLike, order: float, top: float) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if order == 1:
+        return array
+    with np.errstate(over="ignore"):
+        return np.asarray((array / top) ** order)
+
+
+def _root(mean: Fraction, order: float) -> float:
+    return float(mean) if order == 1 else float(mean) ** (1 / order)
+
+
+def _everywhere(cost: Floats, masses: Masses, u: Floats, v: Floats) -> tuple[Floats, Floats]:
+    """Potentials for all points: those without mass get the largest that is feasible."""
+    first = np.empty(masses.shape[0])
+    first[masses.rows] = u
+    bare = np.setdiff1d(np.arange(masses.shape[0]), masses.rows)
+    first[bare] = (cost[np.ix_(bare, masses.columns)] - v).min(axis=1)
+    second = np.empty(masses.shape[1])
+    second[masses.columns] = v
+    bare = np.setdiff1d(np.arange(masses.shape[1]), masses.columns)
+    second[bare] = (cost[:, bare] - first[:, None]).min(axis=0)
+    return first, second

@@ -1,0 +1,87 @@
+"""Distributions as whole numbers of one total, so that flows are exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.domain import Floats, Ints, finite_array
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+
+_UNITS = 2**60
+_LARGEST_TOTAL = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Masses:
+    """Two distributions, their points of mass 0 left out, in units of 1/``total``.
+
+    Whole numbers (counts) are balanced exactly, by multiplying each with the other's sum. Others
+    are rounded to multiples of 2⁻⁶⁰, no positive mass to 0, and what floating point leaves open
+    is ``slack``: (n + m) 2⁻⁵² of the total, within which distributions that are equal on paper
+    but not in binary can differ (0.1 + 0.2 is not 0.3).
+    """
+
+    supply: Ints
+    demand: Ints
+    rows: Ints
+    """Indices of the sources among the points of the first distribution."""
+    columns: Ints
+    shape: tuple[int, int]
+    total: int
+    slack: int
+    rounding: int
+    """Units by which rounding has moved the weights altogether, at most."""
+
+    @classmethod
+    def balance(cls, a: ArrayLike | Prior, b: ArrayLike | Prior) -> Masses:
+        """Read two weight vectors, shapes (n,) and (m,); raises ProblemError on unusable ones."""
+        first, second = _weights(a, "a"), _weights(b, "b")
+        rows, columns = np.flatnonzero(first), np.flatnonzero(second)
+        shape = (len(first), len(second))
+        first, second = first[rows], second[columns]
+        if _countable(first) and _countable(second):
+            one, two = int(first.sum()), int(second.sum())
+            divisor = int(np.gcd(one, two))
+            supply = first.astype(np.int64) * (two // divisor)
+            demand = second.astype(np.int64) * (one // divisor)
+            return cls(supply, demand, rows, columns, shape, one * two // divisor, 0, 0)
+        slack = sum(shape) * (_UNITS >> 52)
+        return cls(
+            _rounded(first), _rounded(second), rows, columns, shape, _UNITS, slack, sum(shape)
+        )
+
+    def spread(self, sources: Ints, sinks: Ints, flow: Ints) -> Floats:
+        """Flows from ``sources`` to ``sinks``, numbered among the points with mass, as a plan of
+        shape ``shape`` and of sum one."""
+        plan = np.zeros(self.shape)
+        plan[self.rows[sources], self.columns[sinks]] = flow / self.total
+        return plan
+
+
+def _weights(value: ArrayLike | Prior, where: str) -> Floats:
+    weights = value.weights if isinstance(value, Prior) else finite_array(value, where=where)
+    if weights.ndim != 1 or not weights.size:
+        raise ProblemError("is not a list of weights", where=where, remedy="Give a 1-d array")
+    if (weights < 0).any():
+        k = int(np.flatnonzero(weights < 0)[0])
+        raise ProblemError(f"weight {weights[k]:g} is negative", where=f"{where}[{k}]")
+    if not weights.any():
+        raise ProblemError("the weights sum to 0", where=where, remedy="Give a positive weight")
+    return weights
+
+
+def _countable(weights: Floats) -> bool:
+    return bool((weights == np.rint(weights)).all() and weights.sum() <= _LARGEST_TOTAL)
+
+
+def _rounded(weights: Floats) -> Ints:
+    """Positive whole numbers of sum ``_UNITS``, in proportion to the weights."""
+    scaled = weights / weights.max()
+    units = np.maximum(np.rint(scaled / scaled.sum() * float(_UNITS)).astype(np.int64), 1)
+    # rounding errors are tiny beside the largest mass, which is at least 1/n
+    units[int(scaled.argmax())] += _UNITS - int(units.sum())
+    return np.asarray(units, dtype=np.int64)

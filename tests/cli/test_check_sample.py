@@ -1,0 +1,44 @@
+"""``optmech check`` says what it checked; ``optmech sample`` warns of seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    p = om.Prior.uniform(om.Domain.range(3))
+    path = tmp_path / "design.json"
+    constraints = [om.DifferentialPrivacy("ln 2"), om.LossBound(1.0)]
+    om.solve(om.Problem(p, om.distances.hamming(), constraints=constraints)).save(path)
+    return str(path)
+
+
+def test_check_counts_inequalities_and_shows_the_tightest(
+    saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", saved]) == 0
+    text = capsys.readouterr().out
+    # 3 sums and 9 signs, 6 ordered pairs times 3 observables, one loss bound
+    assert "31, all decided exactly" in text
+    assert "tightest ratio" in text
+    assert main(["check", saved, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["inequalities"] == 31
+    # 3 labels, ε = ln 2: the optimum has ratios of exactly 2 where it can
+    assert 0.999 < plain["tightest"] <= 1
+
+
+def test_seeds_are_marked_unfit_for_release(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", saved, "1", "-n", "4", "--seed", "3"]) == 0
+    found = capsys.readouterr()
+    assert "unfit for release" in found.err
+    assert len(found.out.split()) == 4
+    assert main(["sample", saved, "1"]) == 0
+    assert "unfit" not in capsys.readouterr().err

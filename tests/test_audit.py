@@ -1,0 +1,156 @@
+"""The stand-alone audit: agrees with the checker, needs the standard library only."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conformance.problems import KINDS, Make
+
+import optmech as om
+from optmech import audit
+from optmech.certificate import lower_bound
+from optmech.design_file import seal
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    grid = om.Grid(2, 2)
+    problem = om.Problem(
+        om.Prior(grid, [1, 2, 3, 4]),
+        H,
+        constraints=[om.MetricPrivacy("ln 3", E), om.LossBound(0.9)],
+    )
+    path = tmp_path / "design.json"
+    om.solve(problem).save(path)
+    return path
+
+
+def alone(script: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Isolated: no site packages, no environment, no current folder on the path."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", str(script), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=script.parent,
+    )
+
+
+def test_a_copy_runs_without_any_package(saved: Path, tmp_path: Path) -> None:
+    script = tmp_path / "elsewhere.py"
+    shutil.copy(audit.__file__, script)
+    found = alone(script, str(saved))
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "48 ratios" in found.stdout
+    assert "everything that the file claims holds" in found.stdout
+    content = bytearray(saved.read_bytes())
+    content[-20] ^= 1
+    saved.write_bytes(content)
+    found = alone(script, str(saved))
+    assert found.returncode == 1
+    assert "FAILED: the digest" in found.stdout
+    assert alone(script, str(tmp_path / "none")).returncode == 2
+    assert alone(script).returncode == 2
+
+
+def test_imports_are_of_the_standard_library() -> None:
+    tree = ast.parse(Path(audit.__file__).read_text())
+    names = {
+        (node.module if isinstance(node, ast.ImportFrom) else alias.name) or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def forge(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    body = json.loads(path.read_text())
+    body.pop("digest")
+    change(body)
+    path.write_bytes(seal(json.dumps(body).encode()))
+
+
+def _set(*keys: Any, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(body: dict[str, Any]) -> None:
+        place: Any = body
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value(place[keys[-1]]) if callable(value) else value
+
+    return change
+
+
+def _swap(body: dict[str, Any]) -> None:
+    rows = body["mechanism"]["rows"]
+    rows[0], rows[3] = rows[3], rows[0]
+
+
+FORGERIES = {
+    "loss": _set("result", "loss", value=lambda v: v * 0.99),
+    "bound": _set("result", "bound", value=lambda v: v * 1.001),
+    "lower bound": _set("result", "lower_bound", value=lambda v: v * 1.001),
+    "objective": _set("result", "objective", value=lambda v: np.nextafter(v, 0)),
+    "rows": _swap,
+    "bits": _set("mechanism", "bits", value=lambda v: v + 1),
+    "numerator": _set("mechanism", "rows", 0, 1, 0, value=lambda v: f"{int(v, 16) + 1:x}"),
+    "negative": _set("mechanism", "rows", 0, 1, 0, value=lambda v: "-" + v),
+    "more privacy": _set("problem", "constraints", 0, "epsilon", value="ln 2"),
+    "less loss allowed": _set("problem", "constraints", 1, "maximum", value=0.01),
+    "other prior": _set("problem", "prior", value=[0.25] * 4),
+    "no distribution": _set("problem", "prior", value=[1.0] * 4),
+    "negative loss": _set("problem", "loss", 0, 1, value=-1.0),
+    "nan": _set("problem", "loss", 0, 1, value=float("nan")),
+    "infinity": _set("problem", "loss", 0, 1, value=float("inf")),
+    "huge": _set("problem", "loss", 0, 1, value=10**400),
+    "index": _set("multipliers", "ratio", "i", 0, value=77),
+    "kind": _set("problem", "constraints", 0, "kind", value="mechanism"),
+    "status": _set("result", "status", value="infeasible"),
+    "nothing": _set("mechanism", value=None),
+    "format": _set("format", value="optmech-design/1"),
+    "bomb": _set("problem", "secrets", "grid", value=[10**9, 10**9]),
+    "nested": _set("problem", "title", value=lambda v: [[[[v]]]] * 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in FORGERIES if n != "nested"])
+def test_forgeries_with_a_good_digest_are_refused_by_both(saved: Path, name: str) -> None:
+    forge(saved, FORGERIES[name])
+    with pytest.raises(audit.Fault):
+        audit.audit(str(saved))
+    with pytest.raises((om.VerificationError, om.ProblemError)):
+        om.Design.load(saved)
+
+
+def test_a_title_that_is_no_text_is_refused(saved: Path) -> None:
+    forge(saved, FORGERIES["nested"])
+    with pytest.raises(om.VerificationError):
+        om.Design.load(saved)
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_both_evaluate_multipliers_alike(make: Make, tmp_path: Path) -> None:
+    """The audit's bound is exact: never below the one with rounding taken off, and near it."""
+    problem = make(np.random.default_rng(6))
+    design = om.solve(problem)
+    if design.exact is None:
+        return
+    path = tmp_path / "d.json"
+    design.save(path)
+    exact = audit.Audit(json.loads(path.read_text())).lagrangian(True)
+    bound = lower_bound(problem.statement, design.certificate.multipliers)
+    assert bound.value <= bound.proved <= exact
+    assert exact - Fraction(bound.value) <= 10 * Fraction(bound.rounding) + Fraction(1, 10**15)
+    assert bound.rounding <= 1e-11 * max(1.0, abs(bound.value))

@@ -1,0 +1,160 @@
+"""Guarantees against mechanisms: what is derived holds, and the constants are attained."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import distributions, mechanisms
+
+import optmech as om
+from optmech import guarantees
+
+
+@given(st.data(), mechanisms(least=2, most=4), st.sampled_from([0.0, 0.2, 1.0]))
+def test_theorem_1_without_its_factor(data: st.DataObject, m: om.Mechanism, epsilon: float) -> None:
+    """(ε, δ)-DP for all pairs gives (ε, δ)-DistP with the same δ."""
+    delta = om.measures.delta(m, epsilon)
+    lam0, lam1 = data.draw(distributions(len(m.secrets))), data.draw(distributions(len(m.secrets)))
+    lifted = guarantees.lift(guarantees.points(epsilon, min(1.0, delta)))
+    assert (lifted.of, lifted.epsilon, lifted.delta) == ("distributions", epsilon, min(1.0, delta))
+    assert om.measures.distribution_delta(m, lam0, lam1, epsilon) <= lifted.delta + 1e-12
+
+
+def test_theorem_1_is_attained_by_points() -> None:
+    m = om.Mechanism(om.Domain("ab"), om.Domain("xy"), [[0.7, 0.3], [0.4, 0.6]])
+    delta = om.measures.delta(m, 0.1)
+    assert om.measures.distribution_delta(m, [1, 0], [0, 1], 0.1) == pytest.approx(delta)
+
+
+def test_pairs_couple_or_are_refused_with_a_set() -> None:
+    near = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1
+    premise = guarantees.points(0.5, 0.01, "neighbours on a line")
+    found = guarantees.lift_pair(premise, [1, 1, 0, 0], [0, 1, 1, 0], near)
+    assert isinstance(found, guarantees.Guarantee)
+    assert (found.epsilon, found.delta) == (0.5, 0.01)
+    refused = guarantees.lift_pair(premise, [1, 0, 0, 0], [0, 0, 1, 0], near)
+    assert isinstance(refused, om.transport.Violation)
+    assert refused.sources.tolist() == [0]
+    assert refused.missing == 1
+
+
+@given(st.data())
+def test_metric_pairs_hold_for_the_geometric_mechanism(data: st.DataObject) -> None:
+    line = om.Domain.range(5)
+    m = om.mechanisms.geometric(line, 0.8)
+    d = om.distances.euclidean()(line, line)
+    lam0, lam1 = data.draw(distributions(5)), data.draw(distributions(5))
+    found = guarantees.lift_metric_pair(guarantees.points(0.8, per="km"), lam0, lam1, d)
+    assert found.delta < 1e-14
+    spent = om.measures.distribution_delta(m, lam0, lam1, found.epsilon + 1e-12)
+    assert spent <= found.delta + 1e-13
+
+
+@given(mechanisms(least=3, most=3), mechanisms(least=3, most=3), st.data())
+def test_shared_input_composes_points(
+    first: om.Mechanism, second: om.Mechanism, data: st.DataObject
+) -> None:
+    rates = data.draw(st.sampled_from([(0.0, 0.3), (0.5, 0.5), (1.0, 0.1)]))
+    spent = [om.measures.delta(m, e) for m, e in zip((first, second), rates, strict=True)]
+    premises = [guarantees.points(e, min(1.0, x)) for e, x in zip(rates, spent, strict=True)]
+    both = guarantees.compose_shared(*premises)
+    joint = joint_mechanism(first, second)
+    assert om.measures.delta(joint, both.epsilon) <= both.delta + 1e-12
+
+
+def joint_mechanism(first: om.Mechanism, second: om.Mechanism) -> om.Mechanism:
+    """Both outputs on the same input."""
+    matrix = np.einsum("so,sp->sop", first.matrix, second.matrix).reshape(len(first.matrix), -1)
+    return om.Mechanism(first.secrets, om.Domain.range(matrix.shape[1]), matrix)
+
+
+def test_shared_input_fails_for_given_distributions() -> None:
+    """Two bits, each of which says nothing about their exclusive or, and together say all."""
+    bits = om.Domain([(0, 0), (0, 1), (1, 0), (1, 1)])
+    one, two = (
+        om.Mechanism(bits, om.Domain((0, 1)), [[1.0 - w[k], w[k]] for w in bits.labels])
+        for k in (0, 1)
+    )
+    even, odd = [0.5, 0, 0, 0.5], [0, 0.5, 0.5, 0]
+    for m in (one, two):
+        assert om.measures.distribution_epsilon(m, even, odd) == 0
+    assert om.measures.distribution_epsilon(joint_mechanism(one, two), even, odd) == math.inf
+    premise = guarantees.distributions(0.0, 0.0, "even and odd")
+    with pytest.raises(om.ProblemError, match="one of points is needed"):
+        guarantees.compose_shared(premise, premise)
+
+
+@given(mechanisms(least=2, most=3), mechanisms(least=2, most=3), st.data())
+def test_independent_inputs_compose_distributions(
+    first: om.Mechanism, second: om.Mechanism, data: st.DataObject
+) -> None:
+    outputs, premises = [], []
+    for m in (first, second):
+        lams = [data.draw(distributions(len(m.secrets))) for _ in range(2)]
+        e = data.draw(st.sampled_from([0.0, 0.4]))
+        spent = om.measures.distribution_delta(m, *lams, e)
+        premises.append(guarantees.distributions(e, min(1.0, spent), "the two"))
+        outputs.append([m.push(lam) for lam in lams])
+    both = guarantees.compose_independent(*premises)
+    p = np.outer(outputs[0][0], outputs[1][0]).ravel()
+    q = np.outer(outputs[0][1], outputs[1][1]).ravel()
+    for a, b in ((p, q), (q, p)):
+        assert np.maximum(a - math.exp(both.epsilon) * b, 0).sum() <= both.delta + 1e-12
+
+
+def test_post_processing_keeps_and_says_so() -> None:
+    premise = guarantees.distributions(0.3, 0.01, "men and women")
+    found = guarantees.post_process(premise)
+    assert (found.epsilon, found.delta) == (0.3, 0.01)
+    assert "Proposition 6" in str(found)
+    assert "men and women" in str(found)
+
+
+def test_pre_processing_compounds_delta() -> None:
+    """A chain of three neighbours that attains the two-step bound."""
+    e, delta = math.log(2), 0.1
+    a = delta + 2 * (delta + 2 * 0.1)
+    rows = [[a, 1 - a], [delta + 2 * 0.1, 1 - delta - 0.2], [0.1, 0.9]]
+    m = om.Mechanism(om.Domain.range(3), om.Domain.range(2), rows)
+    assert om.measures.delta(m, e, pairs=[(0, 1), (1, 2)]) == pytest.approx(delta)
+    premise = guarantees.distributions("ln 2", delta, "neighbours")
+    found = guarantees.pre_process(premise, 2)
+    assert found.epsilon == pytest.approx(2 * e)
+    assert found.delta == pytest.approx(delta * 3)
+    assert om.measures.delta(m, found.epsilon, pairs=[(0, 2)]) == pytest.approx(found.delta)
+    extended = guarantees.pre_process(guarantees.distributions(0.2, 0.1, "all", per="W_1"), 3)
+    assert (extended.epsilon, extended.delta) == (pytest.approx(0.6), 0.1)
+
+
+def test_close_beliefs() -> None:
+    found = guarantees.close_beliefs(guarantees.distributions("ln 2", 0.01, "Ψ"))
+    assert found.epsilon == pytest.approx(3 * math.log(2))
+    assert found.delta == pytest.approx(0.01 * (1 + 2 + 4))
+    metric = guarantees.distributions(0.5, 0.0, "all", per="W_∞")
+    assert guarantees.close_beliefs_metric(metric, 3.0, 0.25).epsilon == pytest.approx(0.5 * 3.5)
+    loose = guarantees.distributions(0.5, 0.01, "all", per="W_∞")
+    assert guarantees.close_beliefs_metric(loose, 3.0, 0.25).delta == pytest.approx(
+        0.01 * (1 + math.exp(0.125) + math.exp(1.625))
+    )
+
+
+def test_misuse_is_refused() -> None:
+    plain, metric = guarantees.points(0.5), guarantees.points(0.5, per="km")
+    with pytest.raises(om.ProblemError, match="same pairs"):
+        guarantees.compose_shared(plain, metric)
+    with pytest.raises(om.ProblemError, match="lift_metric_pair"):
+        guarantees.lift_pair(metric, [1, 0], [0, 1], np.ones((2, 2), dtype=bool))
+    with pytest.raises(om.ProblemError, match="lift_pair"):
+        guarantees.lift_metric_pair(plain, [1, 0], [0, 1], np.ones((2, 2)))
+    with pytest.raises(om.ProblemError, match="above 1"):
+        guarantees.points(0.5, 1.5)
+    with pytest.raises(om.ProblemError, match="whole number"):
+        guarantees.pre_process(guarantees.lift(plain), 0)
+    with pytest.raises(om.ProblemError, match="close_beliefs_metric"):
+        guarantees.close_beliefs(guarantees.lift(metric))
+    with pytest.raises(om.ProblemError, match="close_beliefs"):
+        guarantees.close_beliefs_metric(guarantees.lift(plain), 1.0, 1.0)

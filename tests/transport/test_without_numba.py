@@ -1,0 +1,28 @@
+"""The transportation simplex in plain Python, where numba is not installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import numpy as np, math
+import optmech as om
+from optmech.transport import kernels
+assert kernels._price is kernels._price_numpy
+rng = np.random.default_rng(1)
+x, y = rng.random((2, 60))
+a, b = rng.random((2, 60))
+d = np.abs(x[:, None] - y)
+from scipy.stats import wasserstein_distance
+assert abs(om.transport.wasserstein(a, b, d).value - wasserstein_distance(x, y, a, b)) < 1e-13
+w = om.transport.wasserstein(a, b, d, math.inf)
+assert d[w.plan > 0].max() == w.value
+assert w.below is not None
+"""
+
+
+def test_same_answers() -> None:
+    environment = {**os.environ, "OPTMECH_NO_NUMBA": "1"}
+    subprocess.run([sys.executable, "-c", PROGRAM], env=environment, check=True, timeout=120)
