@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+SOLVER_THREAD = "optmech-solver"
+"""Name of threads in which a solver runs and may have been left to itself."""
+
 
 class OptmechError(Exception):
     """Base of every error that optmech raises on purpose.

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from optmech import memory
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.multipliers import Multipliers
+from optmech.certificate.multipliers import AttackMultipliers, Multipliers
 from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
@@ -22,11 +25,14 @@ from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
-from optmech.repair.mixing import has_convex_constraints, tightened
+from optmech.repair.mixing import has_convex_constraints, shortage, tightened
 from optmech.session import Channel, Progress, Session
 from optmech.statement import Statement
 
 _INNER_MARGINS = (1e-7, 1e-9)
+_SLACK_FIRST_ROWS = 500_000
+"""From this many pair rows on it pays to see first whether distortion constraints bind."""
+_BINDING = 1e-3
 
 
 def solve(
@@ -119,8 +125,17 @@ class _Search:
     why: str = ""
 
     def run(self, statement: Statement) -> EngineResult:
-        """Solve the stated program."""
-        return self._programs(compile_lp, statement, self.session)
+        """Solve the stated program; a large one first without its distortion constraints, which
+        often hold by themselves and then only make it harder."""
+        session = self.session
+        if _may_be_slack(statement):
+            relaxed = replace(statement, distortion=())
+            channel = partial(_RelaxedChannel, full=statement)
+            result = self._programs(compile_lp, relaxed, channel)
+            if session.should_stop():
+                return result
+            session.report("distortion constraints bind: solving with them")
+        return self._programs(compile_lp, statement, Channel)
 
     def improve(self, statement: Statement) -> None:
         """Where a proposal could not be repaired, look for an anchor strictly inside.
@@ -134,7 +149,7 @@ class _Search:
                 return
             failed = session.unrepaired
             inner = tightened(statement, margin)
-            self._programs(compile_lp, inner, session, dual=False)
+            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
             if session.matrix is not None:
                 session.offer_matrix(failed)
 
@@ -145,13 +160,15 @@ class _Search:
             return
         self.session.anchoring = True
         for margin in _INNER_MARGINS:
-            self._programs(compile_lp, tightened(statement, margin), self.session, dual=False)
+            inner = tightened(statement, margin)
+            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
         self.session.anchoring = False
 
     def infeasible(self, statement: Statement) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
         witness = _Witness(statement)
-        self._programs(compile_feasibility, statement, self.session, witness=witness)
+        channel = partial(_WitnessChannel, witness=witness)
+        self._programs(compile_feasibility, statement, channel, named=False)
         if witness.reason:
             self.session.multipliers = witness.multipliers
         return witness.reason
@@ -160,11 +177,12 @@ class _Search:
         self,
         compiler: Callable[[Statement], Compiled],
         statement: Statement,
-        session: Session,
+        connect: Callable[..., Channel],
         *,
-        dual: bool = True,
-        witness: _Witness | None = None,
+        named: bool = True,
     ) -> EngineResult:
+        """Run the engine on every reduced program; ``connect`` makes its monitor from the session
+        and the way back. ``named`` records the engine as the design's."""
         _require_memory(statement)
         compiled = compiler(statement)
         result = EngineResult(Outcome.FAILED, "nothing was run")
@@ -177,19 +195,17 @@ class _Search:
             if refusal:
                 name, why = "highs", f"{name} was not used: {refusal}"
                 engine = load_engine(name)
-            if witness is None and dual:
+            if named:
                 self.engine, self.why = name, why
 
             def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
                 return compiled.recover(reduced.recover(point))
 
-            channel = (
-                Channel(session, recover, reduced.primal, reduced.dual and dual)
-                if witness is None
-                else _WitnessChannel(session, recover, witness=witness)
-            )
+            channel = connect(self.session, recover)
+            channel.primal &= reduced.primal
+            channel.dual &= reduced.dual
             result = engine.run(reduced.lp, self.profile.options(), channel)
-            session.report(result.message)
+            self.session.report(result.message)
         return result
 
     def _reduced(self, compiled: Compiled) -> list[Reduced]:
@@ -225,6 +241,38 @@ class _WitnessChannel(Channel):
         elif not reason:
             self.session.offer_matrix(matrix)
         return 0.0 if reason else math.inf
+
+
+@dataclass(eq=False)
+class _RelaxedChannel(Channel):
+    """The monitor of a program without its distortion constraints: stops once they bind."""
+
+    full: Statement | None = None
+    binding: bool = False
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        assert self.full is not None
+        matrix, multipliers = self.recover(point)
+        weightless = tuple(
+            AttackMultipliers(0.0, np.ones(part.weighted.shape[::-1]))
+            for part in self.full.distortion
+        )
+        if dual and self.dual:
+            self.session.offer_bound(replace(multipliers, distortion=weightless))
+        if primal and self.primal:
+            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+            self.binding |= shortage(self.full, matrix / sums) > _BINDING
+            self.session.offer_matrix(matrix)
+        return self.session.gap
+
+    def should_stop(self) -> bool:
+        return self.binding or self.session.should_stop()
+
+
+def _may_be_slack(statement: Statement) -> bool:
+    others = statement.lifted or statement.approximate or statement.loss_limits
+    rows = count_pairs(statement) * statement.observables
+    return bool(statement.distortion) and not others and rows >= _SLACK_FIRST_ROWS
 
 
 def _chained(outer: Reduced, inner: Reduced) -> Reduced:

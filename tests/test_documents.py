@@ -22,12 +22,16 @@ SHELL = [
     if line.strip()
 ]
 INSTALLING = [line for line in SHELL if line.startswith("python3 -m venv")]
-COMMANDS = [line for line in SHELL if line.startswith("optmech ")]
+COMMANDS = [
+    line.replace("python -m optmech.audit", "audit").removeprefix("optmech ")
+    for line in SHELL
+    if line.startswith(("optmech ", "python -m optmech.audit "))
+]
 
 
-def run_optmech(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run_module(module: str, arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "optmech", *arguments],
+        [sys.executable, "-m", module, *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -47,7 +51,10 @@ def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
 def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     assert len(COMMANDS) >= 5
     for line in COMMANDS:
-        done = run_optmech(shlex.split(line)[1:], tmp_path)
+        module, arguments = "optmech", shlex.split(line)
+        if arguments[0] == "audit":
+            module, arguments = "optmech.audit", arguments[1:]
+        done = run_module(module, arguments, tmp_path)
         assert done.returncode == 0, (line, done.stderr)
 
 
@@ -57,7 +64,7 @@ def test_the_demonstration_prints_and_draws(tmp_path: Path) -> None:
     command = INSTALLING[0].split("&&")[-1].strip()
     assert command.startswith(".venv/bin/optmech solve montreal ")
     command = command.replace("solve montreal ", "solve montreal-small ")
-    done = run_optmech(shlex.split(command)[1:], tmp_path)
+    done = run_module("optmech", shlex.split(command)[1:], tmp_path)
     assert done.returncode == 0, done.stderr
     for word in ("loss", "bound", "gap", "privacy", "attack"):
         assert word in done.stdout

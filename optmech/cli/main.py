@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
-from optmech.errors import OptmechError, ProblemError
+from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
     "solve",
@@ -135,7 +136,13 @@ def entry() -> NoReturn:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    status = main()
+    if any(thread.name == SOLVER_THREAD for thread in threading.enumerate()):
+        # a solver that did not react in time still runs: tearing Python down under it would abort
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def _module(name: str) -> ModuleType:

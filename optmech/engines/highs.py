@@ -15,7 +15,7 @@ import numpy as np
 from optmech import memory
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.errors import ProblemError
+from optmech.errors import SOLVER_THREAD, ProblemError
 from optmech.lp.blocks import BlockLP
 from optmech.lp.flatten import FlatLP, flatten
 
@@ -150,7 +150,7 @@ class HighsSession:
         # HiGHS counts its clock over all runs of a model
         self._set("time_limit", self._highs.getRunTime() + left if np.isfinite(left) else left)
         self._highs.HandleUserInterrupt = True
-        worker = threading.Thread(target=self._highs.solve, daemon=True)
+        worker = threading.Thread(target=self._highs.solve, name=SOLVER_THREAD, daemon=True)
         worker.start()
         patience = _GRACE
         while worker.is_alive():

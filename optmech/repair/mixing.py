@@ -34,6 +34,15 @@ def violation(statement: Statement, matrix: Floats) -> float:
     return max(_violations(statement, matrix), default=-1.0)
 
 
+def shortage(statement: Statement, matrix: Floats) -> float:
+    """Largest relative shortfall of distortion; <= 0 where all distortion constraints hold."""
+    return max(
+        (part.minimum - float((part.weighted @ matrix).min(axis=0).sum()))
+        / max(part.minimum, 1e-300)
+        for part in statement.distortion
+    )
+
+
 def _violations(statement: Statement, matrix: Floats) -> Iterator[float]:
     for lifted in statement.lifted:
         left, right = lifted.left @ matrix, lifted.right @ matrix
@@ -49,9 +58,8 @@ def _violations(statement: Statement, matrix: Floats) -> Iterator[float]:
         most = float(spent.max(initial=0.0))
         # a constant mechanism spends nothing, and must pass whatever δ is
         yield most - approximate.delta + (_ROUNDING if most > 0 else 0.0)
-    for distortion in statement.distortion:
-        value = float((distortion.weighted @ matrix).min(axis=0).sum())
-        yield (distortion.minimum - value) / max(distortion.minimum, 1e-300) - _ROUNDING
+    if statement.distortion:
+        yield shortage(statement, matrix) - _ROUNDING
     for limits in statement.loss_limits:
         per_row = (limits.weighted * matrix).sum(axis=1)
         spent_ = float(per_row.max() if limits.per_secret else per_row.sum())
