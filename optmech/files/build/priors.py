@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.domain import Floats
 from optmech.errors import ProblemError
@@ -108,16 +109,37 @@ def _observations(spec: schema.Observations, context: Context) -> Prior:
     if spec.weight is not None:
         complete_numbers(columns, [spec.weight], source)
         weights = columns[spec.weight]
+    kept = _selected(spec, source, context.directory, len(columns[spec.x]))
     try:
         return Prior.from_points(
             context.domain,
-            np.column_stack([columns[spec.x], columns[spec.y]]),
-            weights,
+            np.column_stack([columns[spec.x], columns[spec.y]])[kept],
+            None if weights is None else weights[kept],
             max_distance=spec.max_distance,
             smoothing=spec.smoothing,
         )
     except ProblemError as error:
         raise _inside_prior(error) from error
+
+
+def _selected(
+    spec: schema.Observations, source: DataFile, directory: Path, count: int
+) -> NDArray[np.bool_]:
+    """The rows whose texts are among those of ``only`` and not among those of ``without``."""
+    kept = np.ones(count, dtype=bool)
+    if not spec.only and not spec.without:
+        return kept
+    texts = source.text_columns(directory, sorted({*spec.only, *spec.without}))
+    for chosen, wanted in ((spec.only, True), (spec.without, False)):
+        for name, values in chosen.items():
+            kept &= np.isin(texts[name], values) == wanted
+    if not kept.any():
+        raise ProblemError(
+            f"{source.name}: no row is left",
+            where="only" if spec.only else "without",
+            remedy="The texts must be written as in the file",
+        )
+    return kept
 
 
 def _prior(context: Context, weights: Floats, binning: Binning | None) -> Prior:

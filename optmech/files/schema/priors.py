@@ -56,6 +56,10 @@ Weights = Annotated[Any, BeforeValidator(_weights), WithJsonSchema(_WEIGHTS_SCHE
 """An array in the order of the secrets, or a table from label to weight."""
 
 
+Texts = dict[str, Annotated[list[str], Field(min_length=1)]]
+"""Texts by column."""
+
+
 class Uniform(Spec):
     """The same weight for every secret."""
 
@@ -84,6 +88,8 @@ class Observations(DataFileKeys):
     x: str
     y: str
     weight: str | None = None
+    only: Texts = Field(default_factory=dict)
+    without: Texts = Field(default_factory=dict)
     smoothing: NonNegative = 0.0
     max_distance: NonNegative | None = None
 
