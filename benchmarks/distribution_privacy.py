@@ -223,6 +223,8 @@ PARTS: dict[str, Callable[[Setting], list[dict[str, Any]]]] = {
     "figure4": figure4,
     "figure5": lambda at: figure5(at, "male/female"),
     "figure6": lambda at: figure5(at, "home/out"),
+    "figure6 social": lambda at: figure5(at, "social/less"),
+    "figure6 work": lambda at: figure5(at, "work/non-work"),
     "table2": table2,
     "table3": table3,
 }
