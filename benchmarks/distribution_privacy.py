@@ -1,4 +1,4 @@
-"""Reproduces DP19 section 7 in kind: Figs. 2, 4, 5/6 and Tables 2, 3, on open data of New York.
+"""Reproduces DP19 section 7 in kind: Figs. 2 to 6 and Tables 2, 3, on open data of New York.
 
     python benchmarks/distribution_privacy.py                   # every part, a few minutes
     python benchmarks/distribution_privacy.py --part table2     # one of them
@@ -38,6 +38,12 @@ from optmech.regions import Regions, attribute_distributions, quadrisect
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "distribution_privacy.json"
 BOUNDS = (-74.02, 40.70, -73.93, 40.82)
+AREAS = {
+    "Manhattan": BOUNDS,
+    "its south": (-74.02, 40.70, -73.93, 40.76),
+    "its north": (-74.02, 40.76, -73.93, 40.82),
+    "Brooklyn": (-74.02, 40.60, -73.90, 40.70),
+}
 KM_PER_DEGREE = 111.2
 RADIUS = 0.020 * KM_PER_DEGREE
 EUCLIDEAN = om.distances.euclidean()
@@ -52,10 +58,11 @@ def rows(path: Path) -> list[dict[str, str]]:
 class Setting:
     """Regions, and the two distributions of every attribute."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, bounds: tuple[float, float, float, float]) -> None:
+        self.data = data
         checkins = rows(data / "fsq_nyc_semantic.csv")
         places = np.array([[float(r["lon"]), float(r["lat"])] for r in checkins])
-        grid = om.Grid.geographic(11, 10, BOUNDS)
+        grid = om.Grid.geographic(11, 10, bounds)
         self.regions: Regions = quadrisect(grid, places, 276)
         home = np.array([r["type"].startswith("Home") for r in checkins])
         social = np.array([r["root"] in ("Food", "Nightlife Spot") for r in checkins])
@@ -121,6 +128,25 @@ def figure2(at: Setting) -> list[dict[str, Any]]:
                 "loss_all_km": made.all_points_loss(at.prior(name), EUCLIDEAN),
             }
         )
+    return out
+
+
+def figure3(at: Setting) -> list[dict[str, Any]]:
+    """eps over k in different parts of the city, male/female, eps_A = 100 per degree."""
+    out = []
+    for area, bounds in AREAS.items():
+        there = Setting(at.data, bounds)
+        for k in (1, 2, 5, 10, 20):
+            made = tupling(there.base(100.0), k)
+            found = made.epsilon(*there.attributes["male/female"], DELTA)
+            out.append(
+                {
+                    "area": area,
+                    "regions": len(there.regions),
+                    "k": k,
+                    "epsilon": [found.lower, found.upper],
+                }
+            )
     return out
 
 
@@ -220,6 +246,7 @@ def table3(at: Setting) -> list[dict[str, Any]]:
 PARTS: dict[str, Callable[[Setting], list[dict[str, Any]]]] = {
     "overview": overview,
     "figure2": figure2,
+    "figure3": figure3,
     "figure4": figure4,
     "figure5": lambda at: figure5(at, "male/female"),
     "figure6": lambda at: figure5(at, "home/out"),
@@ -237,7 +264,7 @@ def main() -> None:
     args = parser.parse_args()
     if not args.data.is_dir():
         raise SystemExit(f"there is no data folder {args.data}: name it with --data")
-    at = Setting(args.data)
+    at = Setting(args.data, BOUNDS)
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     for part in args.part or PARTS:
         started = time.perf_counter()
