@@ -12,7 +12,7 @@ from types import FrameType
 
 import numpy as np
 
-from optmech.certificate import Bound, Check, Multipliers, check_matrix, lower_bound
+from optmech.certificate import Bound, Multipliers, check_matrix, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.domain import Floats
 from optmech.lp.blocks import Point
@@ -38,7 +38,6 @@ class Session:
     progress: Progress | None = None
     started: float = field(default_factory=time.monotonic)
     matrix: Floats | None = None
-    checks: tuple[Check, ...] = ()
     value: float = np.inf
     bound: Bound = field(default_factory=lambda: Bound(-np.inf, 0.0))
     multipliers: Multipliers = field(default_factory=Multipliers)
@@ -99,9 +98,8 @@ class Session:
         value = objective_value(self.statement, repaired)
         if value >= self.value:
             return
-        checks = check_matrix(self.statement, repaired)
-        if all(check.passed for check in checks):
-            self.matrix, self.value, self.checks = repaired, value, checks
+        if all(check.passed for check in check_matrix(self.statement, repaired)):
+            self.matrix, self.value = repaired, value
             self.unrepaired = None
         else:
             self.unrepaired = matrix

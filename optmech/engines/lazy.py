@@ -7,6 +7,8 @@ agree. Every round proposes a point: its multipliers are multipliers of the whol
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,7 +34,7 @@ class LazyEngine:
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         neighbours = int(str(options.parameters.get("neighbours", NEIGHBOURS)))
         given = {k: v for k, v in options.parameters.items() if k != "neighbours"}
-        solver_options = Options(**{**vars(options), "parameters": given})
+        solver_options = replace(options, parameters=given)
         allowed = (
             np.ones((len(lp.cone), lp.blocks), dtype=bool)
             if lp.cone.active is None
@@ -43,7 +45,7 @@ class LazyEngine:
         outcome, message, rounds = Outcome.FAILED, "", 0
         for rounds in range(1, MAX_ROUNDS + 1):
             block, pair = np.nonzero(active.T)
-            require_memory(lp.with_cone(_with_active(lp.cone, active)))
+            require_memory(lp.with_cone(replace(lp.cone, active=active)))
             flat = flatten(lp, (pair, block))
             session = HighsSession(flat, solver_options)
             status = session.solve(methods[0], monitor)
@@ -95,7 +97,3 @@ def _is_largest(ratio: Floats, end: Ints) -> NDArray[np.bool_]:
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)
     return np.asarray(ratio >= largest[np.searchsorted(values, end)])
-
-
-def _with_active(cone: PairCone, active: NDArray[np.bool_]) -> PairCone:
-    return PairCone(cone.i, cone.j, cone.log_ratio, cone.source, active)

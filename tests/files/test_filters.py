@@ -66,10 +66,9 @@ def test_what_selects_nothing_is_refused(tmp_path: Path, extra: str, message: st
 
 
 @pytest.mark.parametrize(("name", "expected"), [("male-female", 0.104), ("home-out", 0.614)])
+@pytest.mark.usefixtures("shared_data")
 def test_real_attributes_have_the_published_total_variation(name: str, expected: float) -> None:
     """0.104 and 0.614 on 8 x 5 cells, from the description of the data."""
-    if not (ROOT.parent / "shared" / "data").is_dir():
-        pytest.skip("needs ../shared/data beside the repository")
     problem = om.load_problem(ROOT / "benchmarks" / "problems" / f"{name}-nyc.toml")
     stated = next(c for c in problem.constraints if isinstance(c, om.DistributionPrivacy))
     (pair,) = stated.pairs
