@@ -3,7 +3,9 @@
     python benchmarks/engines.py --suite small            # n = 64 and 100, engines only
     python benchmarks/engines.py --suite peers            # n = 64 beside libqif, HiGHS, cvxpy
     python benchmarks/engines.py --suite paper            # n = 300, metric and joint
+    python benchmarks/engines.py --suite scaling          # every peer, n = 16 to ten minutes each
     python benchmarks/engines.py --suite large            # n = 1024, stopped by a time limit
+    python benchmarks/engines.py --suite smoke --results FILE     # everything small, in a minute
     python benchmarks/engines.py --report                 # a table of what is there
 
 A run that is already in the file is not repeated: interrupt and resume at will. Every line has
@@ -27,6 +29,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+from peers import PEERS
 
 RESULTS = Path(__file__).resolve().parent / "results" / "engines.jsonl"
 
@@ -84,6 +87,10 @@ def suite(name: str) -> Iterator[Task]:
                 for loss in losses:
                     for prior in (*priors, "sparse"):
                         yield Task(15, 20, paper, epsilon, loss, prior, distortion, "auto")
+    elif name in ("scaling", "smoke"):
+        for solver in ("auto", *PEERS):
+            for side in (4, 5, 6, 7, 8, 9, 10, 12, 14, 17) if name == "scaling" else (3, 4):
+                yield Task(side, side, unit, 1.0, "euclidean", "uniform", 0.0, solver)
     elif name == "large":
         for loss in losses:
             yield Task(32, 32, unit, 0.5, loss, "dirichlet", 0.0, "structured", 1e-2, 480.0)
@@ -108,7 +115,7 @@ def run(task: Task) -> dict[str, object]:
     history: list[tuple[float, float]] = []
     started = time.monotonic()
     if task.solver in PEERS:
-        matrix = PEERS[task.solver](task, weights, loss(grid, grid), d)
+        matrix = PEERS[task.solver](weights, loss(grid, grid), task.epsilon * d)
         seconds, bound, engine = time.monotonic() - started, None, task.solver
     else:
 
@@ -149,68 +156,10 @@ def private(matrix: np.ndarray, log_ratio: np.ndarray) -> bool:
     return bool((zero.all(axis=0) | ~zero.any(axis=0)).all())
 
 
-def libqif(task: Task, weights: np.ndarray, loss: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """libqif's optimal construction of geo-indistinguishable mechanisms, default solver."""
-    import qif
-
-    return np.asarray(
-        qif.mechanism.d_privacy.min_loss_given_d(
-            weights, len(weights), lambda i, j: task.epsilon * d[i, j], lambda i, j: loss[i, j]
-        )
-    )
-
-
-def full_program(task: Task, weights: np.ndarray, loss: np.ndarray, d: np.ndarray) -> tuple:
-    """The whole linear program as a user would write it, p(o|s) at index s * n + o."""
-    import scipy.sparse as sp
-
-    n = len(weights)
-    s, t = np.nonzero(~np.eye(n, dtype=bool))
-    pairs, o = np.repeat(np.arange(len(s)), n), np.tile(np.arange(n), len(s))
-    row = np.arange(len(pairs))
-    factor = np.exp(task.epsilon * d[s, t])[pairs]
-    above = sp.csr_matrix(
-        (
-            np.concatenate([np.ones(len(row)), -factor]),
-            (
-                np.concatenate([row, row]),
-                np.concatenate([s[pairs] * n + o, t[pairs] * n + o]),
-            ),
-        ),
-        shape=(len(row), n * n),
-    )
-    sums = sp.kron(sp.identity(n), np.ones((1, n)), format="csr")
-    return (weights[:, None] * loss).ravel(), above, sums
-
-
-def highs_default(task: Task, weights: np.ndarray, loss: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """scipy's linprog (HiGHS with its defaults) on the full program."""
-    from scipy.optimize import linprog
-
-    cost, above, sums = full_program(task, weights, loss, d)
-    out = linprog(
-        cost, above, np.zeros(above.shape[0]), sums, np.ones(len(weights)), method="highs"
-    )
-    return out.x.reshape(len(weights), -1)
-
-
-def cvxpy_default(task: Task, weights: np.ndarray, loss: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """cvxpy with its default solver on the full program."""
-    import cvxpy as cp
-
-    cost, above, sums = full_program(task, weights, loss, d)
-    x = cp.Variable(len(cost), nonneg=True)
-    cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1]).solve()
-    return x.value.reshape(len(weights), -1)
-
-
-PEERS = {"libqif": libqif, "highs-default": highs_default, "cvxpy-default": cvxpy_default}
-
-
 def about() -> dict[str, object]:
     """Machine and versions."""
     found = {}
-    for name in ("optmech", "numpy", "scipy", "highspy", "cvxpy", "numba", "qif"):
+    for name in ("optmech", "numpy", "scipy", "highspy", "cvxpy", "clarabel", "numba", "qif"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -224,12 +173,18 @@ def about() -> dict[str, object]:
     }
 
 
-def drive(name: str) -> None:
-    """Run what is missing of a suite, each task in a fresh process."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    done = {json.dumps(line["task"], sort_keys=True) for line in results()}
+def drive(name: str, path: Path) -> None:
+    """Run what is missing of a suite, each task in a fresh process. Where a solver did not finish
+    a size, larger ones of the same suite are not tried."""
+    path.parent.mkdir(exist_ok=True)
+    done = {json.dumps(line["task"], sort_keys=True): line for line in results(path)}
+    given_up: set[str] = set()
     for task in suite(name):
         if task.key in done:
+            if "failed" in done[task.key]:
+                given_up.add(task.solver)
+            continue
+        if name == "scaling" and task.solver in given_up:
             continue
         context = about()
         command = [sys.executable, __file__, "--task", task.key]
@@ -243,21 +198,23 @@ def drive(name: str) -> None:
             outcome = {"failed": f"not finished in {task.limit + 120:.0f} s"}
         except subprocess.CalledProcessError as error:
             outcome = {"failed": error.stderr.strip().splitlines()[-1:]}
+        if "failed" in outcome:
+            given_up.add(task.solver)
         print("   ", {k: v for k, v in outcome.items() if k != "history"}, flush=True)
-        with RESULTS.open("a") as stream:
+        with path.open("a") as stream:
             stream.write(json.dumps({"task": asdict(task), **context, **outcome}) + "\n")
 
 
-def results() -> list[dict]:
-    if not RESULTS.exists():
+def results(path: Path) -> list[dict]:
+    if not path.exists():
         return []
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def report() -> None:
+def report(path: Path) -> None:
     """Medians by size, kind and solver."""
     groups: dict[tuple, list[dict]] = {}
-    for line in results():
+    for line in results(path):
         task = line["task"]
         kind = f"joint {task['distortion']}" if task["distortion"] else "metric"
         groups.setdefault((task["rows"] * task["columns"], kind, task["solver"]), []).append(line)
@@ -282,6 +239,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--suite")
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="a file of JSON lines")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.task:
@@ -289,9 +247,9 @@ def main() -> None:
         values["cell"] = tuple(values["cell"])
         print(json.dumps(run(Task(**values))))
     elif arguments.suite:
-        drive(arguments.suite)
+        drive(arguments.suite, arguments.results)
     if arguments.report:
-        report()
+        report(arguments.results)
 
 
 if __name__ == "__main__":

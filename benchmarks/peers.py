@@ -1,0 +1,120 @@
+"""What a user would pick instead: the same problem, written as its documentation suggests.
+
+Every function takes the prior, the loss and ε d, and returns the matrix p(o|s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def libqif(solver: str) -> Peer:
+    """libqif's construction of the optimal mechanism for a privacy metric."""
+
+    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+        import qif
+
+        qif.lp.defaults.solver = solver
+        return np.asarray(
+            qif.mechanism.d_privacy.min_loss_given_d(
+                weights, len(weights), lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j]
+            )
+        )
+
+    return solve
+
+
+def full_program(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> tuple:
+    """The whole linear program as a user would write it, p(o|s) at index s * n + o: the cost,
+    the rows that must be <= 0, and the rows that must be 1."""
+    import scipy.sparse as sp
+
+    n = len(weights)
+    s, t = np.nonzero(~np.eye(n, dtype=bool))
+    pairs, o = np.repeat(np.arange(len(s)), n), np.tile(np.arange(n), len(s))
+    row = np.arange(len(pairs))
+    factor = np.exp(log_ratio[s, t])[pairs]
+    above = sp.csr_matrix(
+        (
+            np.concatenate([np.ones(len(row)), -factor]),
+            (
+                np.concatenate([row, row]),
+                np.concatenate([s[pairs] * n + o, t[pairs] * n + o]),
+            ),
+        ),
+        shape=(len(row), n * n),
+    )
+    sums = sp.kron(sp.identity(n), np.ones((1, n)), format="csr")
+    return (weights[:, None] * loss).ravel(), above, sums
+
+
+def linprog(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+    """scipy's linprog with its default method on the full program."""
+    from scipy.optimize import linprog as solve
+
+    cost, above, sums = full_program(weights, loss, log_ratio)
+    out = solve(cost, above, np.zeros(above.shape[0]), sums, np.ones(len(weights)))
+    return _matrix(out.x, len(weights))
+
+
+def cvxpy_default(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+    """cvxpy with its default solver on the full program."""
+    import cvxpy as cp
+
+    cost, above, sums = full_program(weights, loss, log_ratio)
+    x = cp.Variable(len(cost), nonneg=True)
+    cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1]).solve()
+    return _matrix(x.value, len(weights))
+
+
+def highs(solver: str) -> Peer:
+    """HiGHS on the full program; only the algorithm is chosen."""
+
+    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+        import highspy
+        import scipy.sparse as sp
+
+        cost, above, sums = full_program(weights, loss, log_ratio)
+        rows = sp.vstack([above, sums], format="csr")
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_ = rows.shape
+        lp.col_cost_ = cost
+        lp.col_lower_ = np.zeros(len(cost))
+        lp.col_upper_ = np.full(len(cost), highspy.kHighsInf)
+        lp.row_lower_ = np.concatenate(
+            [np.full(above.shape[0], -highspy.kHighsInf), np.ones(len(weights))]
+        )
+        lp.row_upper_ = np.concatenate([np.zeros(above.shape[0]), np.ones(len(weights))])
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_ = rows.indptr, rows.indices
+        lp.a_matrix_.value_ = rows.data
+        engine = highspy.Highs()
+        engine.setOptionValue("output_flag", False)
+        engine.setOptionValue("solver", solver)
+        engine.passModel(lp)
+        engine.run()
+        return _matrix(np.array(engine.getSolution().col_value), len(weights))
+
+    return solve
+
+
+def _matrix(values: np.ndarray | None, count: int) -> np.ndarray:
+    if values is None or len(values) != count * count:
+        raise SystemExit("no solution was returned")
+    return values.reshape(count, count)
+
+
+PEERS: dict[str, Peer] = {
+    "libqif": libqif("AUTO"),
+    "libqif-soplex": libqif("SOPLEX"),
+    "highs-default": linprog,
+    "highs-simplex": highs("simplex"),
+    "highs-ipm": highs("ipm"),
+    "highs-hipo": highs("hipo"),
+    "highs-pdlp": highs("pdlp"),
+    "cvxpy-default": cvxpy_default,
+}

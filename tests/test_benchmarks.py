@@ -1,0 +1,87 @@
+"""The benchmarks run, resume, and say what is true; nothing here looks at times."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*arguments: str) -> None:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_smoke_suite_agrees_with_every_peer_that_is_installed(tmp_path: Path) -> None:
+    out = tmp_path / "smoke.jsonl"
+    run("benchmarks/engines.py", "--suite", "smoke", "--results", str(out))
+    found = [line for line in lines(out) if "failed" not in line]
+    ours = {line["task"]["rows"]: line for line in found if line["task"]["solver"] == "auto"}
+    assert set(ours) == {3, 4}
+    assert all(line["private"] and line["gap"] <= 1e-6 for line in ours.values())
+    peers = [line for line in found if line["task"]["solver"] in ("highs-simplex", "cvxpy-default")]
+    assert len(peers) == 4
+    for line in peers:
+        assert line["loss"] == pytest.approx(ours[line["task"]["rows"]]["loss"], rel=1e-6)
+
+
+@pytest.fixture
+def city(tmp_path: Path) -> Path:
+    """Two users: one at two places five rows apart, one at three."""
+    places = {"south": (40.705, -74.015), "north": (40.785, -74.015), "east": (40.745, -73.95)}
+    visits = {1: ["south"] * 12 + ["north"] * 12, 2: ["south"] * 10 + ["north"] * 8 + ["east"] * 9}
+    with (tmp_path / "fsq_nyc_pois.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["poi", "lat", "lon", "category"])
+        writer.writerows([name, *at, "x"] for name, at in places.items())
+    with (tmp_path / "fsq_nyc_checkins.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["user", "poi", "minute"])
+        writer.writerows([user, name, 0] for user, names in visits.items() for name in names)
+    return tmp_path
+
+
+def test_privacy_games_on_a_made_up_city(city: Path) -> None:
+    command = ["benchmarks/privacy_games", "scenario1", "--grid", "small", "--users", "0"]
+    command += ["--data", str(city), "--results", str(city / "out")]
+    run(*command)
+    found = lines(city / "out" / "designs-small.jsonl")
+    assert all(line["verified"] and line["gap"] <= 1e-6 for line in found)
+    of = {(*line["task"].values(),): line for line in found}
+    for (grid, user, kind, epsilon, minimum), line in of.items():
+        if kind != "joint":
+            continue
+        differential = of[grid, user, "differential", epsilon, None]
+        distortion = of[grid, user, "distortion", None, minimum]
+        assert line["optimal"] >= minimum * (1 - 1e-9)
+        assert distortion["loss"] <= line["loss"] * (1 + 1e-6)
+        assert line["loss"] == pytest.approx(differential["loss"], rel=1e-5)
+    # two places, evenly visited, five rows of 0.12/8 degrees apart on a line: the truncated
+    # geometric mechanism, remapped to the nearer one, errs with probability a^3 / (1 + a)
+    row = 0.015 * math.radians(6371.0088)
+    for epsilon in (0.15, 0.9):
+        loss = of["small", 1, "differential", epsilon, None]["loss"]
+        a = math.exp(-epsilon * row)
+        assert loss == pytest.approx(a**3 / (1 + a), rel=2e-6)
+    before = (city / "out" / "designs-small.jsonl").read_bytes()
+    run(*command)
+    assert (city / "out" / "designs-small.jsonl").read_bytes() == before
