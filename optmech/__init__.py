@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from optmech import attacks as attacks
     from optmech import distances as distances
     from optmech import distributional as distributional
+    from optmech import divergences as divergences
     from optmech import guarantees as guarantees
     from optmech import losses as losses
     from optmech import measures as measures
@@ -70,6 +71,7 @@ _MODULES = (
     "attacks",
     "distances",
     "distributional",
+    "divergences",
     "guarantees",
     "losses",
     "measures",

@@ -47,14 +47,14 @@ def pairwise_epsilon(
     m: Mechanism, lams: Sequence[Distribution], delta: float | str = 0.0
 ) -> Pairwise:
     """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
-    return _pairwise(
+    return every_pair(
         len(lams), lambda i, j: measures.distribution_epsilon(m, lams[i], lams[j], delta)
     )
 
 
 def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: float | str) -> Pairwise:
     """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
-    return _pairwise(
+    return every_pair(
         len(lams), lambda i, j: measures.distribution_delta(m, lams[i], lams[j], epsilon)
     )
 
@@ -93,7 +93,7 @@ def probabilistic_delta(
     (DP19 Prop. 9).
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
-    p, q = _outputs(m, (lam0, lam1))
+    p, q = outputs_of(m, (lam0, lam1))
     beyond = _loudness(p, q) > rate
     return max(float(p[beyond].sum()), float(q[beyond].sum()))
 
@@ -107,7 +107,7 @@ def probabilistic_epsilon(
     theirs.
     """
     budget = float(parse_exact(delta, where="delta"))
-    p, q = _outputs(m, (lam0, lam1))
+    p, q = outputs_of(m, (lam0, lam1))
     loud = _loudness(p, q)
     candidates = np.unique(np.append(loud[loud > 0], 0.0))
     order = np.argsort(loud)
@@ -120,7 +120,7 @@ def probabilistic_epsilon(
 def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
     """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
     against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
-    p, q = _outputs(m, (lam0, lam1))
+    p, q = outputs_of(m, (lam0, lam1))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(p / q)
 
@@ -148,7 +148,7 @@ def attack_success(
     With two equally likely ones the accuracy is (1 + TV(λ0P, λ1P)) / 2.
     """
     share = _shares(weights, len(lams))
-    outputs = np.array(_outputs(m, lams))
+    outputs = np.array(outputs_of(m, lams))
     guess = (share[:, None] * outputs).argmax(axis=0)
     right = np.array([outputs[t, guess == t].sum() for t in range(len(lams))])
     return AttackSuccess(guess, right, float(share @ right), float(share.max()))
@@ -165,7 +165,7 @@ def simulated_success(
     if samples < 1:
         raise ProblemError(f"{samples} is below 1", where="samples")
     share = _shares(weights, len(lams))
-    outputs = np.array(_outputs(m, lams))
+    outputs = np.array(outputs_of(m, lams))
     guess = (share[:, None] * outputs).argmax(axis=0)
     rng = np.random.default_rng(seed)
     rounds = rng.multinomial(samples, share)
@@ -176,7 +176,8 @@ def simulated_success(
     return right / samples
 
 
-def _pairwise(count: int, value: Callable[[int, int], float]) -> Pairwise:
+def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
+    """``value(i, j)`` for every pair i > j of ``count`` distributions."""
     values = np.zeros((count, count))
     for i in range(count):
         for j in range(i):
@@ -189,7 +190,8 @@ def _loudness(p: Floats, q: Floats) -> Floats:
     return np.where((p == 0) & (q == 0), 0.0, np.maximum(log_ratio(p, q), log_ratio(q, p)))
 
 
-def _outputs(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
+def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
+    """λP for every λ of ``lams``, which are distributions over the secrets, normalised here."""
     outputs = []
     for k, lam in enumerate(lams):
         try:

@@ -111,7 +111,7 @@ def tightest(
     """
     found = Tightest(0.0)
     labels = m.secrets.labels
-    for i, others, scale in _neighbours(m, distance, pairs):
+    for i, others, scale in neighbours(m, distance, pairs):
         best, logs = most_revealing(m.matrix[i][None, :], m.matrix[others])
         values = _per_unit(logs, scale)
         k = int(values.argmax())
@@ -144,7 +144,7 @@ def delta(
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     worst = 0.0
-    for i, others, scale in _neighbours(m, distance, pairs):
+    for i, others, scale in neighbours(m, distance, pairs):
         spent = excess_mass(m.matrix[i][None, :], m.matrix[others], rate * scale)
         worst = max(worst, float(spent.max()))
     return worst
@@ -166,7 +166,7 @@ def epsilon_for_delta(
     if budget == 0:
         return epsilon(m, distance, pairs)
     worst = 0.0
-    for i, others, scale in _neighbours(m, distance, pairs):
+    for i, others, scale in neighbours(m, distance, pairs):
         row = m.matrix[i][None, :]
         # only pairs that break δ at the ε found so far can raise it; few need the sort
         if np.isfinite(worst):
@@ -294,7 +294,7 @@ def _lifted(
     return (first, second), (second, first)
 
 
-def _neighbours(
+def neighbours(
     m: Mechanism, distance: Distance | None, pairs: IndexPairs | None
 ) -> Iterator[tuple[int, NDArray[np.int64], Floats]]:
     """For every secret with neighbours: its index, theirs, and the distances to them."""

@@ -1,0 +1,67 @@
+"""Divergences of distributions, and what they say of a mechanism (CM19 §II-E, §III, §V).
+
+``kl``, ``reverse_kl``, ``total_variation``, ``chi_squared``, ``squared_hellinger``, any convex
+function through ``f_divergence``, ``max_divergence`` and its δ-approximation, ``hockey_stick`` and
+``renyi`` take two distributions of shape (m,), arrays or ``Prior``, and are in nats. They are
+computed to a few units in the last place, also of distributions that nearly agree; zero masses
+count exactly, with inf where it is due. ``enclosure`` gives rigorous bounds.
+
+Sources: CM19 = Kawamoto and Murakami, Local Distribution Obfuscation via Probability Coupling
+(Allerton 2019); Liese and Vajda, On divergences and informations (IEEE Trans. Inf. Theory 2006).
+"""
+
+from optmech.divergences.enclosed import enclosure
+from optmech.divergences.general import f_divergence
+from optmech.divergences.named import (
+    chi_squared,
+    hockey_stick,
+    kl,
+    max_divergence,
+    reverse_kl,
+    squared_hellinger,
+    total_variation,
+)
+from optmech.divergences.orders import renyi
+from optmech.divergences.privacy import (
+    distribution_epsilon,
+    pairwise,
+    point_epsilon,
+)
+from optmech.divergences.transfer import (
+    DivergenceGuarantee,
+    compose_independent,
+    compose_shared,
+    distributions,
+    lift,
+    lift_metric_pair,
+    lift_pair,
+    points,
+    post_process,
+    pre_process,
+)
+
+__all__ = [
+    "DivergenceGuarantee",
+    "chi_squared",
+    "compose_independent",
+    "compose_shared",
+    "distribution_epsilon",
+    "distributions",
+    "enclosure",
+    "f_divergence",
+    "hockey_stick",
+    "kl",
+    "lift",
+    "lift_metric_pair",
+    "lift_pair",
+    "max_divergence",
+    "pairwise",
+    "point_epsilon",
+    "points",
+    "post_process",
+    "pre_process",
+    "renyi",
+    "reverse_kl",
+    "squared_hellinger",
+    "total_variation",
+]

@@ -1,0 +1,51 @@
+"""What divergences take: two distributions over one set."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import ArrayLike
+
+from optmech.domain import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+
+Distribution = Prior | ArrayLike
+
+_SUM = 1e-9
+
+
+def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
+    """The two as arrays of one shape (m,), divided by their sums; see ``given``."""
+    first, second = given(p, q)
+    return first / math.fsum(first.tolist()), second / math.fsum(second.tolist())
+
+
+def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
+    """The two as arrays of one shape (m,), as they are.
+
+    Raises
+    ------
+    ProblemError
+        On NaN, a negative entry, a sum that is not 1 (within 1e-9), or different lengths.
+    """
+    first, second = _distribution(p, "p"), _distribution(q, "q")
+    if first.shape != second.shape:
+        raise ProblemError(
+            f"has {second.size} entries, and p has {first.size}",
+            where="q",
+            remedy="Give distributions over the same set",
+        )
+    return first, second
+
+
+def _distribution(value: Distribution, where: str) -> Floats:
+    array = finite_array(value.weights if isinstance(value, Prior) else value, where=where, ndim=1)
+    total = math.fsum(array.tolist())
+    if not array.size or (array < 0).any() or abs(total - 1) > _SUM:
+        raise ProblemError(
+            f"is not a distribution: least entry {array.min(initial=0):g}, sum {total:.12g}",
+            where=where,
+            remedy="Give numbers >= 0 that sum to 1",
+        )
+    return array

@@ -1,0 +1,31 @@
+"""Divergences between rigorous bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optmech.divergences.arguments import Distribution, given
+from optmech.enclosures import divergence_ball, precision
+from optmech.generators import generator
+from optmech.mechanisms.hockey_sum import Interval
+from optmech.numerators import integers
+
+_BITS = 256
+
+
+def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
+    """Rigorous bounds of an f-divergence: "kl", "reverse_kl", "chi2" or "hellinger".
+
+    p and q stand for the binary fractions that their floats are, divided by their exact sums. The
+    bounds differ by a few units in the last place; [inf, inf] where the divergence is infinite.
+    """
+    chosen = generator(divergence)
+    (left, right), _ = integers(np.vstack(given(p, q)))
+    with precision(_BITS):
+        ball = divergence_ball(chosen, left, right)
+        if ball is None:
+            return Interval(math.inf, math.inf)
+        lower, upper = float(ball.lower()), float(ball.upper())
+    return Interval(max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf))

@@ -1,0 +1,161 @@
+"""f-divergences for any convex function given as a function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from optmech.divergences.arguments import Distribution, both
+from optmech.domain import Floats
+from optmech.errors import ProblemError
+
+Function = Callable[[Floats], Floats] | Callable[[float], float]
+
+_ONE = 1e-12
+_PROBES = 2.0 ** np.arange(-40.0, 41.0)
+_DOUBLINGS = (40, 60, 80)
+"""f(t)/t is looked at where t is 2 to these powers."""
+_SETTLED = 1e-9
+_STEADY = 0.95
+"""Growth like ln t adds the same between equal ratios of t; anything slower may settle yet."""
+
+
+def f_divergence(
+    p: Distribution,
+    q: Distribution,
+    f: Function,
+    at_zero: float | None = None,
+    recession: float | None = None,
+) -> float:
+    """Σ q f(p/q) for a convex f with f(1) = 0 (CM19 Def. 6), zero masses included.
+
+    Parameters
+    ----------
+    p, q:
+        Distributions of shape (m,).
+    f:
+        A convex function of t > 0: of an array, or of a number. f(1) = 0 is required; convexity
+        is probed on a wide grid and at the likelihood ratios, which refutes and does not prove.
+    at_zero:
+        lim f(t) as t -> 0, where f(0) is not it; used where p = 0 < q. May be inf.
+    recession:
+        lim f(t)/t as t -> inf; used where p > 0 = q, once per unit of p. May be inf. Unless
+        given it is taken from slopes at t = 2^40, 2^60, 2^80, if these have settled or grow
+        without slowing down; else it is asked for.
+
+    Raises
+    ------
+    ProblemError
+        If f(1) is not 0, f is not convex or not finite where it is needed, or a limit is unknown.
+    """
+    if not callable(f):
+        raise ProblemError(f"{type(f).__name__} is not a function", where="f")
+    first, second = both(p, q)
+    joint = (first > 0) & (second > 0)
+    with np.errstate(over="ignore"):
+        ratios = first[joint] / second[joint]
+    overflowing = not np.isfinite(ratios).all()
+    if overflowing:
+        raise ProblemError("a likelihood ratio is above 1e308", where="p", remedy="Round p or q")
+    _require_zero_at_one(f)
+    _require_convex(f, np.concatenate([_PROBES, ratios]))
+    values = _evaluate(f, ratios)
+    out = math.fsum((second[joint] * values).tolist())
+    for name, share, limit, given in (
+        ("at_zero", float(second[first == 0].sum()), _at_zero, at_zero),
+        ("recession", float(first[second == 0].sum()), _recession, recession),
+    ):
+        if share > 0:
+            weight = limit(f) if given is None else _limit(given, name)
+            out = math.inf if weight == math.inf else out + share * weight
+    return max(0.0, out)
+
+
+def _evaluate(f: Function, t: Floats) -> Floats:
+    """f at every t > 0, finite."""
+    with np.errstate(all="ignore"):
+        try:
+            values = np.asarray(f(t), dtype=np.float64)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if values.shape != t.shape:
+            values = np.array([_number(f, x) for x in t.tolist()])
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ProblemError(f"f({t[bad[0]]:g}) is {values[bad[0]]}", where="f")
+    return values
+
+
+def _number(f: Function, t: float) -> float:
+    try:
+        return float(f(t))  # type: ignore[arg-type]
+    except ArithmeticError:
+        return math.nan
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"f({t:g}) fails: {error}", where="f") from error
+
+
+def _require_zero_at_one(f: Function) -> None:
+    at_one = float(_evaluate(f, np.array([1.0]))[0])
+    if abs(at_one) > _ONE:
+        raise ProblemError(
+            f"f(1) is {at_one:g}", where="f", remedy="Subtract f(1): the divergence of p and p is 0"
+        )
+
+
+def _require_convex(f: Function, points: Floats) -> None:
+    t = np.unique(points)
+    values = _evaluate(f, t)
+    step, rise = np.diff(t), np.diff(values)
+    # the middle of three points may exceed the chord by rounding only
+    excess = rise[:-1] * step[1:] - rise[1:] * step[:-1]
+    size = np.abs(values)
+    noise = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:]) * (step[:-1] + step[1:])
+    bad = np.flatnonzero(excess > 1e-12 * noise)
+    if len(bad):
+        k = int(bad[0])
+        raise ProblemError(
+            f"is not convex: f({t[k + 1]:g}) = {values[k + 1]:g} lies above the chord from "
+            f"f({t[k]:g}) = {values[k]:g} to f({t[k + 2]:g}) = {values[k + 2]:g}",
+            where="f",
+        )
+
+
+def _limit(value: float, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or number == -math.inf:
+        raise ProblemError(f"{value!r} is not a limit", where=name, remedy="Give a number, or inf")
+    return number
+
+
+def _at_zero(f: Function) -> float:
+    with np.errstate(all="ignore"):
+        value = _number(f, 0.0)
+    if math.isnan(value):
+        raise ProblemError(
+            "f(0) is not a number, and p = 0 < q somewhere",
+            where="at_zero",
+            remedy="Give the limit of f(t) as t goes to 0 (inf is allowed)",
+        )
+    return value
+
+
+def _recession(f: Function) -> float:
+    near, far, farthest = (
+        float(np.diff(_evaluate(f, np.array([2.0**k, 2.0 ** (k + 1)])))[0]) / 2.0**k
+        for k in _DOUBLINGS
+    )
+    if abs(farthest - far) <= _SETTLED * max(abs(far), abs(farthest)):
+        return farthest
+    if farthest - far >= _STEADY * (far - near) > 0:
+        return math.inf
+    raise ProblemError(
+        f"f(t)/t has not settled at t = 2^{_DOUBLINGS[-1]} ({farthest:g}), and p > 0 = q somewhere",
+        where="recession",
+        remedy="Give the limit of f(t)/t as t grows (inf is allowed)",
+    )

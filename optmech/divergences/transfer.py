@@ -1,0 +1,244 @@
+"""Divergence guarantees that follow by theorem, without looking at a matrix (CM19 §IV, §V).
+
+The (ε, δ) counterpart is ``om.guarantees``. Proofs, and counterexamples to what CM19 states too
+widely, are in docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from numpy.typing import ArrayLike
+
+from optmech.errors import ProblemError
+from optmech.exact import parse_exact
+from optmech.generators import divergence_name
+from optmech.prior import Prior
+from optmech.transport import Violation, lifted, wasserstein
+
+Number = float | str
+
+_LOST = 1e-12
+"""Mass that a coupling may leave out within rounding; more is refused."""
+
+
+@dataclass(frozen=True)
+class DivergenceGuarantee:
+    """D(μ ‖ μ') <= ε for the outputs of certain pairs of inputs (CM19 Def. 9 to 12).
+
+    Where ``per`` names a distance, ε is per unit of it.
+    """
+
+    divergence: str
+    """"kl", "reverse_kl", "tv", "chi2", "hellinger" or "max"."""
+    epsilon: float
+    pairs: str
+    """For which pairs, in words."""
+    theorem: str
+    of: str = "distributions"
+    """ "points" or "distributions"."""
+    per: str = ""
+
+    def __str__(self) -> str:
+        rate = f" per unit of {self.per}" if self.per else ""
+        return (
+            f"{self.divergence} divergence at most {self.epsilon:.6g}{rate} for {self.pairs} "
+            f"({self.of}), by {self.theorem}"
+        )
+
+
+def points(
+    divergence: str, epsilon: Number, pairs: str = "all pairs of points", per: str = ""
+) -> DivergenceGuarantee:
+    """A premise: D(p(·|s) ‖ p(·|s')) <= ε for ``pairs`` (CM19 Def. 9), or per unit of a distance
+    (Def. 10), known from a construction or measured with ``point_epsilon``."""
+    return _premise(divergence, epsilon, pairs, per, "points")
+
+
+def distributions(
+    divergence: str, epsilon: Number, pairs: str, per: str = ""
+) -> DivergenceGuarantee:
+    """A premise: D(λP ‖ λ'P) <= ε for ``pairs`` (CM19 Def. 11, 12)."""
+    return _premise(divergence, epsilon, pairs, per, "distributions")
+
+
+def lift(premise: DivergenceGuarantee) -> DivergenceGuarantee:
+    """From points to distributions with the same ε: Φ gives Φ# (CM19 Theorem 1); a distance d gives
+    W_1,d for f-divergences (Theorem 2) and W_∞,d for the max divergence, which is not jointly
+    convex and for which W_1 is false (docs/theory.md)."""
+    _require(premise, "points")
+    if not premise.per:
+        return replace(
+            premise,
+            of="distributions",
+            pairs=f"pairs that couple within {premise.pairs}",
+            theorem="CM19 Theorem 1",
+        )
+    metric = _metric(premise)
+    return replace(
+        premise,
+        of="distributions",
+        pairs="all pairs of distributions",
+        per=f"{metric} of {premise.per}",
+        theorem="CM19 Theorem 2" if metric == "W_1" else "DP19 Theorem 2",
+    )
+
+
+def lift_pair(
+    premise: DivergenceGuarantee,
+    lam0: ArrayLike | Prior,
+    lam1: ArrayLike | Prior,
+    relation: ArrayLike,
+) -> DivergenceGuarantee | Violation:
+    """``lift`` for one pair: the guarantee where a coupling inside the relation Φ (a boolean (n, n)
+    array) exists, else the set that shows that there is none."""
+    _require(premise, "points")
+    if premise.per:
+        raise ProblemError(
+            "the premise is per unit of a distance", where="premise", remedy="Use lift_metric_pair"
+        )
+    found = lifted(lam0, lam1, relation)
+    if isinstance(found, Violation):
+        return found
+    _whole(found.missing)
+    return replace(
+        premise,
+        of="distributions",
+        pairs="the given pair",
+        theorem="CM19 Theorem 1, by a coupling",
+    )
+
+
+def lift_metric_pair(
+    premise: DivergenceGuarantee,
+    lam0: ArrayLike | Prior,
+    lam1: ArrayLike | Prior,
+    distance_matrix: ArrayLike,
+) -> DivergenceGuarantee:
+    """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence)."""
+    _require(premise, "points")
+    if not premise.per:
+        raise ProblemError(
+            "the premise is not per unit of a distance", where="premise", remedy="Use lift_pair"
+        )
+    metric = _metric(premise)
+    found = wasserstein(lam0, lam1, distance_matrix, 1 if metric == "W_1" else math.inf)
+    _whole(found.missing)
+    theorem = "CM19 Theorem 2" if metric == "W_1" else "DP19 Theorem 2"
+    return DivergenceGuarantee(
+        premise.divergence,
+        premise.epsilon * found.value,
+        "the given pair",
+        f"{theorem} with {metric} = {found.value:.6g}",
+    )
+
+
+def compose_shared(first: DivergenceGuarantee, second: DivergenceGuarantee) -> DivergenceGuarantee:
+    """Both outputs of two mechanisms on the *same* input, for points; the second may look at the
+    first one's output.
+
+    The sum for "kl", "reverse_kl" and "max", 1 - (1 - ε₀)(1 - ε₁) for "tv" and "hellinger",
+    (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. CM19 Propositions 3 and 4
+    state the sum for distributions, where it is false (docs/theory.md): ``lift`` afterwards.
+    """
+    for guarantee in (first, second):
+        _require(guarantee, "points")
+    return _composed(first, second, "composition (CM19 Prop. 3, 4, for points)")
+
+
+def compose_independent(
+    first: DivergenceGuarantee, second: DivergenceGuarantee
+) -> DivergenceGuarantee:
+    """Outputs on *independent* inputs, with the constants of ``compose_shared`` (CM19 Prop. 5, 6,
+    where they are given for "kl")."""
+    for guarantee in (first, second):
+        _require(guarantee, "distributions")
+    return _composed(first, second, "CM19 Proposition 5")
+
+
+def post_process(premise: DivergenceGuarantee) -> DivergenceGuarantee:
+    """Whatever is computed from the output alone keeps the guarantee (CM19 Prop. 7)."""
+    return replace(premise, theorem=f"CM19 Proposition 7 after {premise.theorem}")
+
+
+def pre_process(premise: DivergenceGuarantee, stability: int) -> DivergenceGuarantee:
+    """After a c-stable transformation of the input distribution (CM19 Def. 13, Prop. 8).
+
+    Per unit of a distance between distributions: cε. For an adjacency that is walked c steps: cε
+    for "tv" and "max", c²ε for "hellinger", whose root is a metric. Refused for the others: CM19
+    Prop. 8 (1) states cε for every divergence, but two steps of "kl" or "chi2" can be as far apart
+    as one likes (docs/theory.md).
+    """
+    _require(premise, "distributions")
+    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 1:
+        raise ProblemError(f"{stability!r} is not a whole number >= 1", where="stability")
+    factor = {"tv": stability, "max": stability, "hellinger": stability**2}
+    steps = stability if premise.per or stability == 1 else factor.get(premise.divergence)
+    if steps is None:
+        raise ProblemError(
+            f"{premise.divergence} has no triangle inequality of any kind",
+            where="premise",
+            remedy='Use a guarantee per unit of a distance, or of "tv", "hellinger" or "max"',
+        )
+    return replace(
+        premise,
+        epsilon=_cut(premise.divergence, steps * premise.epsilon, premise.per),
+        theorem=f"CM19 Proposition 8 with c = {stability}",
+    )
+
+
+def _premise(
+    divergence: str, epsilon: Number, pairs: str, per: str, of: str
+) -> DivergenceGuarantee:
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    return DivergenceGuarantee(divergence_name(divergence), rate, pairs, "assumption", of, per)
+
+
+def _metric(premise: DivergenceGuarantee) -> str:
+    return "W_∞" if premise.divergence == "max" else "W_1"
+
+
+def _composed(
+    first: DivergenceGuarantee, second: DivergenceGuarantee, theorem: str
+) -> DivergenceGuarantee:
+    for name in ("divergence", "pairs", "per"):
+        if getattr(first, name) != getattr(second, name):
+            raise ProblemError(
+                f"holds for {getattr(second, name)!r}, the first for {getattr(first, name)!r}",
+                where="second",
+                remedy="State both with the same divergence, pairs and distance",
+            )
+    a, b = first.epsilon, second.epsilon
+    if first.per and first.divergence == "chi2":
+        raise ProblemError(
+            "χ² grows faster than the distance when composed",
+            where="first",
+            remedy="State both for pairs at a given distance instead of per unit of it",
+        )
+    total = a + b
+    if not first.per:
+        saved = {"tv": -a * b, "hellinger": -a * b, "chi2": a * b}
+        total += saved.get(first.divergence, 0.0)
+    return replace(first, epsilon=_cut(first.divergence, total, first.per), theorem=theorem)
+
+
+def _cut(divergence: str, epsilon: float, per: str) -> float:
+    """No total variation or Hellinger distance exceeds 1."""
+    return min(1.0, epsilon) if divergence in ("tv", "hellinger") and not per else epsilon
+
+
+def _whole(missing: float) -> None:
+    if missing > _LOST:
+        raise ProblemError(
+            f"the coupling leaves out a mass of {missing:.3g}",
+            where="lam0",
+            remedy="Give distributions with the same sum",
+        )
+
+
+def _require(guarantee: DivergenceGuarantee, of: str) -> None:
+    if guarantee.of != of:
+        raise ProblemError(
+            f"is a guarantee of {guarantee.of}, and one of {of} is needed", where="premise"
+        )
