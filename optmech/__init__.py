@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from optmech import mechanisms as mechanisms
     from optmech import observables as observables
     from optmech import regions as regions
+    from optmech import traces as traces
     from optmech import transport as transport
     from optmech.constraints import DifferentialPrivacy as DifferentialPrivacy
     from optmech.constraints import DistortionPrivacy as DistortionPrivacy
@@ -79,6 +80,7 @@ _MODULES = (
     "observables",
     "plots",
     "regions",
+    "traces",
     "transport",
 )
 
