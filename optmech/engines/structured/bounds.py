@@ -11,7 +11,7 @@ from optmech.engines.structured.dense import DenseRows
 from optmech.engines.structured.model import FAR, Model
 from optmech.engines.structured.pairs import Cone
 from optmech.engines.structured.state import State, claim, reduced_cost
-from optmech.engines.structured.system import scaled_solver
+from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP, Point, Sense
 
 PROJECTIONS = 2
@@ -200,26 +200,22 @@ def _claimed_prices(dense: DenseRows, wanted: Floats) -> Floats:
     return lam
 
 
-def lifted(backend: Backend, P: Floats, rows: Floats) -> Floats:
-    """Columns in the cone, near P and with row sums close to one.
+def lifted(backend: Backend, P: Floats, system: System) -> Floats:
+    """Columns in the cone, near P, with row sums close to one and the other rows hardly worse.
 
-    Lifting the columns into the cone spoils the row sums; the least change in the norm of the
-    barrier restores these, H⁻¹ applied to the solution of the Schur matrix ``rows``; lifting
-    once more leaves a difference of second order.
+    Lifting the columns into the cone spoils the equations; the least change in the norm of the
+    barrier restores these. Lifting once more leaves a difference of second order.
     """
     columns = backend.majorant(np.maximum(P, 0.0))
-    push = np.zeros((len(P), 1, P.shape[1]))
-    push[:, 0, :-1] = scaled_solver(rows)(1.0 - columns[:, :-1].sum(axis=0))
-    backend.solve(push)
-    return backend.majorant(np.maximum(columns + push[:, 0], 0.0))
+    return backend.majorant(np.maximum(columns + system.restoring(columns), 0.0))
 
 
 def closed(
-    model: Model, backend: Backend, cone: Cone, P: Floats, rows: Floats
+    model: Model, backend: Backend, cone: Cone, P: Floats, system: System
 ) -> tuple[Floats, float]:
     """A mechanism near P and its cost, for programs without rows beyond the pairs."""
     plain = _completed(model, cone, backend.majorant(np.maximum(P, 0.0)))
-    better = _completed(model, cone, lifted(backend, P, rows))
+    better = _completed(model, cone, lifted(backend, P, system))
     return min(plain, better, key=lambda pair: pair[1])
 
 

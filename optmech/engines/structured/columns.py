@@ -16,13 +16,14 @@ import scipy.sparse as sp
 
 from optmech.domain import Floats, Ints
 from optmech.engines.base import Monitor, Options
-from optmech.engines.structured.backend import Schur, make_backend
+from optmech.engines.structured.backend import make_backend
 from optmech.engines.structured.bounds import Duals, closed
 from optmech.engines.structured.compiled import Pricing
 from optmech.engines.structured.engine import Run
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, bare, make_cone
 from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.engines.structured.system import System
 from optmech.lp.blocks import Point
 
 _CLUSTER = 4
@@ -170,9 +171,9 @@ class PartialRun(Run):
     def _exhausted(self, now: Residuals) -> bool:
         return not len(self._joining) and super()._exhausted(now)
 
-    def _propose(self, now: Residuals, schur: Schur) -> None:
+    def _propose(self, now: Residuals, system: System) -> None:
         lp = self._full.lp
-        P, upper = closed(self._model, self._backend, self._cone, self._state.P, schur.rows)
+        P, upper = closed(self._model, self._backend, self._cone, self._state.P, system)
         z = np.zeros((lp.block_size, lp.blocks))
         z[:, self._active] = P[:, :-1].T
         duals = Duals(self._model, self._backend, self._state, _PROJECTIONS)

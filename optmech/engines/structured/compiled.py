@@ -15,6 +15,8 @@ from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.pairs import Cone, Rows
 
 _SWEEPS = 60
+_LIGHT = 150_000
+"""Pair rows up to which handing a pass over to another thread costs more than it saves."""
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 
 
@@ -53,6 +55,14 @@ class CompiledBackend:
         for job in running:
             job.result()
 
+    def _pass(self, kernel: Callable[..., object], rows: Rows, *arguments: object) -> None:
+        """A kernel that goes over the rows once."""
+        if len(rows) > _LIGHT:
+            self._each(kernel, *arguments)
+            return
+        for t in range(self._threads):
+            kernel(t, self._threads, *arguments)
+
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._each(
             factoring.partition, changed, rows.offset, rows.i, rows.j, self._position, self._first,
@@ -64,8 +74,8 @@ class CompiledBackend:
 
     def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
         stats = np.empty((len(P), 2))
-        self._each(
-            kernels.residual, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, R, stats
+        self._pass(
+            kernels.residual, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, R, stats
         )
         return float(stats[:, 0].max(initial=0.0)), float(stats[:, 1].sum())
 
@@ -101,13 +111,13 @@ class CompiledBackend:
         )  # fmt: skip
 
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        self._each(
-            kernels.affine_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, rd, B
+        self._pass(
+            kernels.affine_rhs, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, rd, B
         )
 
     def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
-        self._each(
-            kernels.second_order_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.ds,
+        self._pass(
+            kernels.second_order_rhs, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.ds,
             rows.dz, rows.ds2, mu, B,
         )  # fmt: skip
 
@@ -119,15 +129,15 @@ class CompiledBackend:
         aim: tuple[float, float],
         B: Floats,
     ) -> None:
-        self._each(
-            kernels.corrector_rhs, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, rows.ds,
-            rows.dz, rows.ds2, rows.dz2, *weights, mu, *aim, B,
+        self._pass(
+            kernels.corrector_rhs, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z,
+            rows.ds, rows.dz, rows.ds2, rows.dz2, *weights, mu, *aim, B,
         )  # fmt: skip
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         stats = np.empty((self._threads, 6))
-        self._each(
-            kernels.affine_step, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, dP,
+        self._pass(
+            kernels.affine_step, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, P, dP,
             rows.ds, rows.dz, stats,
         )  # fmt: skip
         a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
@@ -142,9 +152,10 @@ class CompiledBackend:
         return primal.max(axis=0), dual.max(axis=0)
 
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
-        self._each(
-            kernels.move, rows.s, rows.z, rows.ds, rows.dz, rows.ds2, rows.dz2, *weights, *step
-        )
+        self._pass(
+            kernels.move, rows, rows.s, rows.z, rows.ds, rows.dz, rows.ds2, rows.dz2, *weights,
+            *step,
+        )  # fmt: skip
 
     def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
@@ -157,11 +168,13 @@ class CompiledBackend:
         return out
 
     def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        self._each(kernels.charge, rows.offset, rows.i, rows.j, rows.e, z, R)
+        self._pass(kernels.charge, rows, rows.offset, rows.i, rows.j, rows.e, z, R)
 
     def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
         out = np.empty(len(rows))
-        self._each(kernels.shifted, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, z, x, out)
+        self._pass(
+            kernels.shifted, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z, z, x, out
+        )
         return out
 
     def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:

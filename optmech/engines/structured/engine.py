@@ -13,14 +13,16 @@ from optmech import memory
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
-from optmech.engines.structured.backend import Backend, Schur, has_numba, make_backend
+from optmech.engines.structured.backend import Backend, has_numba, make_backend
 from optmech.engines.structured.blas_threads import single_threaded
 from optmech.engines.structured.bounds import Duals, closed, lifted, point
+from optmech.engines.structured.collection import paused
 from optmech.engines.structured.dense import add_dense
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, make_cone, unseen
 from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP
 
 _MOST_ITERATIONS = 600
@@ -59,7 +61,9 @@ class StructuredEngine:
                 Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
             )
         with single_threaded(), np.errstate(all="ignore"):
-            return _start(model, options, monitor).finish()
+            with paused():
+                run = _start(model, options, monitor)
+            return run.finish()
 
 
 def _start(model: Model, options: Options, monitor: Monitor) -> Run:
@@ -105,25 +109,25 @@ class Run:
                 return self._result(Outcome.FAILED, "the iterates left float64")
             now = self._add(now)
             try:
-                schur = factored(self._backend, self._state)
+                system = factored(self._model, self._backend, self._state)
             except BreakdownError as error:
                 return self._result(Outcome.FAILED, str(error))
             try:
                 if self._due(now):
-                    self._propose(now, schur)
+                    self._propose(now, system)
                 if self._gap <= self._options.gap:
                     return self._result(Outcome.SOLVED)
                 if self._lower > self._ceiling:
                     return self._result(Outcome.INFEASIBLE, "the bound exceeds every loss")
                 if self._monitor.should_stop():
                     if self._last_due != self._iterations:
-                        self._propose(now, schur)
+                        self._propose(now, system)
                     return self._result(Outcome.STOPPED)
                 if self._exhausted(now):
-                    return self._last(now, schur, "no further progress in float64")
-                step = iterate(self._model, self._backend, self._state, now, schur)
+                    return self._last(now, system, "no further progress in float64")
+                step = iterate(self._backend, self._state, now, system)
             except BreakdownError as error:
-                return self._last(now, schur, str(error))
+                return self._last(now, system, str(error))
             self._follow(step)
         return self._result(Outcome.FAILED, f"no convergence in {_MOST_ITERATIONS} iterations")
 
@@ -139,8 +143,8 @@ class Run:
             if not now.gap > gap:
                 return
             try:
-                schur = factored(self._backend, self._state)
-                iterate(self._model, self._backend, self._state, now, schur)
+                system = factored(self._model, self._backend, self._state)
+                iterate(self._backend, self._state, now, system)
             except BreakdownError:
                 return
 
@@ -153,9 +157,9 @@ class Run:
         small = now.mu * self._state.products < 1e-13 * max(abs(now.primal), 1e-300)
         return small or self._stalled >= _STALLED
 
-    def _last(self, now: Residuals, schur: Schur, message: str) -> EngineResult:
+    def _last(self, now: Residuals, system: System, message: str) -> EngineResult:
         """End with the bounds of the present iterate."""
-        self._propose(now, schur)
+        self._propose(now, system)
         if self._gap <= self._options.gap or now.gap <= self._options.gap:
             return self._result(Outcome.SOLVED)
         return self._result(Outcome.FAILED, message)
@@ -170,19 +174,19 @@ class Run:
             self._last_due, self._gap_then = self._iterations, now.gap
         return due
 
-    def _propose(self, now: Residuals, schur: Schur) -> None:
+    def _propose(self, now: Residuals, system: System) -> None:
         """Offer the present bounds where they are better by enough."""
         duals = Duals(self._model, self._backend, self._state)
         self._lower = max(self._lower, duals.bound)
         P, upper = self._state.P, np.inf
         if self._plain:
-            P, upper = closed(self._model, self._backend, self._cone, P, schur.rows)
+            P, upper = closed(self._model, self._backend, self._cone, P, system)
             gap = (min(self._upper, upper) - self._lower) / max(abs(upper), 1e-300)
             if gap > 0.5 * self._proposed and gap > self._options.gap:
                 return
             self._proposed = gap
         elif self._has_pairs:
-            P = lifted(self._backend, P, schur.rows)
+            P = lifted(self._backend, P, system)
         self._gap = self._monitor.propose(
             point(self._model, P, self._state, duals),
             primal=not self._plain or upper < self._upper,

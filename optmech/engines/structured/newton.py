@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.engines.structured.backend import Backend, Schur
+from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.fallback import gondzio
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
@@ -34,32 +36,38 @@ class Step:
     correctors: int
 
 
-def factored(backend: Backend, state: State) -> Schur:
-    """Factor the blocks at ``state``; the backend keeps the factors.
+def factored(model: Model, backend: Backend, state: State) -> System:
+    """Factor the blocks at ``state``, whose factors the backend keeps, and what links them.
 
     Raises
     ------
     BreakdownError
-        When a block cannot be factored.
+        When a block or the links' matrix cannot be factored.
     """
     schur = backend.factor(state.rows)
     if schur is None or not np.isfinite(schur.rows).all():
         raise BreakdownError("a block's matrix cannot be factored")
-    return schur
+    with _solvable():
+        return System(model, backend, state, schur)
 
 
-def iterate(model: Model, backend: Backend, state: State, now: Residuals, schur: Schur) -> Step:
-    """Move ``state`` one step, with the blocks factored there.
+def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:
+    """Move ``state`` one step, with the equations factored there.
 
     Raises
     ------
     BreakdownError
-        When the links' matrix cannot be factored or a direction is not finite; ``state`` stays
-        as it was.
+        When the equations cannot be solved or a direction is not finite; ``state`` stays as it
+        was.
     """
-    try:
-        system = System(model, backend, state, schur)
+    with _solvable():
         return _Iteration(backend, state, now, system).run()
+
+
+@contextmanager
+def _solvable() -> Iterator[None]:
+    try:
+        yield
     except (np.linalg.LinAlgError, ValueError) as error:
         raise BreakdownError(f"the linking equations cannot be solved: {error}") from error
 

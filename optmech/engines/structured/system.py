@@ -20,7 +20,7 @@ import scipy.linalg as la
 from optmech.domain import Floats
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.state import State
+from optmech.engines.structured.state import State, link_values
 
 _REFINEMENTS = 2
 
@@ -141,6 +141,27 @@ class System:
             nu=dnu,
             lam=dlam,
         )
+
+    def restoring(self, P: Floats) -> Floats:
+        """The least change of the columns P, in the norm of the barrier, with which the row
+        sums, dense rows and links hold again as far as they did with the state's own."""
+        model, state, dense = self._model, self._state, self._state.dense
+        left = np.concatenate(
+            [
+                1.0 - P[:, :-1].sum(axis=0),
+                model.links.rhs - link_values(model, P, state.a, state.g) - state.sigma,
+            ]
+        )
+        own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
+        sides = Sides(
+            dense=own,
+            auxiliary=np.zeros_like(state.a),
+            sums=left,
+            shared=np.zeros_like(state.g),
+            dense_target=np.zeros_like(own),
+            link_target=np.zeros_like(state.sigma),
+        )
+        return self.direction(np.zeros_like(P), sides).P
 
     def _outer(self, right: Floats, shared: Floats) -> tuple[Floats, Floats]:
         dy = self._solve(right)
