@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from optmech import measures as measures
     from optmech import mechanisms as mechanisms
     from optmech import observables as observables
+    from optmech import prices as prices
     from optmech import regions as regions
     from optmech import traces as traces
     from optmech import transport as transport
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from optmech.pipeline import solve as solve
     from optmech.prior import Prior as Prior
     from optmech.problem import Problem as Problem
+    from optmech.reports import report as report
 
 _HOME = {
     "DifferentialPrivacy": "constraints",
@@ -67,6 +69,7 @@ _HOME = {
     "solve": "pipeline",
     "Prior": "prior",
     "Problem": "problem",
+    "report": "reports",
 }
 _MODULES = (
     "attacks",
@@ -79,6 +82,7 @@ _MODULES = (
     "mechanisms",
     "observables",
     "plots",
+    "prices",
     "regions",
     "traces",
     "transport",

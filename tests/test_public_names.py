@@ -29,7 +29,7 @@ NAMES = [
     "mechanisms.exponential", "mechanisms.planar_laplace", "mechanisms.planar_gaussian",
     "mechanisms.restricted_laplace", "mechanisms.tupling",
     "Mechanism.sample", "Mechanism.then", "Mechanism.remap", "Mechanism.push",
-    "Design.save", "Design.load",
+    "Design.save", "Design.load", "report", "prices.of_constraints", "prices.of_pairs",
 ]  # fmt: skip
 ARGUMENTS = {
     "solve": ["problem", "profile", "gap", "time_limit", "progress"],
@@ -49,6 +49,7 @@ ARGUMENTS = {
     "transport.lifted": ["a", "b", "relation"],
     "mechanisms.tupling": ["base", "dummies", "dummy_weights"],
     "measures.epsilon": ["m", "distance", "pairs"],
+    "report": ["designs", "path", "names"],
     "attacks.minimax": ["m", "distance", "over"],
 }
 

@@ -19,6 +19,7 @@ COMMANDS = (
     "attack",
     "measure",
     "sample",
+    "report",
     "export",
     "transport",
     "problems",

@@ -30,14 +30,15 @@ _KINDS = {
 }
 
 
-def describe(problem: Problem) -> list[tuple[str, str]]:
-    """Names and values that say what is wanted."""
+def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
+    """Names and values that say what is wanted; ``loss`` is its name, where it is known better
+    than the problem knows it."""
     rows = [("secrets", domain(problem.secrets))]
     if problem.observables is not problem.secrets and problem.observables != problem.secrets:
         rows.append(("observables", domain(problem.observables)))
     rows += [
         ("prior", f"entropy {problem.prior.entropy:.3f} bits"),
-        ("minimise", _objective(problem)),
+        ("minimise", _objective(problem, loss)),
     ]
     for k, constraint in enumerate(problem.constraints):
         rows.append((f"constraint {k}", f"{kind(constraint)}: {promise(constraint, problem)}"))
@@ -134,14 +135,14 @@ def per(problem: Problem, distance: object) -> str:
     return f"{unit} ({name})" if unit else f"unit of {name} distance"
 
 
-def _objective(problem: Problem) -> str:
+def _objective(problem: Problem, loss: str) -> str:
     objective = problem.objective
     if isinstance(objective, MaximizeDistortion):
         name = distance_name(objective.distance)
         return f"nothing: the error of the best attack ({name}) is maximised"
     which = "worst-case" if objective == "worst_loss" else "expected"
     named = distance_name(problem.loss) if callable(problem.loss) else "given"
-    return f"{which} loss ({named})"
+    return f"{which} loss ({loss or named})"
 
 
 def _delta(delta: Exact) -> str:

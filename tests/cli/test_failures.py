@@ -227,6 +227,7 @@ PROMISED = {
     "attack": ["--distance", "--kind", "--json"],
     "measure": ["--epsilon", "--delta", "--json"],
     "sample": ["-n", "--seed", "--json"],
+    "report": ["-o", "--json"],
     "export": ["--format", "-o", "--json"],
     "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "problems": ["--json"],

@@ -1,0 +1,44 @@
+"""``optmech report``: a page to look at a design, or to compare several."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from optmech.errors import ProblemError
+
+SUMMARY = "write a page that shows a saved design, or compares several"
+EXAMPLE = "optmech report design.json -o report.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "designs", metavar="DESIGN", nargs="+", help="files written by optmech solve -o"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the HTML file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check every design on reading it, and write the page."""
+    from optmech.cli.output import note, print_json, require_writable
+    from optmech.design import Design
+    from optmech.reports import report
+
+    for path in args.designs:
+        require_writable(args.output, where="--output", apart_from=path)
+    if Path(args.output).suffix.lower() not in (".html", ".htm"):
+        raise ProblemError(
+            f"{args.output}: is not the name of a page",
+            where="--output",
+            remedy="Use a name that ends in .html",
+        )
+    designs = [Design.load(path) for path in args.designs]
+    names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
+    report(designs, args.output, names)
+    size = Path(args.output).stat().st_size
+    if args.json:
+        print_json({"output": args.output, "designs": len(designs), "bytes": size})
+    else:
+        note(f"report written to {args.output} ({size / 1e6:.1f} MB)")
+    return 0

@@ -1,0 +1,117 @@
+// Figures, promises with their prices, and the certificate.
+const QUANTITIES = { epsilon: "ε", delta: "δ", distortion: "error of the best attack", loss: "loss", outside: "largest probability outside" };
+const PARAMETERS = { epsilon: "ε", delta: "δ", minimum: "the minimum", maximum: "the maximum" };
+
+function listing(host, rows) {
+  fill(host, ...rows.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]));
+}
+
+function summary(design) {
+  byId("title").textContent = design.title;
+  byId("lead").textContent = design.lead;
+  const checked = design.checks.reduce((sum, check) => sum + check.inequalities, 0);
+  const verdict = byId("verdict");
+  verdict.className = `verdict ${design.verified ? "good" : "bad"}`;
+  verdict.textContent = design.mechanism === null
+    ? `Infeasible: ${design.reason}`
+    : design.verified
+      ? `Verified: all ${checked.toLocaleString("en")} inequalities hold, each decided exactly.`
+      : "Not verified: a check failed.";
+  if (design.mechanism === null) return fill(byId("figures"));
+  const { attack, lossUnit } = design;
+  const maximised = design.objective === "maximize_distortion";
+  const entry = (name, field, value, unit, why, text = digits(value)) => element("div", {}, [
+    element("dt", { text: name }),
+    element("dd", {}, [figure(field, value, text), unit ? element("small", { text: ` ${unit}` }) : "", element("span", { class: "why", text: why })]),
+  ]);
+  const rows = [
+    entry(design.objective === "worst_loss" ? "Worst-case loss" : "Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism"),
+    entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, maximised ? "on the loss at this distortion" : "no mechanism can do better"),
+  ];
+  if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, "no mechanism can do better"));
+  rows.push(
+    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : "stopped early"),
+    entry("Error of the best attack", "attack", real(attack.error), attack.unit, `${digits(real(attack.blind))} for one who sees nothing (${attack.distance})`),
+    entry("Best guess is right", "vulnerability", real(attack.vulnerability), "", "over all reports", percent(real(attack.vulnerability))),
+  );
+  return fill(byId("figures"), ...rows);
+}
+
+function verdictOf(row) {
+  if (row.measured === null) return null;
+  const measured = real(row.measured);
+  const promised = real(row.promised);
+  return { measured, promised, share: promised > 0 ? measured / promised : measured > 0 ? Infinity : 1, tight: Math.abs(measured - promised) <= 1e-6 * Math.max(promised, 1e-300) };
+}
+
+function priceText(design, { parameter, value, rate }) {
+  const goal = design.objective === "maximize_distortion" ? "the error of the best attack" : `the ${design.objective === "worst_loss" ? "worst-case" : "expected"} loss`;
+  const unit = design.objective === "maximize_distortion" ? design.attack.unit : design.lossUnit;
+  const step = 0.01 * real(value);
+  const change = real(rate) * step;
+  const name = PARAMETERS[parameter];
+  const size = Math.abs(change);
+  if (!(size > 1e-9 * Math.abs(real(design.value)))) return [`A little more or less of ${name} changes nothing: `, figure(`price-${parameter}`, real(rate), "price 0"), "."];
+  const direction = change < 0 ? "lowers" : "raises";
+  return [
+    `1 % more of ${name} (${digits(step, 3)}) ${direction} ${goal} by about ${withUnit(digits(size, 3), unit)} (${percent(size / Math.abs(real(design.value)))}); price `,
+    figure(`price-${parameter}`, real(rate), digits(real(rate), 5)), ` per unit of ${name}.`,
+  ];
+}
+
+function promises(design) {
+  const cards = design.constraints.map((row, k) => {
+    const found = verdictOf(row);
+    const left = element("div", {}, [element("h3", { text: `${row.kind[0].toUpperCase()}${row.kind.slice(1)}` }), element("p", { text: row.promise })]);
+    const right = element("div");
+    if (found) {
+      const name = QUANTITIES[row.quantity];
+      right.append(element("p", {}, [
+        `Measured from the matrix: ${name} `, figure(`measured-${k}`, found.measured, digits(found.measured, 9)),
+        ` (${row.sense} `, figure(`promised-${k}`, found.promised, digits(found.promised, 9)), ")", found.tight && found.promised > 0 ? ": tight." : ".",
+      ]));
+      const gauge = element("i");
+      gauge.style.width = `${100 * Math.min(found.share, row.sense === "at least" ? 1 / Math.max(found.share, 1e-9) : 1)}%`;
+      if (row.quantity !== "outside") right.append(element("div", { class: "gauge", "aria-hidden": "true" }, [gauge]));
+    }
+    for (const price of row.prices) right.append(element("p", {}, priceText(design, price)));
+    return element("article", { class: "card promise", "data-constraint": String(k) }, [left, right]);
+  });
+  fill(byId("constraints"), ...(cards.length ? cards : [element("p", { class: "hint", text: "Nothing was promised." })]));
+}
+
+function dearest(view) {
+  const { design, observed } = view.model;
+  byId("pairs-card").hidden = !design.pairs.length;
+  const maximised = design.objective === "maximize_distortion";
+  const rows = design.pairs.map(([s, t, o, allowed, rate]) => ({
+    pick: () => { view.set({ secret: s, other: t }); byId("ratios-title").scrollIntoView(); },
+    cells: [
+      { nodes: [element("button", { type: "button", text: `${design.secrets.labels[s]} over ${design.secrets.labels[t]}` })] },
+      observed.labels[o],
+      { text: digits(real(allowed)), number: true },
+      { number: true, nodes: [figure("pair-rate", real(rate), digits(real(rate), 4))] },
+    ],
+  }));
+  table(byId("pairs-table"), ["pair", "mostly at report", { text: "allowed ln ratio", number: true }, { text: maximised ? "Δ error / Δ ln ratio" : "Δ loss / Δ ln ratio", number: true }], rows);
+}
+
+function certificate(design) {
+  const rows = design.checks.map((check) => ({
+    cells: [
+      check.constraint === null ? check.name : `${check.name} (constraint ${check.constraint})`,
+      { text: check.inequalities.toLocaleString("en"), number: true },
+      check.passed ? { text: "holds", kind: "good-text" } : { text: "FAILS", kind: "bad-text" },
+      { text: check.detail, kind: "detail" },
+    ],
+  }));
+  table(byId("checks"), ["check", { text: "inequalities", number: true }, "verdict", "tightest"], rows);
+  byId("checks").hidden = !rows.length;
+  const lines = [["status", design.status], ["engine", design.engine], ["time to solve", `${digits(real(design.seconds), 3)} s`]];
+  if (design.bits !== null) {
+    lines.push(["probabilities", `whole numbers over 2^${design.bits}`], ["cost of rounding to them", `${digits(real(design.rounding_cost), 2)}, relative`]);
+  }
+  listing(byId("facts"), lines);
+  fill(byId("notes"), ...design.notes.map((text) => element("li", { text })));
+  listing(byId("words"), design.words);
+}
