@@ -6,7 +6,6 @@ anything. Floats are written so that they read back bit by bit.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,10 +29,12 @@ from optmech.encoding import (
     encode_problem,
 )
 from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.sealed import read_sealed, seal
 from optmech.storage import write_atomically
 
 FORMAT = "optmech-design/2"
-MAX_BYTES = 2 * 2**30
+TARGET_FORMAT = "optmech-targets/1"
+"""Families of mechanisms; see ``targets.file``."""
 _REWRITE = "Solve the problem again and save the design"
 
 
@@ -68,16 +69,6 @@ def save_design(design: Design, path: str | Path) -> None:
         "multipliers": encode_multipliers(design.certificate.multipliers),
     }
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
-
-
-def seal(document: bytes) -> bytes:
-    """A JSON object with the digest of its remaining bytes as first entry, on a line of its own.
-
-    The digest is taken over bytes, not values, so that any flipped byte shows.
-    """
-    rest = document.removeprefix(b"{")
-    digest = hashlib.sha256(rest).hexdigest()
-    return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
 
 
 @dataclass(frozen=True)
@@ -121,7 +112,7 @@ def load_design(path: str | Path) -> Design:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    body = _read(path)
+    body = read_sealed(path, (FORMAT,), _REWRITE)
     design = _decode(body, str(path))
     report = _examine(design, str(path))
     if not report.passed:
@@ -135,7 +126,12 @@ def check_design(path: str | Path) -> CheckReport:
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    return _examine(_decode(_read(path), str(path)), str(path))
+    body = read_sealed(path, (FORMAT, TARGET_FORMAT), _REWRITE)
+    if body["format"] == TARGET_FORMAT:
+        from optmech.targets.file import examine_target
+
+        return examine_target(body, str(path))
+    return _examine(_decode(body, str(path)), str(path))
 
 
 def _examine(design: Design, path: str) -> CheckReport:
@@ -177,41 +173,6 @@ def _examine(design: Design, path: str) -> CheckReport:
         lower_bound=design.lower_bound,
         faults=tuple(faults),
     )
-
-
-def _read(path: str | Path) -> dict[str, Any]:
-    file = Path(path)
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise ProblemError(f"is larger than {MAX_BYTES:,} bytes", where=str(path))
-        content = file.read_bytes()
-    except OSError as error:
-        raise ProblemError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
-        ) from error
-    head, _, rest = content.partition(b"\n")
-    sealed = head.startswith(b'{"digest": "sha256:')
-    if sealed and seal(b"{" + rest) != content:
-        raise VerificationError(
-            "the content does not match its digest: the file was altered",
-            where=str(path),
-            remedy=_REWRITE,
-        )
-    try:
-        body = json.loads(content, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
-    if not sealed or not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise ProblemError(
-            f"is not a design file of format {FORMAT!r}",
-            where=str(path),
-            remedy="Give a file written by optmech solve -o",
-        )
-    return body
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a number")
 
 
 def _decode(body: dict[str, Any], path: str) -> Design:

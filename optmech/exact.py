@@ -92,6 +92,20 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     return number
 
 
+def rounded_up(value: Fraction) -> float:
+    """A float >= ``value``: the nearest, or the one after it."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def rounded_down(value: Fraction) -> float:
+    """A float <= ``value``."""
+    return -rounded_up(-value)
+
+
 def _from_fraction(value: Fraction, where: str, remedy: str) -> Exact:
     try:
         return Exact(value)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.numerators import Numerators, integers
+from optmech.rationals import RationalRows
 from optmech.sampler import draw, seeded_bytes, system_bytes
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -38,7 +39,7 @@ class Mechanism:
     secrets: Domain
     observables: Domain
     matrix: Floats
-    exact: Numerators | None = None
+    exact: Numerators | RationalRows | None = None
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
@@ -68,7 +69,9 @@ class Mechanism:
         object.__setattr__(self, "matrix", values)
 
     @classmethod
-    def of(cls, secrets: Domain, observables: Domain, exact: Numerators) -> Mechanism:
+    def of(
+        cls, secrets: Domain, observables: Domain, exact: Numerators | RationalRows
+    ) -> Mechanism:
         """The mechanism with exactly these probabilities."""
         out = cls(secrets, observables, exact.matrix)
         object.__setattr__(out, "exact", exact)

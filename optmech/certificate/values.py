@@ -5,7 +5,6 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +13,8 @@ import numpy as np
 
 from optmech.certificate.enclosure import bracket
 from optmech.domain import Floats
+from optmech.exact import rounded_down as rounded_down
+from optmech.exact import rounded_up as rounded_up
 from optmech.numerators import Numerators, integers
 from optmech.statement import Distortion, LossLimit, Statement
 
@@ -87,20 +88,6 @@ def least_loss(statement: Statement, part: LossLimit) -> Fraction:
     if part.per_secret:
         return Fraction(float(cheapest.max()))
     return expected(statement.prior, [Fraction(value) for value in cheapest.tolist()])
-
-
-def rounded_up(value: Fraction) -> float:
-    """A float >= ``value``: the nearest, or the one after it."""
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return math.inf
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def rounded_down(value: Fraction) -> float:
-    """A float <= ``value``."""
-    return -rounded_up(-value)
 
 
 def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:

@@ -12,6 +12,7 @@ Sources: CM19 = Kawamoto and Murakami, Local Distribution Obfuscation via Probab
 
 from optmech.divergences.enclosed import enclosure
 from optmech.divergences.general import f_divergence
+from optmech.divergences.misestimated import chord, misestimated, named_chord
 from optmech.divergences.named import (
     chi_squared,
     hockey_stick,
@@ -43,6 +44,7 @@ from optmech.divergences.transfer import (
 __all__ = [
     "DivergenceGuarantee",
     "chi_squared",
+    "chord",
     "compose_independent",
     "compose_shared",
     "distribution_epsilon",
@@ -55,6 +57,8 @@ __all__ = [
     "lift_metric_pair",
     "lift_pair",
     "max_divergence",
+    "misestimated",
+    "named_chord",
     "pairwise",
     "point_epsilon",
     "points",

@@ -39,8 +39,8 @@ def encode_problem(problem: Problem) -> Plain:
         }
     return {
         "title": problem.title,
-        "secrets": _encode_domain(problem.secrets),
-        "observables": _encode_domain(problem.observables),
+        "secrets": encode_domain(problem.secrets),
+        "observables": encode_domain(problem.observables),
         "prior": problem.prior.weights.tolist(),
         "loss": problem.loss_matrix.tolist(),
         "objective": objective,
@@ -62,8 +62,8 @@ def decode_problem(plain: Plain) -> Problem:
 
 
 def _decoded(plain: Plain) -> Problem:
-    secrets = _decode_domain(plain["secrets"])
-    observables = _decode_domain(plain["observables"])
+    secrets = decode_domain(plain["secrets"])
+    observables = decode_domain(plain["observables"])
     prior = Prior(secrets, plain["prior"])
     decoder = _Decoder(secrets, observables, prior)
     objective = plain["objective"]
@@ -211,7 +211,7 @@ class _Decoder:
         return plain if plain == "all" else [tuple(pair) for pair in plain]
 
 
-def _encode_domain(domain: Domain) -> Plain:
+def encode_domain(domain: Domain) -> Plain:
     if type(domain) is Grid:
         return {
             "grid": [domain.rows, domain.columns],
@@ -228,7 +228,7 @@ def _encode_domain(domain: Domain) -> Plain:
     }
 
 
-def _decode_domain(plain: Plain) -> Domain:
+def decode_domain(plain: Plain) -> Domain:
     if "grid" in plain:
         rows, columns = plain["grid"]
         return Grid(rows, columns, plain["cell"], plain["unit"], plain["origin"], plain["bounds"])

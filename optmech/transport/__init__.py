@@ -3,6 +3,8 @@
 All of it rests on one transportation simplex with whole-number flows; optimality is settled in
 exact arithmetic. Distributions are balanced as ``Masses`` says: counts exactly, weights up to
 (n + m) 2⁻⁵² of their total. Points of mass 0 take no part.
+``rational`` has plans whose marginals are exact whatever the numbers, ``barycenter`` the best
+common target of several distributions.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from optmech.domain import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.memory import require
 from optmech.prior import Prior
+from optmech.transport.barycenters import Barycenter, barycenter
 from optmech.transport.bottleneck import bottleneck, inside
 from optmech.transport.couplings import Coupling, Violation
 from optmech.transport.exact import optimise
@@ -24,8 +27,10 @@ from optmech.transport.masses import Masses
 from optmech.transport.tree import Tree
 
 __all__ = [
+    "Barycenter",
     "Coupling",
     "Violation",
+    "barycenter",
     "diameter",
     "is_submodular",
     "lifted",

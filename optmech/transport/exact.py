@@ -47,6 +47,17 @@ class ExactCost:
 def optimise(tree: Tree, cost: Floats) -> tuple[Fraction, Floats, Floats]:
     """Make the tree optimal for ``cost``, exactly; returns the value in units of flow times cost,
     and the potentials rounded to floats."""
+    exact, potentials = settle(tree, cost)
+    plain = np.array([exact.plain(value) for value in potentials])
+    value = sum(
+        (flow * exact.entry(i, j) for i, j, flow in zip(*map(_list, tree.arcs()), strict=True)), 0
+    )
+    return Fraction(value, 1 << exact.shift), plain[: tree.sources], plain[tree.sources :]
+
+
+def settle(tree: Tree, cost: Floats) -> tuple[ExactCost, list[int]]:
+    """Make the tree optimal for ``cost``, exactly; returns the cost and the potentials of sources
+    and sinks as whole numbers of its unit."""
     tree.solve(cost)
     exact = ExactCost(cost)
     for round_ in range(10**9):
@@ -58,11 +69,7 @@ def optimise(tree: Tree, cost: Floats) -> tuple[Fraction, Floats, Floats]:
             tree.solve(reduced)
         else:
             tree.enter(*worst)
-    plain = np.array([exact.plain(value) for value in potentials])
-    value = sum(
-        (flow * exact.entry(i, j) for i, j, flow in zip(*map(_list, tree.arcs()), strict=True)), 0
-    )
-    return Fraction(value, 1 << exact.shift), plain[: tree.sources], plain[tree.sources :]
+    return exact, potentials
 
 
 def _list(array: Ints) -> list[int]:

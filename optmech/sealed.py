@@ -1,0 +1,66 @@
+"""JSON documents that begin with a digest of the rest of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from optmech.errors import ProblemError, VerificationError
+
+MAX_BYTES = 2 * 2**30
+
+
+def seal(document: bytes) -> bytes:
+    """A JSON object with the digest of its remaining bytes as first entry, on a line of its own.
+
+    The digest is taken over bytes, not values, so that any flipped byte shows.
+    """
+    rest = document.removeprefix(b"{")
+    digest = hashlib.sha256(rest).hexdigest()
+    return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
+
+
+def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict[str, Any]:
+    """The object in a file whose ``format`` is one of ``formats``.
+
+    Raises
+    ------
+    ProblemError
+        If the file cannot be read or is of another format.
+    VerificationError
+        If it was altered; ``remedy`` says what to do then.
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ProblemError(f"is larger than {MAX_BYTES:,} bytes", where=str(path))
+        content = file.read_bytes()
+    except OSError as error:
+        raise ProblemError(
+            f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
+        ) from error
+    head, _, rest = content.partition(b"\n")
+    sealed = head.startswith(b'{"digest": "sha256:')
+    if sealed and seal(b"{" + rest) != content:
+        raise VerificationError(
+            "the content does not match its digest: the file was altered",
+            where=str(path),
+            remedy=remedy,
+        )
+    try:
+        body = json.loads(content, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
+    if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
+        raise ProblemError(
+            f"is not a design file of format {formats[0]!r}",
+            where=str(path),
+            remedy="Give a file written by optmech solve -o or optmech transport -o",
+        )
+    return body
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")

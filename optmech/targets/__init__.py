@@ -1,0 +1,21 @@
+"""Coupling mechanisms and optimal targets (CM19 §VI): one mechanism for every auxiliary input.
+
+An auxiliary input t says which distribution λ_t an input x is drawn from. The mechanism of t
+follows a plan of (λ_t, μ_t), so that its output has the distribution μ_t exactly: one common μ
+(no information on t at all), or outputs that are pairwise (ε, δ)-close.
+"""
+
+from optmech.targets.build import coupling, coupling_design, optimal_target, target_frontier
+from optmech.targets.closeness import no_obfuscation_epsilon
+from optmech.targets.design import TargetDesign
+from optmech.targets.misestimation import Misestimation
+
+__all__ = [
+    "Misestimation",
+    "TargetDesign",
+    "coupling",
+    "coupling_design",
+    "no_obfuscation_epsilon",
+    "optimal_target",
+    "target_frontier",
+]

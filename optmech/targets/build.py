@@ -1,0 +1,334 @@
+"""Making coupling mechanisms and optimal targets (CM19 §VI; mathematics of the joint program in
+docs/theory.md)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError, SolverError
+from optmech.exact import Exact, parse_exact
+from optmech.mechanism import Mechanism
+from optmech.prior import Prior
+from optmech.rationals import Shares
+from optmech.targets.closeness import are_close, made_close
+from optmech.targets.design import Outside, TargetDesign, dual_value
+from optmech.transport.barycenters import read_joint, rounded_outputs
+from optmech.transport.joint import Arcs, solve_joint
+from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
+
+Distribution = ArrayLike | Prior
+
+_EQUAL_BELOW = 1e-9
+"""An ε below this leaves the solver no room between equal and close outputs."""
+_LARGEST = 36.0
+"""e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
+
+
+def coupling(
+    inputs: Sequence[Distribution],
+    target: Distribution,
+    distance_matrix: ArrayLike,
+    p: float | str = 1,
+    *,
+    outside: Outside = "target",
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+) -> list[Mechanism]:
+    """The coupling mechanisms C(t,x)[y] = γ_t[x,y] / λ̂_t[x] (CM19 Def. 16), one for every input.
+
+    Parameters
+    ----------
+    inputs:
+        λ̂_t, the exact or approximate input distribution for every auxiliary input t: weights >= 0
+        of shape (n,) or priors. Numbers count as what they are (see ``Shares.of``): whole
+        numbers, fractions and texts such as "1/3" exactly, floats as binary fractions.
+    target:
+        μ, the common output distribution, shape (m,).
+    distance_matrix:
+        d(x,y) >= 0, shape (n, m).
+    p:
+        1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (CM19 Def. 18, Prop.
+        2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and least mean among those.
+    outside:
+        The row of an x with λ̂_t[x] = 0, which CM19 leaves open: a draw from μ ("target": nothing
+        is revealed by unforeseen inputs), or the nearest point with mass under μ ("nearest").
+    secrets, observables:
+        Domains of the mechanisms; default: those of priors, else 0, 1, 2, ...
+
+    Every mechanism has exact probabilities (``Mechanism.exact``) under which λ̂_t is mapped to μ in
+    rational numbers. ``coupling_design`` returns the same with the proof, ready to be saved.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments.
+    """
+    return coupling_design(
+        inputs,
+        target,
+        distance_matrix,
+        p,
+        outside=outside,
+        secrets=secrets,
+        observables=observables,
+    ).mechanisms
+
+
+def coupling_design(
+    inputs: Sequence[Distribution],
+    target: Distribution,
+    distance_matrix: ArrayLike,
+    p: float | str = 1,
+    *,
+    weights: ArrayLike | None = None,
+    outside: Outside = "target",
+    names: Sequence[str] | None = None,
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+) -> TargetDesign:
+    """The mechanisms of ``coupling`` as a design: plans, losses, and the proof that no plans do
+    better (for p = inf: that no longest move is shorter, and no mean move among those).
+
+    ``weights`` are those of the average loss, ``names`` those of the auxiliary inputs.
+    """
+    started = time.perf_counter()
+    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables, target)
+    goal = Shares.of(target, "target")
+    if len(goal) != frame.distance.shape[1]:
+        raise ProblemError(
+            f"{len(goal)} weights for {frame.distance.shape[1]} columns of distances",
+            where="target",
+        )
+    order = _order(p)
+    plans: list[RationalPlan] = []
+    crowded: list[tuple[int, ...]] = []
+    for lam in frame.inputs:
+        if order == 1:
+            plans.append(cheapest_plan(lam, goal, frame.distance))
+        else:
+            found = worst_case_plan(lam, goal, frame.distance)
+            plans.append(found.plan)
+            crowded.append(found.sources)
+    nothing = Exact(parse_exact(0, where="epsilon").factor)
+    design = frame.design("coupling", plans, nothing, nothing, None)
+    for plan, cost in zip(design.plans, design.exact_losses, strict=True):
+        if dual_value(plan) != cost:
+            raise SolverError("a plan is not optimal", where="coupling")
+    return replace(
+        design, order=order, crowded=tuple(crowded), seconds=time.perf_counter() - started
+    )
+
+
+def optimal_target(
+    inputs: Sequence[Distribution],
+    distance_matrix: ArrayLike,
+    epsilon: float | str = 0.0,
+    weights: ArrayLike | None = None,
+    *,
+    delta: float | str = 0.0,
+    outside: Outside = "target",
+    names: Sequence[str] | None = None,
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+) -> TargetDesign:
+    """The mechanisms of least average loss whose outputs are pairwise (ε, δ)-close.
+
+    Minimises Σ_t w_t Σ γ_t d over all families of mechanisms, one for every auxiliary input, with
+    Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for all t, t': the best that any mechanism with
+    auxiliary input can do under (ε, δ)-distribution privacy (CM19 Def. 15). At ε = δ = 0 the
+    outputs are one distribution, a Wasserstein barycentre.
+
+    Arguments as in ``coupling``; ``weights`` w_t are divided by their sum (default: equal),
+    ``epsilon`` and ``delta`` numbers >= 0 or exact strings such as "ln 2".
+
+    The privacy of the released outputs is decided exactly, their loss is exact, and
+    ``lower_bound`` holds for every family, whatever the solver did.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments.
+    SolverError
+        Where the program could not be solved.
+    """
+    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
+    return _optimal(frame, *_budget(epsilon, delta), None)[0]
+
+
+def target_frontier(
+    inputs: Sequence[Distribution],
+    distance_matrix: ArrayLike,
+    epsilons: Sequence[float | str],
+    weights: ArrayLike | None = None,
+    *,
+    delta: float | str = 0.0,
+    outside: Outside = "target",
+    names: Sequence[str] | None = None,
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+) -> list[TargetDesign]:
+    """``optimal_target`` for every ε of a list, each start taken from the one before.
+
+    The loss falls with ε from the barycentre's at 0 to 0 at ``no_obfuscation_epsilon``, which is
+    inf where supports differ (then it falls like 1 / (e^ε + T − 1)). It need not be convex in ε,
+    nor in e^ε (docs/theory.md).
+    """
+    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
+    budgets = [_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
+    designs: list[TargetDesign] = []
+    arcs: Arcs | None = None
+    for rate, spare in budgets:
+        design, arcs = _optimal(frame, rate, spare, arcs)
+        designs.append(design)
+    return designs
+
+
+def _optimal(
+    frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
+) -> tuple[TargetDesign, Arcs | None]:
+    started = time.perf_counter()
+    outputs = _unchanged(frame)
+    multipliers = None
+    if not are_close(outputs, rate, spare):
+        common = rate < _EQUAL_BELOW and not float(spare)
+        point = solve_joint(
+            np.array([lam.weights for lam in frame.inputs]),
+            frame.distance,
+            frame.weights.weights,
+            1.0 if common else math.exp(min(rate, _LARGEST)),
+            float(spare),
+            arcs,
+        )
+        arcs, multipliers = point.arcs, point.multipliers
+        if common:
+            outputs = rounded_outputs(point.outputs)
+        else:
+            outputs = made_close(point.outputs, rate, spare)
+    plans = [
+        cheapest_plan(lam, output, frame.distance, optimal=False)
+        for lam, output in zip(frame.inputs, outputs, strict=True)
+    ]
+    design = frame.design("target", plans, rate, spare, multipliers)
+    if not are_close(design.exact_outputs, rate, spare):
+        raise SolverError("the outputs are not close", where="optimal target")
+    return replace(design, seconds=time.perf_counter() - started), arcs
+
+
+def _unchanged(frame: _Frame) -> list[Shares]:
+    """Outputs when every point goes to its nearest: the least loss without any privacy."""
+    nearest = frame.distance.argmin(axis=1).tolist()
+    outputs = []
+    for lam in frame.inputs:
+        units = [0] * frame.distance.shape[1]
+        for x, unit in enumerate(lam.units):
+            units[nearest[x]] += unit
+        outputs.append(Shares.reduced(units))
+    return outputs
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """What all tasks are given, read and checked."""
+
+    secrets: Domain
+    observables: Domain
+    names: tuple[str, ...]
+    inputs: list[Shares]
+    weights: Shares
+    distance: Floats
+    outside: Outside
+
+    def design(
+        self,
+        task: str,
+        plans: Sequence[RationalPlan],
+        epsilon: Exact,
+        delta: Exact,
+        multipliers: Floats | None,
+    ) -> TargetDesign:
+        """The design with order 1 and no time."""
+        return TargetDesign(
+            secrets=self.secrets,
+            observables=self.observables,
+            names=self.names,
+            weights=self.weights,
+            distance=self.distance,
+            plans=tuple(plans),
+            task="coupling" if task == "coupling" else "target",
+            epsilon=epsilon,
+            delta=delta,
+            order=1.0,
+            outside=self.outside,
+            multipliers=multipliers,
+        )
+
+
+def _frame(
+    inputs: Sequence[Distribution],
+    distance_matrix: ArrayLike,
+    weights: ArrayLike | None,
+    outside: Outside,
+    names: Sequence[str] | None,
+    secrets: Domain | None,
+    observables: Domain | None,
+    target: Distribution | None = None,
+) -> _Frame:
+    read, distance, shares = read_joint(inputs, distance_matrix, weights, "inputs")
+    if outside not in ("target", "nearest"):
+        raise ProblemError(
+            f"{outside!r} is unknown", where="outside", remedy='Use "target" or "nearest"'
+        )
+    n, m = distance.shape
+    known = [value.domain for value in inputs if isinstance(value, Prior)]
+    first = secrets or (known[0] if known else Domain.range(n))
+    if isinstance(target, Prior):
+        second = observables or target.domain
+    else:
+        second = observables or (first if n == m else Domain.range(m))
+    for where, domain, count in (("secrets", first, n), ("observables", second, m)):
+        if len(domain) != count:
+            raise ProblemError(f"{len(domain)} labels for {count} points", where=where)
+    return _Frame(first, second, _names(names, len(read)), read, shares, distance, outside)
+
+
+def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(t) for t in range(count))
+    given = tuple(map(str, names))
+    if isinstance(names, str) or len(given) != count or len(set(given)) != count:
+        raise ProblemError(
+            f"{names!r} are not {count} different names",
+            where="names",
+            remedy="Give one for every input",
+        )
+    return given
+
+
+def _budget(
+    epsilon: float | str, delta: float | str, where: str = "epsilon"
+) -> tuple[Exact, Exact]:
+    rate, spare = parse_exact(epsilon, where=where), parse_exact(delta, where="delta")
+    if spare > 1:
+        raise ProblemError(f"{spare:g} is above 1", where="delta", remedy="Give 0 <= δ <= 1")
+    return rate, spare
+
+
+def _order(p: float | str) -> float:
+    try:
+        order = float(p)
+    except (TypeError, ValueError):
+        order = math.nan
+    if order not in (1.0, math.inf):
+        raise ProblemError(
+            f"{p!r} is neither 1 nor inf",
+            where="p",
+            remedy="Use 1 (least mean move) or math.inf (least longest move)",
+        )
+    return order

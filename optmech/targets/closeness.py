@@ -1,0 +1,78 @@
+"""Whether outputs are pairwise (ε, δ)-close, exactly; and making them so (docs/theory.md)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.certificate.enclosure import at_most, bracket, exp_lower
+from optmech.domain import Floats
+from optmech.errors import SolverError
+from optmech.exact import Exact
+from optmech.prior import Prior
+from optmech.rationals import Shares
+from optmech.transport.barycenters import rounded_outputs
+
+_FIRST_SHARE = 48
+_STEP = 4
+
+
+def are_close(outputs: Sequence[Shares], epsilon: Exact, delta: Exact) -> bool:
+    """Whether Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for all t ≠ t', decided exactly."""
+    return all(_is_close(p, q, epsilon, delta) for p, q in itertools.permutations(outputs, 2))
+
+
+def _is_close(p: Shares, q: Shares, epsilon: Exact, delta: Exact) -> bool:
+    if p.total == q.total and p.units == q.units:
+        return True
+    sides = [(a * q.total, b * p.total) for a, b in zip(p.units, q.units, strict=True)]
+    if not float(delta):
+        return all(at_most(left, right, epsilon, 1.0) for left, right in sides)
+    factor = exp_lower(epsilon, 1.0, (p.total * q.total).bit_length() + 256)
+    spent = sum((max(Fraction(0), left - factor * right) for left, right in sides), Fraction(0))
+    return spent <= bracket(delta)[0] * p.total * q.total
+
+
+def max_divergence(p: Shares, q: Shares) -> float:
+    """D_∞(p ‖ q) = max_y ln(p[y] / q[y]) from the exact ratio; inf where q excludes what p has."""
+    worst = Fraction(0)
+    for y in p.support:
+        if not q.units[y]:
+            return math.inf
+        worst = max(worst, p[y] / q[y])
+    if 0.5 <= worst <= 2:
+        return math.log1p(float(worst - 1))
+    return math.log(worst.numerator) - math.log(worst.denominator)
+
+
+def no_obfuscation_epsilon(inputs: Sequence[ArrayLike | Prior]) -> float:
+    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), inf where supports
+    differ. ``optimal_target`` loses 0 from there on, and more than 0 below if d(x,y) > 0 for
+    x ≠ y."""
+    read = [Shares.of(value, f"inputs[{t}]") for t, value in enumerate(inputs)]
+    return max((max_divergence(p, q) for p, q in itertools.permutations(read, 2)), default=0.0)
+
+
+def made_close(outputs: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:
+    """About-distributions, shape (T, m), as whole numbers that are close exactly.
+
+    Every output is raised to e^{-ε} of the others and divided by its sum; then a share of the mean
+    of all is mixed in, the least of 0, 2^-48, 2^-44, …, 1 that suffices (1 always does).
+    """
+    raised = np.maximum(outputs, 0.0)
+    if not float(delta):
+        raised = np.maximum(raised, math.exp(-float(epsilon)) * raised.max(axis=0))
+    raised = raised / raised.sum(axis=1, keepdims=True)
+    mean = raised.mean(axis=0)
+    shares = [0.0] + [2.0**-k for k in range(_FIRST_SHARE, -1, -_STEP)]
+    for share in shares:
+        mixed = (1 - share) * raised + share * mean
+        found = rounded_outputs(mixed)
+        if are_close(found, epsilon, delta):
+            return found
+    raise SolverError("the outputs could not be made close", where="optimal target")

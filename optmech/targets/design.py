@@ -1,0 +1,237 @@
+"""A designed family of mechanisms, one for every auxiliary input, with its proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.certificate.enclosure import bracket, exp_range
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError
+from optmech.exact import Exact, rounded_down, rounded_up
+from optmech.mechanism import Mechanism
+from optmech.prior import Prior
+from optmech.rationals import RationalRows, Shares
+from optmech.transport.barycenters import NOISE, weighted
+from optmech.transport.joint import joint_bound
+from optmech.transport.rational import RationalPlan
+
+if TYPE_CHECKING:
+    from optmech.targets.misestimation import Misestimation
+
+Task = Literal["coupling", "target"]
+Outside = Literal["target", "nearest"]
+
+
+@dataclass(frozen=True, eq=False)
+class TargetDesign:
+    """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
+
+    ``task`` is "coupling" where the common output distribution was given, and "target" where the
+    outputs were optimised too.
+    """
+
+    secrets: Domain
+    observables: Domain
+    names: tuple[str, ...]
+    """Of the auxiliary inputs."""
+    weights: Shares
+    """w_t of the average loss."""
+    distance: Floats
+    """d(x,y), shape (n, m)."""
+    plans: tuple[RationalPlan, ...]
+    """γ_t, whose first marginal is λ_t and whose second is μ_t."""
+    task: Task
+    epsilon: Exact
+    delta: Exact
+    """The outputs are pairwise (ε, δ)-close; (0, 0) where they are one distribution."""
+    order: float
+    """1 for plans of least mean loss, inf for plans of least longest move."""
+    outside: Outside
+    """What happens to an x with λ_t[x] = 0."""
+    multipliers: Floats | None
+    """Proof of the lower bound of a "target", shape (T, T, m)."""
+    crowded: tuple[tuple[int, ...], ...] = ()
+    """For order inf: points that hold more mass than all that is nearer than W_∞, for every t."""
+    seconds: float = 0.0
+
+    @property
+    def inputs(self) -> Floats:
+        """λ_t, shape (T, n)."""
+        return np.array([plan.first.weights for plan in self.plans])
+
+    @property
+    def outputs(self) -> Floats:
+        """μ_t, shape (T, m); ``exact_outputs`` has them as whole numbers."""
+        return np.array([plan.second.weights for plan in self.plans])
+
+    @property
+    def exact_outputs(self) -> tuple[Shares, ...]:
+        """μ_t exactly."""
+        return tuple(plan.second for plan in self.plans)
+
+    @cached_property
+    def mechanisms(self) -> list[Mechanism]:
+        """C(t, ·) for every t, in the order of ``names``."""
+        return [Mechanism.of(self.secrets, self.observables, rows) for rows in self.rows]
+
+    @cached_property
+    def rows(self) -> tuple[RationalRows, ...]:
+        """C(t,x)[y] = γ_t[x,y] / λ_t[x] as whole numbers."""
+        return tuple(conditional(plan, self.distance, self.outside) for plan in self.plans)
+
+    def index(self, name: str | int) -> int:
+        """The number of an auxiliary input, given by name or number."""
+        if name in self.names:
+            return self.names.index(str(name))
+        if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(self.names):
+            return name
+        raise ProblemError(
+            f"there is no auxiliary input {name!r}",
+            where="auxiliary input",
+            remedy=f"Use one of {', '.join(self.names)}",
+        )
+
+    def sample(
+        self, name: str | int, secret: Hashable, size: int | None = None, seed: int | None = None
+    ) -> Any:
+        """Draw from C(t, x); see ``Mechanism.sample``."""
+        return self.mechanisms[self.index(name)].sample(secret, size, seed)
+
+    @cached_property
+    def exact_losses(self) -> tuple[Fraction, ...]:
+        """Σ γ_t d, the expected loss under λ_t (CM19 Def. 17), exactly."""
+        return tuple(plan.cost(self.distance) for plan in self.plans)
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """The expected loss for every auxiliary input; W_1(λ_t, μ_t) for order 1."""
+        return tuple(rounded_up(value) for value in self.exact_losses)
+
+    @property
+    def worst_moves(self) -> tuple[float, ...]:
+        """The longest move for every auxiliary input; W_∞(λ_t, μ) for order inf."""
+        return tuple(plan.longest(self.distance) for plan in self.plans)
+
+    @property
+    def loss(self) -> float:
+        """Σ w_t loss_t, rounded up."""
+        return rounded_up(weighted(self.weights, self.exact_losses))
+
+    @cached_property
+    def lower_bound(self) -> float:
+        """No family with these inputs and this privacy loses less, rounded down. For a "coupling":
+        none with this target (and, for order inf, without longer moves)."""
+        if self.task == "coupling":
+            bounds = [dual_value(plan) for plan in self.plans]
+            return max(0.0, rounded_down(weighted(self.weights, bounds)))
+        return max(0.0, rounded_down(self._joint_bound()))
+
+    def _joint_bound(self) -> Fraction:
+        factor = float(exp_range(self.epsilon, np.ones(1))[1][0])
+        multipliers = self.multipliers
+        if multipliers is None or not np.isfinite(factor):
+            multipliers = np.zeros((len(self.plans),) * 2 + (self.distance.shape[1],))
+            factor = 1.0
+        return joint_bound(
+            [plan.first for plan in self.plans],
+            self.distance,
+            self.weights,
+            multipliers,
+            factor,
+            bracket(self.delta)[1],
+        )
+
+    @property
+    def gap(self) -> float:
+        """(loss - lower_bound) / loss; 0 where the loss is no more than rounding is worth."""
+        difference = self.loss - self.lower_bound
+        noise = NOISE * float(self.distance.max())
+        return difference / self.loss if self.loss > noise else 0.0
+
+    @property
+    def is_common(self) -> bool:
+        """Whether all outputs are one distribution, exactly."""
+        first = self.plans[0].second
+        return all(
+            first.total * b == plan.second.total * a
+            for plan in self.plans
+            for a, b in zip(first.units, plan.second.units, strict=True)
+        )
+
+    def under(self, actual: Sequence[ArrayLike | Prior]) -> Misestimation:
+        """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
+        that the mechanisms were made for: measured exactly, beside the bounds of CM19 Theorem 3."""
+        from optmech.targets.misestimation import measure
+
+        return measure(self, actual)
+
+    def save(self, path: str | Path) -> None:
+        """Write a file that ``om.check`` and ``optmech check`` verify."""
+        from optmech.targets.file import save_target
+
+        save_target(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> TargetDesign:
+        """Read a file and check it again; raises VerificationError where it does not hold."""
+        from optmech.targets.file import load_target
+
+        return load_target(path)
+
+    def summary(self) -> dict[str, Any]:
+        """The design's figures as plain values, ready for JSON."""
+        return {
+            "task": self.task,
+            "status": "optimal" if self.gap <= 1e-6 else "feasible",
+            "loss": self.loss,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "verified": True,
+            "engine": "transport" if self.task == "coupling" else "column generation",
+            "seconds": self.seconds,
+            "secrets": len(self.secrets),
+            "observables": len(self.observables),
+            "epsilon": self.epsilon.text,
+            "delta": self.delta.text,
+            "p": "inf" if math.isinf(self.order) else 1,
+            "inputs": [
+                {"name": name, "loss": loss, "longest_move": move}
+                for name, loss, move in zip(self.names, self.losses, self.worst_moves, strict=True)
+            ],
+        }
+
+
+def dual_value(plan: RationalPlan) -> Fraction:
+    """Σ λ u + Σ μ v: a lower bound of every plan's cost where the potentials are feasible."""
+    u, v = plan.potentials
+    total = sum((plan.first[x] * u[x] for x in plan.first.support), Fraction(0))
+    total += sum((plan.second[y] * v[y] for y in plan.second.support), Fraction(0))
+    return total / (1 << plan.shift)
+
+
+def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> RationalRows:
+    """γ[x,y] / λ[x] as rows of whole numbers, and the rule for rows with λ[x] = 0: a draw from the
+    target ("target"), or its nearest point with mass, the first of equals ("nearest")."""
+    n, m = distance.shape
+    rows = [[0] * m for _ in range(n)]
+    for (x, y), flow in plan.flows.items():
+        rows[x][y] = flow
+    support = plan.second.support
+    for x in range(n):
+        if plan.first.units[x]:
+            divisor = math.gcd(*rows[x])
+            rows[x] = [value // divisor for value in rows[x]]
+        elif outside == "target":
+            rows[x] = list(plan.second.units)
+        else:
+            rows[x][support[int(distance[x, support].argmin())]] = 1
+    return RationalRows(tuple(map(tuple, rows)))

@@ -1,0 +1,97 @@
+"""Coupling mechanisms made for λ̂_t and used on λ_t: what is really given away (CM19 Theorem 3)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.divergences.misestimated import misestimated
+from optmech.divergences.named import (
+    chi_squared,
+    kl,
+    reverse_kl,
+    squared_hellinger,
+    total_variation,
+)
+from optmech.divergences.transfer import DivergenceGuarantee
+from optmech.domain import Floats
+from optmech.errors import ProblemError
+from optmech.prior import Prior
+from optmech.rationals import Shares
+from optmech.targets.closeness import max_divergence
+
+if TYPE_CHECKING:
+    from optmech.targets.design import TargetDesign
+
+_MEASURES = {
+    "kl": kl,
+    "reverse_kl": reverse_kl,
+    "tv": total_variation,
+    "chi2": chi_squared,
+    "hellinger": squared_hellinger,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Misestimation:
+    """Outputs under actual input distributions, and what they reveal."""
+
+    exact_outputs: tuple[Shares, ...]
+    """Σ_x λ_t[x] C(t,x), exactly."""
+    closeness: float
+    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)): the ε of CM19 Theorem 3."""
+    promised: float
+    """max_{t,t'} D_∞ between the outputs under λ̂."""
+    divergences: dict[str, float]
+    """The largest divergence between two outputs, both ways: "max" (from exact ratios), "kl",
+    "reverse_kl", "tv", "chi2", "hellinger"."""
+
+    @property
+    def outputs(self) -> Floats:
+        """Shape (T, m)."""
+        return np.array([output.weights for output in self.exact_outputs])
+
+    @property
+    def epsilon(self) -> float:
+        """The largest D_∞ between two outputs: (ε, 0)-distribution privacy that is really given."""
+        return self.divergences["max"]
+
+    def bound(self, divergence: str) -> DivergenceGuarantee:
+        """What ``closeness`` alone promises, tight over all inputs that close."""
+        return misestimated(divergence, self.closeness, self.promised)
+
+
+def measure(design: TargetDesign, actual: Sequence[ArrayLike | Prior]) -> Misestimation:
+    """Push the actual distributions through the mechanisms, in whole numbers."""
+    if len(actual) != len(design.plans):
+        raise ProblemError(
+            f"{len(actual)} distributions for {len(design.plans)} auxiliary inputs", where="actual"
+        )
+    given = [Shares.of(value, f"actual[{t}]") for t, value in enumerate(actual)]
+    for t, lam in enumerate(given):
+        if len(lam) != len(design.secrets):
+            raise ProblemError(
+                f"{len(lam)} weights for {len(design.secrets)} secrets", where=f"actual[{t}]"
+            )
+    outputs = [rows.push(lam) for rows, lam in zip(design.rows, given, strict=True)]
+    pairs = list(itertools.permutations(range(len(outputs)), 2))
+    found = {"max": _largest_max(outputs)}
+    for name, function in _MEASURES.items():
+        found[name] = max(
+            (function(outputs[a].weights, outputs[b].weights) for a, b in pairs), default=0.0
+        )
+    closeness = max(
+        max(max_divergence(plan.first, lam), max_divergence(lam, plan.first))
+        for plan, lam in zip(design.plans, given, strict=True)
+    )
+    promised = _largest_max(list(design.exact_outputs))
+    return Misestimation(tuple(outputs), closeness, promised, found)
+
+
+def _largest_max(outputs: list[Shares]) -> float:
+    return max((max_divergence(p, q) for p, q in itertools.permutations(outputs, 2)), default=0.0)

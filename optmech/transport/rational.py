@@ -1,0 +1,221 @@
+"""Optimal plans between rational distributions: marginals, value and optimality exact.
+
+The transportation simplex works on int64 flows. Its optimal tree for masses rounded to that size
+has exact potentials, which prove optimality for *all* masses that the tree can ship; the flows of
+the exact masses on it are found from the leaves. Where such a flow is negative (by no more than
+the rounding) it is set to 0 and what is then shipped too much is taken back along shortest paths
+of the residual network, which keeps the potentials feasible and complementary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from optmech.domain import Floats, Ints
+from optmech.errors import SolverError
+from optmech.memory import require
+from optmech.rationals import Shares
+from optmech.transport.bottleneck import Relation, bottleneck
+from optmech.transport.exact import settle
+from optmech.transport.masses import Masses
+from optmech.transport.residual import Residual
+from optmech.transport.tree import Tree
+
+_UNITS = 2**60
+_COUNTABLE = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class RationalPlan:
+    """A coupling in whole numbers: ``flows[(x, y)] / total`` is the mass moved from x to y."""
+
+    first: Shares
+    second: Shares
+    flows: dict[tuple[int, int], int]
+    total: int
+    potentials: tuple[tuple[int, ...], tuple[int, ...]]
+    """u, v in units of 2^-shift with u_x + v_y <= c(x,y) between points with mass, and equality
+    where mass moves; 0 for points without mass."""
+    shift: int
+
+    def cost(self, distance: Floats) -> Fraction:
+        """Σ γ d, exactly."""
+        moved = sum(
+            (flow * Fraction(float(distance[x, y])) for (x, y), flow in self.flows.items()),
+            Fraction(0),
+        )
+        return moved / self.total
+
+    def longest(self, distance: Floats) -> float:
+        """The longest move."""
+        return max(float(distance[x, y]) for x, y in self.flows)
+
+    @property
+    def plan(self) -> Floats:
+        """γ as floats, shape (n, m)."""
+        out = np.zeros((len(self.first), len(self.second)))
+        for (x, y), flow in self.flows.items():
+            out[x, y] = flow / self.total
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCasePlan:
+    """A plan whose longest move is as short as possible, and why no shorter one will do."""
+
+    plan: RationalPlan
+    value: float
+    """W_∞, one of the distances."""
+    sources: tuple[int, ...]
+    """Points that hold more mass than all that lies nearer to them than ``value``; empty for 0."""
+
+
+def cheapest_plan(
+    first: Shares, second: Shares, cost: Floats, *, optimal: bool = True
+) -> RationalPlan:
+    """A plan that minimises Σ γ c exactly; ``cost``, shape (n, m), is any array of floats >= 0.
+
+    Without ``optimal`` the marginals are exact all the same, and the cost is above the least by
+    no more than the masses' rounding to 2^-60 is worth: quicker where many sums of masses agree
+    up to rounding, as with the outputs of a linear program.
+    """
+    require(
+        8.0 * cost.nbytes,
+        what=f"transport between {cost.shape[0]:,} x {cost.shape[1]:,} points",
+        where="distance_matrix",
+        remedy="Merge points",
+    )
+    rows, columns = first.support, second.support
+    total = math.lcm(first.total, second.total)
+    supply = [first.units[x] * (total // first.total) for x in rows]
+    demand = [second.units[y] * (total // second.total) for y in columns]
+    tree = Tree(_whole(supply, total), _whole(demand, total))
+    exact, potentials = settle(tree, np.ascontiguousarray(cost[np.ix_(rows, columns)]))
+    flows, excess = _tree_flows(tree, supply, demand)
+    if optimal and excess:
+        network = Residual(exact, potentials, len(rows), flows)
+        for i, j, amount in excess:
+            network.cancel(i, j, amount)
+    else:
+        _swap(flows, excess)
+    u, v = [0] * len(first), [0] * len(second)
+    for k, x in enumerate(rows):
+        u[x] = potentials[k]
+    for k, y in enumerate(columns):
+        v[y] = potentials[len(rows) + k]
+    moved = {(rows[i], columns[j]): flow for (i, j), flow in sorted(flows.items()) if flow}
+    return RationalPlan(first, second, moved, total, (tuple(u), tuple(v)), exact.shift)
+
+
+def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCasePlan:
+    """A plan whose longest move is W_∞ (DP19 Def. 6, CM19 §VI-D), of least Σ γ d among those.
+
+    Moves beyond a threshold cost more than any detour within it could (a cycle of the difference
+    of two plans has at most n + m arcs), so that they are used only where no plan does without.
+    What is then still beyond W_∞ of ``wasserstein`` is within its slack for rounding, and is taken
+    from a point within reach instead: ``plan.first`` differs from ``first`` by that, and
+    ``second`` is met exactly. Whole numbers of sum <= 2^30 have no slack.
+    """
+    value = bottleneck(
+        Masses.balance(_readable(first), _readable(second)),
+        np.ascontiguousarray(distance[np.ix_(first.support, second.support)]),
+    ).value
+    dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
+    cost = np.where(distance <= value, distance, dear)
+    found = cheapest_plan(first, second, cost)
+    if found.longest(distance) > value:
+        found = cheapest_plan(_within(found, distance, value), second, cost)
+        if found.longest(distance) > value:
+            raise SolverError("moves beyond W_∞ are left")
+    sources = () if value == 0 else _crowded(found.first, second, distance < value)
+    return WorstCasePlan(found, value, sources)
+
+
+def _readable(shares: Shares) -> Floats:
+    whole = shares.total <= _COUNTABLE
+    return np.array(shares.units, dtype=np.float64) if whole else shares.weights
+
+
+def _within(plan: RationalPlan, distance: Floats, value: float) -> Shares:
+    """The first distribution with the mass that moves beyond ``value`` taken from elsewhere."""
+    units = [0] * len(plan.first)
+    support = plan.first.support
+    for (x, y), flow in plan.flows.items():
+        if distance[x, y] > value:
+            x = support[int(distance[support, y].argmin())]
+        units[x] += flow
+    return Shares.reduced(units)
+
+
+def _crowded(first: Shares, second: Shares, relation: Relation) -> tuple[int, ...]:
+    """A set that holds more mass than all it is related to (Hall's condition fails).
+
+    It is what can be reached from points that have to ship outside the relation, along it and
+    back along flows of a plan that ships least outside.
+    """
+    plan = cheapest_plan(first, second, np.where(relation, 0.0, 1.0))
+    sources = {x for x, y in plan.flows if not relation[x, y]}
+    while True:
+        near: Relation = np.asarray(relation[sorted(sources)].any(axis=0))
+        grown = sources | {x for x, y in plan.flows if near[y]}
+        if grown == sources:
+            break
+        sources = grown
+    if not is_crowded(first, second, sorted(sources), relation):
+        raise SolverError("the violating set does not account for the missing mass")
+    return tuple(sorted(sources))
+
+
+def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: Relation) -> bool:
+    """Whether the points ``sources`` hold more mass than all that some of them is related to."""
+    held = sum((first[x] for x in sources), Fraction(0))
+    near = relation[list(sources)].any(axis=0)
+    return held > sum((second[y] for y in np.flatnonzero(near).tolist()), Fraction(0))
+
+
+def _whole(masses: list[int], total: int) -> Ints:
+    """Positive whole numbers of one sum in proportion to the masses: these, where they fit."""
+    if total <= _UNITS:
+        return np.array(masses, dtype=np.int64)
+    units = np.array([max(1, mass * _UNITS // total) for mass in masses], dtype=np.int64)
+    units[int(units.argmax())] += _UNITS - int(units.sum())
+    return units
+
+
+def _tree_flows(
+    tree: Tree, supply: list[int], demand: list[int]
+) -> tuple[dict[tuple[int, int], int], list[tuple[int, int, int]]]:
+    """The flows of the exact masses on the tree, negative ones set to 0; and those, as arcs that
+    then ship too much, with the amount."""
+    spare = supply + [-mass for mass in demand]
+    flows: dict[tuple[int, int], int] = {}
+    excess: list[tuple[int, int, int]] = []
+    rows, columns, _ = tree.arcs()
+    for i, j in zip(rows.tolist()[::-1], columns.tolist()[::-1], strict=True):
+        sink = tree.sources + j
+        below, above = (i, sink) if int(tree.parent[i]) == sink else (sink, i)
+        flow = spare[below] if below == i else -spare[below]
+        spare[above] += spare[below]
+        flows[i, j] = max(0, flow)
+        if flow < 0:
+            excess.append((i, j, -flow))
+    return flows, excess
+
+
+def _swap(flows: dict[tuple[int, int], int], excess: list[tuple[int, int, int]]) -> None:
+    """Take excess back with the largest flows at hand: what i sends to another output, a helper
+    that sends to j sends there instead."""
+    for i, j, amount in excess:
+        while amount:
+            other = max((arc for arc in flows if arc[0] == i), key=lambda arc: flows[arc])[1]
+            helper = max((arc for arc in flows if arc[1] == j), key=lambda arc: flows[arc])[0]
+            step = min(amount, flows[i, other], flows[helper, j])
+            flows[i, other] -= step
+            flows[helper, j] -= step
+            flows[helper, other] = flows.get((helper, other), 0) + step
+            amount -= step
