@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from optmech.traces.kernels import periodic as periodic
     from optmech.traces.kernels import rbf as rbf
     from optmech.traces.kernels import white as white
+    from optmech.traces.leakage import Leakage as Leakage
+    from optmech.traces.leakage import leakage_about as leakage_about
+    from optmech.traces.leakage import step_leakage as step_leakage
     from optmech.traces.loss import TraceLoss as TraceLoss
     from optmech.traces.loss import privacy_loss as privacy_loss
     from optmech.traces.markov import MarkovPrior as MarkovPrior
@@ -67,6 +70,9 @@ _HOME = {
     "NoiseDesign": "noise",
     "optimal_noise": "noise",
     "FixedPolicy": "policy",
+    "Leakage": "leakage",
+    "leakage_about": "leakage",
+    "step_leakage": "leakage",
     "ProtectedTrace": "policy",
     "protect": "policy",
     "GaussianPrior": "prior",
