@@ -91,12 +91,11 @@ def leakage_about(
         if kernels:
             attained, bound = _worst_ratios(kernels, emissions, pairs, limit)
             lower, upper = lower + attained, upper + bound
-    # every likelihood is a sum of products of positive numbers, T matrix-vector products deep; the
-    # backward kernels went through as many
-    margin = 8 * (len(listed) + 1) * (len(prior) + 8) * _UNIT
+    margin = 8 * (len(listed) + 1) ** 2 * (len(prior) + 8) * _UNIT
     with np.errstate(invalid="ignore"):
         return Leakage(
-            np.where(pairs, lower - margin, -np.inf), np.where(pairs, upper + margin, -np.inf)
+            np.where(pairs, lower - margin * (1 + np.abs(lower)), -np.inf),
+            np.where(pairs, upper + margin * (1 + np.abs(upper)), -np.inf),
         )
 
 
