@@ -184,29 +184,31 @@ def gain(p: Floats, q: Floats, bound: Floats) -> float:
     if not open_.any(axis=1).all():
         return float("inf")
     shift = max(0.0, float(logs[open_].max()) - 30.0)
-    factor = np.where(open_, np.exp(np.where(open_, logs, 0.0) - shift), 0.0)
+    # what a share of a row adds to the ratio at its target
+    weight = np.exp(np.where(open_, logs, 0.0) - shift) * p[sources][:, None] / q[targets]
+    cheapest = np.where(open_, weight, np.inf).argmin(axis=1)
+    plan = np.zeros(logs.shape)
+    plan[np.arange(len(sources)), cheapest] = 1.0
+    best = _arrival(plan, weight)
     i, j = np.nonzero(open_)
     edges = np.arange(len(i))
     ship = np.zeros((len(sources), len(edges) + 1))
     ship[i, edges] = 1.0
     arrive = np.zeros((len(targets), len(edges) + 1))
-    arrive[j, edges] = factor[i, j]
-    arrive[:, -1] = -q[targets]
+    arrive[j, edges] = weight[i, j]
+    arrive[:, -1] = -1.0
     cost = np.append(np.zeros(len(edges)), 1.0)
-    solved = linprog(cost, arrive, np.zeros(len(targets)), ship, p[sources], method="highs")
-    plan = np.zeros(logs.shape)
-    nearest = np.where(open_, logs, np.inf).argmin(axis=1)
-    plan[np.arange(len(sources)), nearest] = 1.0
-    best = _arrival(plan, p[sources], q[targets], factor)
+    whole = np.ones(len(sources))
+    solved = linprog(cost, arrive, np.zeros(len(targets)), ship, whole, method="highs")
     if solved.x is not None:
         proposed = np.zeros(logs.shape)
         proposed[i, j] = np.maximum(solved.x[:-1], 0.0)
         if proposed.any(axis=1).all():
-            best = min(best, _arrival(proposed, p[sources], q[targets], factor))
+            best = min(best, _arrival(proposed, weight))
     return float(np.log(best) + shift)
 
 
-def _arrival(plan: Floats, p: Floats, q: Floats, factor: Floats) -> float:
-    """Largest ratio of what arrives to q, when rows of the plan are scaled to p."""
-    shipped = plan * (p / plan.sum(axis=1))[:, None]
-    return float(((shipped * factor).sum(axis=0) / q).max())
+def _arrival(plan: Floats, weight: Floats) -> float:
+    """Largest ratio of what arrives to q, when every row of the plan is sent as a whole."""
+    shares = plan / plan.sum(axis=1, keepdims=True)
+    return float((shares * weight).sum(axis=0).max())
