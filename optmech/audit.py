@@ -75,6 +75,11 @@ class Real:
     def zero(self) -> bool:
         return self.factor == 0 or self.log_of == 1
 
+    def scaled(self, by: Fraction) -> Real:
+        out = Real(0)
+        out.factor, out.log_of = self.factor * by, self.log_of
+        return out
+
     @cache  # noqa: B019
     def times(self, d: Fraction, bits: int) -> tuple[Fraction, Fraction]:
         """Lower and upper bound of this number times d >= 0."""
@@ -161,6 +166,54 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     return Fraction(low, one), Fraction(high, one)
 
 
+def signed_log(value: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """ln value for value > 0, after rounding value outward to about ``bits`` digits."""
+    if value < 1:
+        low, high = signed_log(1 / value, bits)
+        return -high, -low
+    shift = max(0, bits - int(value).bit_length())
+    whole = (value.numerator << shift) // value.denominator
+    ends = Fraction(whole, 1 << shift), Fraction(whole + 1, 1 << shift)
+    return log_bounds(ends[0], bits)[0], log_bounds(ends[1], bits)[1]
+
+
+# ---------------------------------------------------------------- divergences
+def divergence(kind: str, p: list[Fraction], q: list[Fraction]) -> Fraction | None:
+    """At least D_f(p, q), within about 2^-240; None where it is infinite."""
+    if kind == "reverse_kl":
+        return divergence("kl", q, p)
+    if kind == "hellinger":
+        # 1 - Σ √(pq), the roots rounded down
+        roots = sum(math.isqrt(int(a * b * (1 << 1200))) for a, b in zip(p, q, strict=True))
+        return 1 - Fraction(roots, 1 << 600)
+    total = Fraction(0)
+    for a, b in zip(p, q, strict=True):
+        if a and not b:
+            return None
+        if b and kind == "chi2":
+            total += Fraction(up((a - b) ** 2 / b), 1 << SCALE)
+        elif a and kind == "kl":
+            total += Fraction(up(a * signed_log(a / b, 256)[1]), 1 << SCALE)
+    return total
+
+
+def tangent(kind: str, slope: Fraction) -> tuple[Fraction, Fraction]:
+    """α, the slope cut to where f* is finite, and β <= -f*(α): then α p + β q <= q f(p/q)."""
+    if kind == "kl":
+        alpha = min(max(slope, Fraction(-700)), Fraction(700))
+        low, high = exp_bounds(abs(alpha), 256)
+        return alpha, 1 - (high if alpha >= 0 else 1 / low)
+    if kind == "reverse_kl":
+        alpha = min(slope, 1 - Fraction(1, 2**53))
+        return alpha, signed_log(1 - alpha, 256)[0]
+    if kind == "chi2":
+        alpha = max(slope, Fraction(-2))
+        return alpha, -(alpha + alpha * alpha / 4)
+    need(kind == "hellinger", "the divergence is unknown")
+    alpha = min(slope, Fraction(1, 2) - Fraction(1, 2**54))
+    return alpha, -alpha / (1 - 2 * alpha)
+
+
 def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:
     """left <= e^{ε d} right, exactly."""
     if left <= right or right == 0:
@@ -219,6 +272,7 @@ class Audit:
         self.allowed = [[True] * self.m for _ in range(self.n)]
         self.ratios: list[tuple[int, Real, list[list[Fraction | None]], Any]] = []
         self.sums: list[tuple[int, Real, Real, list[Any]]] = []
+        self.divergences: list[tuple[int, str, list[Any]]] = []
         self.distortions: list[tuple[int, Fraction, Fraction, Matrix]] = []
         self.limits: list[tuple[int, Fraction, Fraction, bool, Matrix]] = []
         for k, constraint in enumerate(problem["constraints"]):
@@ -285,15 +339,29 @@ class Audit:
         self.sums.append((k, epsilon, delta, pairs))
 
     def read_distribution_privacy(self, k: int, c: Any) -> None:
-        need(c["divergence"] == "max", "the divergence is unknown")
         scale = [1] * len(c["pairs"]) if c["scale"] is None else c["scale"]
         both = []
         for (a, b), factor in zip(c["pairs"], scale, strict=True):
             p, q = (matrix([side], 1, self.n)[0] for side in (a, b))
             shares = [{s: v / sum(side) for s, v in enumerate(side) if v} for side in (p, q)]
             both.append((shares[0], shares[1], number(factor)))
-        pairs = both + [(q, p, factor) for p, q, factor in both]
-        self.sums.append((k, Real(c["epsilon"]), Real(c["delta"]), pairs))
+        epsilon, delta = Real(c["epsilon"]), Real(c["delta"])
+        if c["divergence"] == "max":
+            self.sums.append((k, epsilon, delta, both + reverse(both)))
+            return
+        need(delta.zero, "a divergence with a delta")
+        # at divergence 0 distributions are equal
+        limits = [epsilon.scaled(factor) for _, _, factor in both]
+        listed = list(zip(both, limits, strict=True))
+        equal = [(p, q, Fraction(1)) for (p, q, _), limit in listed if limit.zero]
+        apart = [(p, q, limit) for (p, q, _), limit in listed if not limit.zero]
+        if equal:
+            self.sums.append((k, Real(0), Real(0), equal + reverse(equal)))
+        if c["divergence"] == "tv":
+            self.sums += [(k, Real(0), limit, [(p, q, Fraction(1))]) for p, q, limit in apart]
+        elif apart:
+            tangent(c["divergence"], Fraction(0))
+            self.divergences.append((k, c["divergence"], apart + reverse(apart)))
 
     def read_distortion_privacy(self, k: int, c: Any) -> None:
         low, high = Real(c["minimum"]).times(Fraction(1), 256)
@@ -358,6 +426,8 @@ class Audit:
             self.check_ratio(k, epsilon, d, window)
         for k, epsilon, delta, pairs in self.sums:
             self.check_sums(k, epsilon, delta, pairs)
+        for k, kind, pairs in self.divergences:
+            self.check_divergences(k, kind, pairs)
         for k, _, least, w in self.distortions:
             value = self.distortion(w)
             need(value >= least, f"constraints[{k}]: the distortion is {float(value)}")
@@ -410,6 +480,20 @@ class Audit:
             need(Fraction(spent, low.denominator * scale << self.bits) <= allowed, where)
         what = f"{len(pairs) * self.m} ratios" if strict else f"{len(pairs)} sums <= delta"
         self.say(f"constraints[{k}]: {what}")
+
+    def check_divergences(self, k: int, kind: str, pairs: Any) -> None:
+        for number_, (p, q, limit) in enumerate(pairs):
+            left, right = (
+                [
+                    sum((v * self.rows[s][o] for s, v in side.items()), Fraction(0)) / 2**self.bits
+                    for o in range(self.m)
+                ]
+                for side in (p, q)
+            )
+            spent = divergence(kind, left, right)
+            where = f"constraints[{k}]: pair {number_}: the divergence is too large"
+            need(spent is not None and spent <= limit.times(Fraction(1), 256)[0], where)
+        self.say(f"constraints[{k}]: {len(pairs)} divergences ({kind})")
 
     def distortion(self, w: Matrix) -> Fraction:
         scale = math.lcm(*(v.denominator for row in w for v in row))
@@ -487,6 +571,9 @@ class Audit:
                 test = min(Fraction(1), test)
                 self.add_sum(table, epsilon, pairs[k], o, weights[k] * test)
             constant -= sum(weights) * delta.times(Fraction(1), 256)[1]
+        tangents = given.get("divergence", [])
+        for (_, kind, pairs), values in zip(self.divergences, tangents, strict=False):
+            constant -= self.add_tangents(table, kind, pairs, values)
         for (_, least, _, w), values in zip(self.distortions, given["distortion"], strict=False):
             price = max(Fraction(0), number(values["weight"], None))
             self.add_attack(table, price, values["strategy"], w)
@@ -525,6 +612,19 @@ class Audit:
                 table[s][o] += down(value * share)
             for s, share in q.items():
                 table[s][o] -= up(value * factor * share)
+
+    def add_tangents(self, table: Any, kind: str, pairs: Any, values: Any) -> Fraction:
+        """Σ y (α p + β q) on the table; returns Σ y · limit, rounded up."""
+        weights = [max(Fraction(0), number(v, None)) for v in values["weight"]]
+        need(len(weights) == len(pairs), "weights of a wrong length")
+        for k, o, slope in self.entries(values["slope"], len(pairs), self.m):
+            p, q, _ = pairs[k]
+            alpha, beta = tangent(kind, slope)
+            for side, price in ((p, weights[k] * alpha), (q, weights[k] * beta)):
+                for s, share in side.items():
+                    table[s][o] += down(price * share)
+        limits = [limit.times(Fraction(1), 256)[1] for _, _, limit in pairs]
+        return sum((y * most for y, most in zip(weights, limits, strict=True)), Fraction(0))
 
     def entries(self, given: Any, rows: int, columns: int) -> Iterable[tuple[int, int, Fraction]]:
         if given is None:
@@ -592,6 +692,10 @@ class Audit:
                 yield from (
                     (i, j) for i, row in enumerate(d) for j, v in enumerate(row) if v is not None
                 )
+
+
+def reverse(pairs: list[Any]) -> list[Any]:
+    return [(q, p, last) for p, q, last in pairs]
 
 
 def blind(w: Matrix) -> Fraction:

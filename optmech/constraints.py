@@ -1,7 +1,8 @@
 """The privacy and utility constraints of a design problem: frozen data, never algorithms.
 
 Sources: PG = Shokri, Privacy Games (PETS 2015); DP19 = Kawamoto and Murakami, Local Obfuscation
-Mechanisms for Hiding Probability Distributions (ESORICS 2019).
+Mechanisms for Hiding Probability Distributions (ESORICS 2019); CM19 = the same, Local Distribution
+Obfuscation via Probability Coupling (Allerton 2019).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from optmech.distances import Distance
 from optmech.domain import Floats, finite_array, normalised
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
+from optmech.generators import divergence_name
 from optmech.prior import Prior
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
@@ -116,7 +118,11 @@ class DistributionPrivacy:
 
     ``pairs`` holds (λ, λ'): distributions over the secrets, normalised here. ``scale`` multiplies
     ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in ``MetricPrivacy``.
-    ``divergence`` is "max"; other divergences are not available yet.
+
+    With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
+    directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
+    is the same in both directions), "tv" total variation, "chi2" Σ (p - q)²/q, "hellinger"
+    ½ Σ (√p - √q)²; also by their long names in ``om.divergences``. δ is then 0.
     """
 
     epsilon: Exact
@@ -135,13 +141,14 @@ class DistributionPrivacy:
     ) -> None:
         object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
         object.__setattr__(self, "delta", _probability(delta, "delta"))
-        if divergence != "max":
+        name = divergence_name(divergence)
+        if name != "max" and self.delta > 0:
             raise ProblemError(
-                f"divergence {divergence!r} is not available",
-                where="divergence",
-                remedy='Use "max", the likelihood-ratio form',
+                f"δ belongs to the max divergence, and this is {name!r}",
+                where="delta",
+                remedy='Drop delta, or take divergence "max"',
             )
-        object.__setattr__(self, "divergence", divergence)
+        object.__setattr__(self, "divergence", name)
         checked = []
         try:
             sized = [(pair, len(pair)) for pair in pairs]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import flint
+import numpy as np
 
+from optmech.domain import Floats
 from optmech.generators import Ball, Generator
 
 
@@ -36,3 +40,35 @@ def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) ->
             return None
         out += share * flint.arb(weight)
     return out
+
+
+def intercepts_below(generator: Generator, slopes: Floats) -> Floats:
+    """Floats <= -f*(α) for slopes α within the generator's limits, of the same shape."""
+    distinct, back = np.unique(slopes, return_inverse=True)
+    with precision(128):
+        low = [float(generator.intercept_ball(flint.arb(a)).lower()) for a in distinct.tolist()]
+    # the conversion to a float rounds to nearest
+    out = np.nextafter(np.array(low, dtype=np.float64), -np.inf)
+    return np.asarray(out[back].reshape(slopes.shape))
+
+
+def divergence_at_most(
+    generator: Generator, p: Sequence[int], q: Sequence[int], limit: Fraction
+) -> tuple[bool, float]:
+    """Whether D_f of p / Σp and q / Σq is at most ``limit``, and a float at least as large as D_f.
+
+    False also where 8192 bits do not separate the two; inf where the divergence is.
+    """
+    bits = 192
+    while True:
+        with precision(bits):
+            ball = divergence_ball(generator, p, q)
+            if ball is None:
+                return False, math.inf
+            above = math.nextafter(float(ball.upper()), math.inf)
+            edge = flint.arb(flint.fmpq(limit.numerator, limit.denominator))
+            if ball <= edge:
+                return True, above
+            if ball > edge or bits >= 8192:
+                return False, above
+        bits *= 4

@@ -42,6 +42,10 @@ class Exact(float):
     def __reduce__(self) -> tuple[type[Exact], tuple[Fraction, Fraction | None]]:
         return (Exact, (self.factor, self.log_of))
 
+    def times(self, factor: float) -> Exact:
+        """This number times the binary fraction that ``factor`` >= 0 is."""
+        return Exact(self.factor * Fraction(factor), self.log_of)
+
     @property
     def text(self) -> str | float:
         """The number as it is written to files: a float where that is exact, else a string."""

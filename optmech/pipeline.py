@@ -193,7 +193,8 @@ class _Search:
             engine = load_engine(name)
             refusal = engine.refusal(reduced.lp)
             if refusal:
-                name, why = "highs", f"{name} was not used: {refusal}"
+                why = f"{name} was not used: {refusal}"
+                name = "tangents" if reduced.lp.perspectives else "highs"
                 engine = load_engine(name)
             if named:
                 self.engine, self.why = name, why
@@ -270,7 +271,9 @@ class _RelaxedChannel(Channel):
 
 
 def _may_be_slack(statement: Statement) -> bool:
-    others = statement.lifted or statement.approximate or statement.loss_limits
+    others = (
+        statement.lifted or statement.approximate or statement.divergences or statement.loss_limits
+    )
     rows = count_pairs(statement) * statement.observables
     return bool(statement.distortion) and not others and rows >= _SLACK_FIRST_ROWS
 

@@ -91,10 +91,11 @@ def equalised(statement: Statement, near: Numerators) -> Numerators | None:
 def _differences(statement: Statement) -> list[list[int]]:
     """λ/Σλ - λ'/Σλ' in whole numbers, for pairs whose ratios are all but equal."""
     found = []
-    for part in statement.lifted:
-        tight = part.log_ratio < NO_ROOM
+    pairs = [(part.left, part.right, part.log_ratio < NO_ROOM) for part in statement.lifted]
+    pairs += [(p.left, p.right, p.limit < NO_ROOM**2) for p in statement.divergences]
+    for left, right, tight in pairs:
         if tight.any():
-            whole, _ = integers(np.vstack([part.left[tight], part.right[tight]]))
+            whole, _ = integers(np.vstack([left[tight], right[tight]]))
             half = len(whole) // 2
             for a, b in zip(whole[:half], whole[half:], strict=True):
                 found.append([x * sum(b) - y * sum(a) for x, y in zip(a, b, strict=True)])

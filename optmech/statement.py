@@ -6,6 +6,7 @@ This is the language of the certificate. Ratios are natural logarithms; S secret
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,8 @@ from optmech.prior import Prior
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
 
 
+_LEAST_LIMIT = 1e-30
+"""Divergences below this are the squares of differences below float64's."""
 _LARGEST_LOG = 1e300
 """ε·d beyond this is written as this: still a constraint, where inf would mean none."""
 
@@ -90,6 +93,22 @@ class Approximate:
 
 
 @dataclass(frozen=True, eq=False)
+class Divergence:
+    """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator f called ``kind``.
+
+    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0.
+    """
+
+    index: int
+    kind: str
+    left: Floats
+    right: Floats
+    limit: Floats
+    epsilon: Exact
+    scale: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Distortion:
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
     rounded product of ``distance`` and ``prior``."""
@@ -138,6 +157,7 @@ class Statement:
     allowed: NDArray[np.bool_]
     ratios: tuple[Ratio, ...] = ()
     """The ratio constraints as they were stated, windowed ones included."""
+    divergences: tuple[Divergence, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
     """d(t,s) and π(s), whose rounded product is ``target``."""
 
@@ -189,6 +209,7 @@ def make_statement(
         loss_limits=tuple(builder.loss_limits),
         allowed=builder.allowed,
         ratios=tuple(builder.ratios),
+        divergences=tuple(builder.divergences),
         target_factors=factors,
     )
 
@@ -205,6 +226,7 @@ class _Builder:
         self.windowed: list[WindowedRatio] = []
         self.lifted: list[LiftedRatio] = []
         self.approximate: list[Approximate] = []
+        self.divergences: list[Divergence] = []
         self.distortion: list[Distortion] = []
         self.loss_limits: list[LossLimit] = []
         self.allowed = np.ones((count, len(observables)), dtype=bool)
@@ -313,8 +335,11 @@ class _Builder:
                     )
         first = np.array([pair[0] for pair in constraint.pairs])
         second = np.array([pair[1] for pair in constraint.pairs])
-        left, right = np.vstack([first, second]), np.vstack([second, first])
         scale = np.ones(len(first)) if constraint.scale is None else np.array(constraint.scale)
+        if constraint.divergence != "max":
+            self._divergence(index, constraint, first, second, scale)
+            return
+        left, right = np.vstack([first, second]), np.vstack([second, first])
         scale = np.concatenate([scale, scale])
         epsilon, delta = constraint.epsilon, constraint.delta
         ratios = _log_ratio(epsilon, scale)
@@ -323,6 +348,51 @@ class _Builder:
         else:
             sparse = sp.csr_array(left), sp.csr_array(right)
             self.approximate.append(Approximate(index, *sparse, ratios, delta, epsilon, scale))
+
+    def _divergence(
+        self,
+        index: int,
+        constraint: DistributionPrivacy,
+        first: Floats,
+        second: Floats,
+        scale: Floats,
+    ) -> None:
+        """Distributions at divergence 0 are equal: a ratio of 1. Total variation is the hockey
+        stick at e^0, with ε · scale for δ."""
+        epsilon, nothing = constraint.epsilon, Exact(Fraction(0))
+        equal = (scale == 0) | (epsilon.factor == 0) | (epsilon.log_of == 1)
+        limits = _log_ratio(epsilon, scale)
+        if (~equal & (limits < _LEAST_LIMIT)).any():
+            raise ProblemError(
+                f"ε · scale is {limits[~equal].min():g}, too small to be told from 0",
+                where="epsilon",
+                remedy=f"Give 0, or at least {_LEAST_LIMIT:g}",
+            )
+        if equal.any():
+            left = np.vstack([first[equal], second[equal]])
+            right = np.vstack([second[equal], first[equal]])
+            one = np.ones(len(left))
+            self.lifted.append(LiftedRatio(index, left, right, 0 * one, nothing, one))
+        apart = np.flatnonzero(~equal)
+        if constraint.divergence == "tv":
+            for k in apart.tolist():
+                one = np.ones(1)
+                sides = sp.csr_array(first[[k]]), sp.csr_array(second[[k]])
+                limit = epsilon.times(scale[k])
+                self.approximate.append(Approximate(index, *sides, 0 * one, limit, nothing, one))
+        elif len(apart):
+            both = np.concatenate([scale[apart], scale[apart]])
+            self.divergences.append(
+                Divergence(
+                    index,
+                    constraint.divergence,
+                    np.vstack([first[apart], second[apart]]),
+                    np.vstack([second[apart], first[apart]]),
+                    np.concatenate([limits[apart], limits[apart]]),
+                    epsilon,
+                    both,
+                )
+            )
 
     def _loss_bound(self, index: int, constraint: LossBound) -> None:
         if constraint.loss is None:

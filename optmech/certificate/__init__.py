@@ -6,6 +6,7 @@ from optmech.certificate.exact import check_exact
 from optmech.certificate.multipliers import (
     ApproximateMultipliers,
     AttackMultipliers,
+    DivergenceMultipliers,
     Multipliers,
     PairMultipliers,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "AttackMultipliers",
     "Bound",
     "Check",
+    "DivergenceMultipliers",
     "Multipliers",
     "PairMultipliers",
     "check_exact",

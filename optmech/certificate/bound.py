@@ -22,9 +22,11 @@ import numpy as np
 from optmech.certificate import values
 from optmech.certificate.enclosure import bracket
 from optmech.certificate.factors import Factors
-from optmech.certificate.multipliers import Multipliers, PairMultipliers
+from optmech.certificate.multipliers import DivergenceMultipliers, Multipliers, PairMultipliers
 from optmech.domain import Floats
-from optmech.statement import Statement
+from optmech.enclosures import intercepts_below
+from optmech.generators import generator
+from optmech.statement import Divergence, Statement
 
 _UNIT = 2.0**-53
 _LARGEST = 2.0**100
@@ -151,6 +153,10 @@ def _add_constraints(
         sums = np.asarray(approximate.left.sum(axis=1)).reshape(-1)
         total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * _UNIT)
         lagrangian.constant -= Fraction(total) * bracket(approximate.delta)[1]
+    for divergence, limits, tangents in zip(
+        statement.divergences, factors.divergences, multipliers.divergences, strict=False
+    ):
+        _add_tangents(lagrangian, divergence, limits, tangents)
     for distortion, least, attack in zip(
         statement.distortion, factors.minima, multipliers.distortion, strict=False
     ):
@@ -195,6 +201,31 @@ def _add_sums(lagrangian: _Lagrangian, part: object, factor: Floats, value: Floa
     back = np.where(np.isfinite(factor), factor, 0.0)[:, None] * value
     plus, minus = part.left.T @ value, part.right.T @ back  # type: ignore[attr-defined]
     lagrangian.add(plus - minus, plus + minus, len(value) + 4.0)
+
+
+def _add_tangents(
+    lagrangian: _Lagrangian,
+    part: Divergence,
+    limits: tuple[tuple[Fraction, Fraction], ...],
+    given: DivergenceMultipliers,
+) -> None:
+    """y (Σ_o α_o (aP)_o + β_o (bP)_o - limit) <= 0 for any floats β <= -f*(α)."""
+    chosen = generator(part.kind)
+    weight = _positive(given.weight)
+    slope = chosen.cut(given.slope)
+    alpha = weight[:, None] * slope
+    beta = weight[:, None] * intercepts_below(chosen, slope)
+    # the sums of a and b are not exactly one: as if every term had that many roundings more
+    rows = [row.tolist() for side in (part.left, part.right) for row in side]
+    off = max(abs(sum(map(Fraction, row), Fraction(-1))) for row in rows)
+    count = len(weight) + 8.0 + 2.0 * math.ceil(off * 2**53)
+    lagrangian.add(
+        part.left.T @ alpha + part.right.T @ beta,
+        part.left.T @ np.abs(alpha) + part.right.T @ np.abs(beta),
+        count,
+    )
+    for price, (_, high) in zip(weight.tolist(), limits, strict=True):
+        lagrangian.constant -= Fraction(price) * high
 
 
 def _positive(value: Floats) -> Floats:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.statement import Statement
+from optmech.generators import generator
+from optmech.statement import Divergence, Statement
 
 _UNIT = 2.0**-53
 
@@ -63,6 +64,8 @@ def _checks(statement: Statement, matrix: Floats) -> Iterator[Check]:
         yield _limit(
             "approximate", approximate.index, spent, approximate.delta, guard, matrix.shape[1]
         )
+    for divergence in statement.divergences:
+        yield _divergence(divergence, matrix)
     for distortion in statement.distortion:
         value = float((distortion.weighted @ matrix).min(axis=0).sum())
         guard = _sum_guard(matrix.size) * max(value, distortion.minimum)
@@ -79,6 +82,18 @@ def _checks(statement: Statement, matrix: Floats) -> Iterator[Check]:
         spent = per_row if limit.per_secret else per_row.sum(keepdims=True)
         guard = _sum_guard(matrix.size) * (spent + limit.maximum)
         yield _limit("loss bound", limit.index, spent, limit.maximum, guard, 1)
+
+
+def _divergence(part: Divergence, matrix: Floats) -> Check:
+    """D <= limit up to the rounding of p and q, which moves the root of a divergence by about as
+    much as it moves them relatively."""
+    spent = generator(part.kind).terms(part.left @ matrix, part.right @ matrix).sum(axis=1)
+    share = spent / part.limit
+    worst = int(share.argmax())
+    guard = 4 * _sum_guard(matrix.size)
+    passed = bool((np.sqrt(spent) <= np.sqrt(part.limit) * (1 + guard) + guard).all())
+    detail = f"largest {spent[worst]:.9g}, allowed {part.limit[worst]:.9g}"
+    return Check("divergence", part.index, len(spent), passed, float(spent[worst]), detail)
 
 
 def _non_negative(matrix: Floats) -> Check:

@@ -19,8 +19,18 @@ from optmech.certificate.check import Check
 from optmech.certificate.enclosure import at_most, bracket, exp_lower, exp_range
 from optmech.certificate.factors import Factors
 from optmech.domain import Floats
+from optmech.enclosures import divergence_at_most
+from optmech.generators import generator
 from optmech.numerators import Numerators, integers
-from optmech.statement import Approximate, Distortion, LiftedRatio, LossLimit, Ratio, Statement
+from optmech.statement import (
+    Approximate,
+    Distortion,
+    Divergence,
+    LiftedRatio,
+    LossLimit,
+    Ratio,
+    Statement,
+)
 
 _UNIT = 2.0**-53
 _SAFE = 1 - 8 * _UNIT
@@ -60,6 +70,8 @@ def _checks(statement: Statement, released: Numerators) -> Iterator[Check]:
     for approximate in statement.approximate:
         yield _approximate(approximate, released)
     factors = Factors.of(statement)
+    for divergence, limits in zip(statement.divergences, factors.divergences, strict=True):
+        yield _divergence(divergence, limits, released)
     for distortion, (_, least) in zip(statement.distortion, factors.minima, strict=True):
         yield _distortion(distortion, least, released)
     for limit, (most, _) in zip(statement.loss_limits, factors.maxima, strict=True):
@@ -213,6 +225,27 @@ def _combined(side: sp.csr_array, k: int, released: Numerators) -> tuple[Sequenc
     (whole,), _ = integers(weights[None, :])
     rows = zip(*(released.rows[s] for s in secrets), strict=True)
     return [sum(map(operator.mul, whole, column)) for column in rows], sum(whole)
+
+
+def _divergence(
+    part: Divergence, limits: tuple[tuple[Fraction, Fraction], ...], released: Numerators
+) -> Check:
+    """D_f(λP ‖ λ'P) <= ε · scale by enclosures of the divergence of growing precision."""
+    chosen = generator(part.kind)
+    both, _ = values.product(np.vstack([part.left, part.right]), released)
+    rows = [[int(v) for v in row] for row in both]
+    verdicts = [
+        divergence_at_most(chosen, p, q, limit)
+        for p, q, (limit, _) in zip(rows[: len(limits)], rows[len(limits) :], limits, strict=True)
+    ]
+    spent = [top for _, top in verdicts]
+    k = max(range(len(spent)), key=lambda k: spent[k] / part.limit[k])
+    passed = all(holds for holds, _ in verdicts)
+    detail = (
+        f"largest {part.kind} {spent[k]:.12g}, allowed {part.limit[k]:.12g}, inequality {k}"
+        f"{'' if passed else ': too large'}"
+    )
+    return Check("divergence", part.index, len(limits), passed, spent[k], detail)
 
 
 def _distortion(part: Distortion, least: Fraction, released: Numerators) -> Check:

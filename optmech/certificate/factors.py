@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from optmech.certificate import values
-from optmech.certificate.enclosure import exp_range
+from optmech.certificate.enclosure import bracket, exp_range
 from optmech.domain import Floats
 from optmech.statement import Approximate, LiftedRatio, Statement
 
@@ -25,6 +25,8 @@ class Factors:
     windowed: tuple[Floats, ...]
     lifted: tuple[Floats, ...]
     approximate: tuple[Floats, ...]
+    divergences: tuple[tuple[tuple[Fraction, Fraction], ...], ...]
+    """Bounds of every ε · scale."""
     minima: tuple[tuple[Fraction, Fraction], ...]
     """Bounds of every d_m; see ``values.distortion_limit``."""
     maxima: tuple[tuple[Fraction, Fraction], ...]
@@ -56,6 +58,10 @@ def _evaluate(statement: Statement) -> Factors:
         tuple(windowed),
         tuple(_of_sums(part) for part in statement.lifted),
         tuple(_of_sums(part) for part in statement.approximate),
+        tuple(
+            tuple(bracket(part.epsilon.times(scale)) for scale in part.scale.tolist())
+            for part in statement.divergences
+        ),
         tuple(values.distortion_limit(part) for part in statement.distortion),
         tuple(values.loss_limit(statement, part) for part in statement.loss_limits),
     )

@@ -87,6 +87,9 @@ def _involved(statement: Statement, multipliers: Multipliers) -> list[str]:
     for approximate, tests in zip(statement.approximate, multipliers.approximate, strict=False):
         if (tests.weight > 0).any():
             parts.append(f"constraints[{approximate.index}] (delta = {approximate.delta:g})")
+    for divergence, tangents in zip(statement.divergences, multipliers.divergences, strict=False):
+        if (tangents.weight > 0).any():
+            parts.append(f"constraints[{divergence.index}] (divergence)")
     for distortion, attack in zip(statement.distortion, multipliers.distortion, strict=False):
         if attack.weight > 0:
             parts.append(

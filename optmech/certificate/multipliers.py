@@ -29,6 +29,17 @@ class ApproximateMultipliers:
 
 
 @dataclass(frozen=True, eq=False)
+class DivergenceMultipliers:
+    """Weights of divergence inequalities: ``weight`` (m,) and slopes (m, O).
+
+    D_f(p ‖ q) <= limit says Σ_o α_o p_o - f*(α_o) q_o <= limit for all slopes α.
+    """
+
+    weight: Floats
+    slope: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class AttackMultipliers:
     """Weight of a distortion inequality and the attack it is played with: q(t|o), (O, S)."""
 
@@ -48,6 +59,7 @@ class Multipliers:
     windowed: tuple[PairMultipliers, ...] = ()
     lifted: tuple[Floats, ...] = ()
     approximate: tuple[ApproximateMultipliers, ...] = ()
+    divergences: tuple[DivergenceMultipliers, ...] = ()
     distortion: tuple[AttackMultipliers, ...] = ()
     loss_limits: tuple[Floats, ...] = ()
     objective: Floats | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech import measures
+from optmech import divergences, measures
 from optmech.cli import words
 from optmech.constraints import (
     Constraint,
@@ -20,6 +20,7 @@ from optmech.constraints import (
     Support,
 )
 from optmech.distances import Distance, distance_name, evaluate
+from optmech.divergences.privacy import per_unit
 from optmech.domain import Ints
 from optmech.errors import ProblemError
 from optmech.mechanism import Mechanism
@@ -33,7 +34,7 @@ class Measured:
     constraint: int
     kind: str
     quantity: str
-    """ "epsilon", "delta", "distortion", "loss" or "outside"."""
+    """ "epsilon", "delta", "divergence", "distortion", "loss" or "outside"."""
     sense: str
     """ "at most" or "at least"."""
     promised: float
@@ -164,6 +165,11 @@ def _ratio(
 
 
 def _distribution(m: Mechanism, constraint: DistributionPrivacy) -> tuple[str, float, float]:
+    if constraint.divergence != "max":
+        spent = divergences.distribution_epsilon(
+            m, constraint.pairs, constraint.divergence, constraint.scale
+        )
+        return "divergence", float(constraint.epsilon), spent
     scales = constraint.scale or (1.0,) * len(constraint.pairs)
     if constraint.delta > 0:
         spent = max(
@@ -172,16 +178,10 @@ def _distribution(m: Mechanism, constraint: DistributionPrivacy) -> tuple[str, f
         )
         return "delta", float(constraint.delta), spent
     found = [
-        _divided(measures.distribution_epsilon(m, a, b), scale)
+        per_unit(measures.distribution_epsilon(m, a, b), scale)
         for (a, b), scale in zip(constraint.pairs, scales, strict=True)
     ]
     return "epsilon", float(constraint.epsilon), max(found)
-
-
-def _divided(epsilon: float, scale: float) -> float:
-    if scale > 0:
-        return epsilon / scale
-    return float("inf") if epsilon > 0 else 0.0
 
 
 def _adjacent(m: Mechanism, constraint: DifferentialPrivacy) -> Ints | None:

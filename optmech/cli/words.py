@@ -29,6 +29,14 @@ _KINDS = {
     Support: "support",
 }
 
+_DIVERGENCES = {
+    "kl": "KL divergence at most",
+    "reverse_kl": "reverse KL divergence at most",
+    "tv": "total variation at most",
+    "chi2": "χ² divergence at most",
+    "hellinger": "squared Hellinger distance at most",
+}
+
 
 def describe(problem: Problem, loss: str = "") -> list[tuple[str, str]]:
     """Names and values that say what is wanted; ``loss`` is its name, where it is known better
@@ -108,8 +116,11 @@ def promise(constraint: Constraint, problem: Problem) -> str:
             count = len(constraint.pairs)
             pairs = "one pair" if count == 1 else f"{count} pairs"
             scaled = "" if constraint.scale is None else ", scaled"
+            measure = (
+                "ε =" if constraint.divergence == "max" else _DIVERGENCES[constraint.divergence]
+            )
             return (
-                f"ε = {exact(constraint.epsilon)} for {pairs} of distributions{scaled}"
+                f"{measure} {exact(constraint.epsilon)} for {pairs} of distributions{scaled}"
                 f"{_delta(constraint.delta)}"
             )
         case LossBound():

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from optmech.certificate import (
     ApproximateMultipliers,
     AttackMultipliers,
+    DivergenceMultipliers,
     Multipliers,
     PairMultipliers,
 )
@@ -51,6 +52,10 @@ def encode_multipliers(multipliers: Multipliers) -> Plain:
         "approximate": [
             {"weight": part.weight.tolist(), "test": sparse(part.test)}
             for part in multipliers.approximate
+        ],
+        "divergence": [
+            {"weight": part.weight.tolist(), "slope": sparse(part.slope)}
+            for part in multipliers.divergences
         ],
         "distortion": [
             {"weight": part.weight, "strategy": sparse(part.strategy)}
@@ -116,6 +121,14 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
                 dense(part["test"], (len(given.log_ratio), shape[1])),
             )
             for part, given in zip(plain["approximate"], statement.approximate, strict=False)
+        ),
+        divergences=tuple(
+            DivergenceMultipliers(
+                numbers(part["weight"]),
+                dense(part["slope"], (len(given.limit), shape[1])),
+            )
+            # absent from files written before there were any
+            for part, given in zip(plain.get("divergence", []), statement.divergences, strict=False)
         ),
         distortion=tuple(
             AttackMultipliers(float(numbers([part["weight"]])[0]), dense(part["strategy"], attack))

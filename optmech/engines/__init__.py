@@ -11,6 +11,8 @@ _ENGINES = {
     "highs": ("optmech.engines.highs", "HighsEngine"),
     "lazy": ("optmech.engines.lazy", "LazyEngine"),
     "structured": ("optmech.engines.structured", "StructuredEngine"),
+    "conic": ("optmech.engines.conic", "ConicEngine"),
+    "tangents": ("optmech.engines.tangents", "TangentEngine"),
     "cvxpy": ("optmech.engines.cvx", "CvxpyEngine"),
 }
 NAMES = (*_ENGINES, "auto")

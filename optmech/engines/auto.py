@@ -10,11 +10,19 @@ DIRECT_PAIR_ROWS = 8_000
 """Up to this many pair rows HiGHS solves the whole program in a fraction of a second (2 cores)."""
 
 
+CONIC_PAIR_ROWS = 3_000
+"""Up to this many pair rows the conic program is solved faster than a sequence of linear ones."""
+
+
 def select(lp: BlockLP) -> tuple[str, str]:
     """The name of the engine that ``auto`` takes for a program, and the reason."""
     from optmech.engines.structured import StructuredEngine
 
     rows = lp.cone_rows
+    if lp.perspectives:
+        if rows <= CONIC_PAIR_ROWS:
+            return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
+        return "tangents", f"divergence constraints are met by planes where {rows:,} pair rows are"
     if rows <= DIRECT_PAIR_ROWS:
         return "highs", f"{rows:,} pair rows are few enough to be solved at once"
     refusal = StructuredEngine().refusal(lp)

@@ -3,13 +3,18 @@ every other solver that cvxpy knows."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from optmech.domain import Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP
+from optmech.lp.blocks import BlockLP, Perspective
 from optmech.lp.flatten import flatten
 
 
@@ -25,8 +30,8 @@ class CvxpyEngine:
         import cvxpy as cp
 
         require_memory(lp)
-        flat = flatten(lp)
-        solver = options.solver or "HIGHS"
+        flat = flatten(replace(lp, perspectives=()))
+        solver = options.solver or ("CLARABEL" if lp.perspectives else "HIGHS")
         if solver not in cp.installed_solvers():
             raise ProblemError(
                 f"cvxpy has no solver {solver!r} here",
@@ -44,10 +49,18 @@ class CvxpyEngine:
             constraints["equal"] = matrix[equal] @ x == flat.upper[equal]
         if not equal.all():
             constraints["at most"] = matrix[~equal] @ x <= flat.upper[~equal]
-        problem = cp.Problem(cp.Minimize((scale * flat.cost[free]) @ x), list(constraints.values()))
+        column = np.full(len(flat.cost), -1)
+        column[free] = np.arange(len(free))
+        convex = [row for part in lp.perspectives for row in cones(lp, part, x, column)]
+        problem = cp.Problem(
+            cp.Minimize((scale * flat.cost[free]) @ x), [*constraints.values(), *convex]
+        )
         monitor.report(f"cvxpy with {solver}: {matrix.shape[0]:,} rows")
         try:
-            problem.solve(solver=solver, **self._settings(solver, options, monitor))
+            with warnings.catch_warnings():
+                # whether a solution is accurate is for the certificate to say
+                warnings.simplefilter("ignore")
+                problem.solve(solver=solver, **self._settings(solver, options, monitor))
         except (cp.SolverError, ValueError) as error:
             # cvxpy raises ValueError where a solver ends with a status it does not know
             return EngineResult(Outcome.FAILED, f"cvxpy {solver}: {error}")
@@ -68,6 +81,12 @@ class CvxpyEngine:
         return EngineResult(Outcome.SOLVED if solved else Outcome.STOPPED, message)
 
     def _settings(self, solver: str, options: Options, monitor: Monitor) -> dict[str, object]:
+        if solver == "CLARABEL":
+            names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+            clarabel: dict[str, object] = dict.fromkeys(names, options.tolerance)
+            if np.isfinite(monitor.remaining()):
+                clarabel["time_limit"] = max(monitor.remaining(), 0.01)
+            return {**clarabel, **options.parameters}
         if solver != "HIGHS":
             return dict(options.parameters)
         highs: dict[str, object] = {
@@ -79,3 +98,32 @@ class CvxpyEngine:
         if np.isfinite(monitor.remaining()):
             highs["time_limit"] = monitor.remaining()
         return {"highs_options": highs}
+
+
+def cones(lp: BlockLP, part: Perspective, x: Any, column: Ints) -> list[Any]:
+    """unit · w >= q f(p/q) as exponential or second-order cones, for every row and block.
+
+    ``column`` maps variables of the flattened program to entries of the cvxpy variable ``x``.
+    """
+    import cvxpy as cp
+
+    start = np.arange(lp.blocks) * lp.block_size
+    out: list[Any] = []
+    for p_at, q_at, w_at, unit in zip(part.p, part.q, part.w, part.unit.tolist(), strict=True):
+        p, q, w = (x[column[start + at]] for at in (p_at, q_at, w_at))
+        if part.kind in ("kl", "reverse_kl"):
+            if part.kind == "reverse_kl":
+                p, q = q, p
+            # s >= p ln(p/q) is p exp(-s/p) <= q
+            s = cp.Variable(lp.blocks)
+            out += [cp.ExpCone(-s, p, q), s - p + q <= unit * w]
+        elif part.kind == "chi2":
+            sides = cp.vstack([2 * (p - q) / np.sqrt(unit), w - q])
+            out.append(cp.SOC(w + q, sides, axis=0))
+        else:
+            # (√p - √q)² / 2 = (p - q)² / 2(p + q + 2u) with u = √(pq): no difference of large terms
+            u, top = cp.Variable(lp.blocks), p + q
+            wide = 2 * top + 4 * u
+            out.append(cp.SOC(top, cp.vstack([2 * u, p - q]), axis=0))
+            out.append(cp.SOC(w + wide, cp.vstack([2 * (p - q) / np.sqrt(unit), w - wide]), axis=0))
+    return out

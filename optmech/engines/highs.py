@@ -23,6 +23,7 @@ _BYTES_PER_NONZERO = 120
 _TICK = 0.02
 _GRACE = 5.0
 """Seconds that HiGHS gets to react to a request to stop before it is left to itself."""
+NOT_LINEAR = "divergence constraints are not linear"
 METHODS: dict[str, tuple[dict[str, object], ...]] = {
     "": (
         {"solver": "ipx", "run_crossover": "off"},
@@ -44,7 +45,7 @@ class HighsEngine:
     name = "highs"
 
     def refusal(self, lp: BlockLP) -> str:
-        return ""
+        return NOT_LINEAR if lp.perspectives else ""
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         require_memory(lp)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from optmech.domain import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.engines.highs import HighsSession, attempts, require_memory
+from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.lp.blocks import BlockLP, PairCone
 from optmech.lp.flatten import flatten
 
@@ -29,6 +29,8 @@ class LazyEngine:
     name = "lazy"
 
     def refusal(self, lp: BlockLP) -> str:
+        if lp.perspectives:
+            return NOT_LINEAR
         return "" if len(lp.cone) else "there are no pair constraints to generate"
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:

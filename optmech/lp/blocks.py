@@ -5,6 +5,7 @@ and the block's auxiliary variables, with the same layout in every block. All va
 
     minimise    Σ_o cost[:,o]·z_o + shared_cost·g
     subject to  v_i <= e^{r} v_j                 for the pairs of the cone, in every block
+                unit · w >= q f(p / q)           for the perspectives, in every block
                 local · z_o <= 0                 the same rows in every block
                 links · (z_1, ..., z_O) + shared · g  (= or <=)  rhs
                 z_o <= 0                         where fixed[:,o]
@@ -74,6 +75,20 @@ class LinkRows:
 
 
 @dataclass(frozen=True, eq=False)
+class Perspective:
+    """unit_k w_k >= q_k f(p_k / q_k) in every block, for a convex f: not linear, and left out by
+    ``flatten``'s callers in their own way. ``p``, ``q`` and ``w`` (m,) are local indices."""
+
+    number: int
+    kind: str
+    """Name of the generator f."""
+    p: Ints
+    q: Ints
+    w: Ints
+    unit: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class BlockLP:
     """See the module's docstring."""
 
@@ -86,6 +101,7 @@ class BlockLP:
     cone: PairCone
     local: tuple[LocalRows, ...]
     links: tuple[LinkRows, ...]
+    perspectives: tuple[Perspective, ...] = ()
 
     @property
     def block_size(self) -> int:

@@ -10,12 +10,22 @@ import scipy.sparse as sp
 from optmech.certificate.multipliers import (
     ApproximateMultipliers,
     AttackMultipliers,
+    DivergenceMultipliers,
     Multipliers,
     PairMultipliers,
 )
 from optmech.domain import Floats
-from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Point, Sense
-from optmech.statement import Statement
+from optmech.generators import generator
+from optmech.lp.blocks import (
+    BlockLP,
+    LinkRows,
+    LocalRows,
+    PairCone,
+    Perspective,
+    Point,
+    Sense,
+)
+from optmech.statement import Divergence, Statement
 
 MAX_LOG_RATIO = 40.0
 """Pairs with a larger log ratio are left to repair: they move p(o|s) by e^-40 of it, and their
@@ -51,6 +61,10 @@ class Compiled:
                 _tests(links["approximate", k], local["approximate", k])
                 for k in range(len(statement.approximate))
             ),
+            divergences=tuple(
+                _tangents(part, links["divergence", k], local["divergence", k])
+                for k, part in enumerate(statement.divergences)
+            ),
             distortion=tuple(
                 AttackMultipliers(float(links["distortion", k][0]), local["distortion", k].T)
                 for k in range(len(statement.distortion))
@@ -72,6 +86,15 @@ class Compiled:
 def _tests(weight: Floats, product: Floats) -> ApproximateMultipliers:
     safe = np.where(weight > 0, weight, 1.0)
     return ApproximateMultipliers(weight, np.clip(product / safe[:, None], 0.0, 1.0))
+
+
+def _tangents(part: Divergence, weight: Floats, given: Floats) -> DivergenceMultipliers:
+    """Slopes from the multipliers of p = aP, written as two rows each."""
+    count = len(part.limit)
+    price = weight / part.limit
+    safe = np.where(price > 0, price, 1.0)
+    slope = (given[:count] - given[count : 2 * count]) / safe[:, None]
+    return DivergenceMultipliers(price, generator(part.kind).cut(slope))
 
 
 def compile_lp(statement: Statement) -> Compiled:
@@ -111,6 +134,9 @@ class _Assembly:
             self._local("lifted", k, sp.coo_array(lifted.left - ratio[:, None] * lifted.right))
         for k in range(len(statement.approximate)):
             self._approximate(k)
+        self.perspectives = [
+            self._divergence(k, part) for k, part in enumerate(statement.divergences)
+        ]
         for k, distortion in enumerate(statement.distortion):
             column = self._attack_rows("distortion", k, distortion.weighted, 0.0)
             total = self._over_blocks(np.array([-1.0]), np.array([column]))
@@ -159,6 +185,7 @@ class _Assembly:
                 )
                 for family, number, sense, rhs, rows, elastic in self.links
             ),
+            perspectives=tuple(self.perspectives),
         )
 
     def _spread(self, rows: sp.coo_array, size: int) -> sp.csr_array:
@@ -228,6 +255,22 @@ class _Assembly:
         self._local("approximate", number, rows)
         total = self._over_blocks(np.ones(count), columns)
         self._link("approximate", number, Sense.AT_MOST, np.full(count, given.delta), total)
+
+    def _divergence(self, number: int, part: Divergence) -> Perspective:
+        """p = a·v and q = b·v by two rows each, and w with Σ_o w_o <= 1 in units of the limit."""
+        count = len(part.limit)
+        columns = np.array(self._new_auxiliary(3 * count, 0.0), dtype=np.int64).reshape(3, count)
+        size = self.secrets + self.auxiliary
+        rows = []
+        for side, own in zip((part.left, part.right), columns[:2], strict=True):
+            known = sp.coo_array((np.ones(count), (np.arange(count), own)), shape=(count, size))
+            pushed = sp.csr_array(known) - _resized(sp.coo_array(side), size)
+            rows += [-pushed, pushed]
+        self._local("divergence", number, sp.coo_array(sp.vstack(rows)))
+        total = self._over_blocks(np.ones(count), columns[2])
+        self._link("divergence", number, Sense.AT_MOST, np.ones(count), total)
+        p, q, w = columns
+        return Perspective(number, part.kind, p, q, w, part.limit)
 
     def _new_auxiliary(self, count: int, cost: float) -> list[int]:
         first = self.secrets + self.auxiliary

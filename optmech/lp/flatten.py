@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.domain import Floats, Ints
+from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
 
 
@@ -95,7 +96,14 @@ def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:
 
 def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
     """Write the program as one sparse matrix; ``rows`` picks (pair, block) cone rows, default
-    all of them."""
+    all of them. Raises ProblemError where there are perspectives, which are not linear."""
+    if lp.perspectives:
+        raise ProblemError(
+            "divergence constraints are not linear",
+            where="constraints",
+            remedy='Solve with profile "conic", "tangents" or "cvxpy"; only "max" and "tv" make a '
+            "linear program",
+        )
     pairs, blocks = cone_rows(lp.cone, lp.blocks) if rows is None else rows
     matrix, scale = cone_matrix(lp.cone, pairs, blocks, lp)
     parts, scales = [matrix], [scale]

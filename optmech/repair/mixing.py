@@ -13,6 +13,7 @@ import numpy as np
 
 from optmech.certificate.objective import objective_value
 from optmech.domain import Floats
+from optmech.generators import generator
 from optmech.statement import Statement
 
 _STEPS = 60
@@ -25,7 +26,11 @@ NO_ROOM = 1e-8
 def has_convex_constraints(statement: Statement) -> bool:
     """Whether there is anything beyond ratios, support and row sums."""
     return bool(
-        statement.lifted or statement.approximate or statement.distortion or statement.loss_limits
+        statement.lifted
+        or statement.approximate
+        or statement.divergences
+        or statement.distortion
+        or statement.loss_limits
     )
 
 
@@ -58,6 +63,13 @@ def _violations(statement: Statement, matrix: Floats) -> Iterator[float]:
         most = float(spent.max(initial=0.0))
         # a constant mechanism spends nothing, and must pass whatever δ is
         yield most - approximate.delta + (_ROUNDING if most > 0 else 0.0)
+    for divergence in statement.divergences:
+        spent = generator(divergence.kind).terms(
+            divergence.left @ matrix, divergence.right @ matrix
+        )
+        # rounding of the matrix moves the root of a divergence by about as much
+        root = (np.sqrt(spent.sum(axis=1)) + _ROUNDING) / np.sqrt(divergence.limit)
+        yield float((root - 1).max())
     if statement.distortion:
         yield shortage(statement, matrix) - _ROUNDING
     for limits in statement.loss_limits:
@@ -135,6 +147,9 @@ def tightened(statement: Statement, margin: float) -> Statement:
         ),
         approximate=tuple(
             replace(part, delta=part.delta * (1 - margin)) for part in statement.approximate
+        ),
+        divergences=tuple(
+            replace(part, limit=part.limit * (1 - margin)) for part in statement.divergences
         ),
         distortion=tuple(
             replace(part, minimum=min(part.minimum * (1 + margin), part.blind))

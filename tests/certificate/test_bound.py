@@ -18,6 +18,7 @@ from optmech.audit import Audit
 from optmech.certificate import (
     ApproximateMultipliers,
     AttackMultipliers,
+    DivergenceMultipliers,
     Multipliers,
     PairMultipliers,
     infeasibility_margin,
@@ -56,6 +57,12 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
                 rng.normal(size=(len(p.log_ratio), m)),
             )
             for p in s.approximate
+        ),
+        divergences=tuple(
+            DivergenceMultipliers(
+                scale * rng.normal(size=len(p.limit)), rng.normal(size=(len(p.limit), m)) * 2
+            )
+            for p in s.divergences
         ),
         distortion=tuple(
             AttackMultipliers(float(scale * rng.normal()), rng.normal(size=(m, n)))

@@ -107,6 +107,57 @@ def distributions_delta(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, constraints=[om.DistributionPrivacy(0.2, [pair], delta=0.05)])
 
 
+def divergence_kl(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    pairs = [tuple(rng.dirichlet(np.full(6, 0.7), 2)) for _ in range(2)]
+    return om.Problem(
+        p, E, constraints=[om.DistributionPrivacy(0.05, pairs, divergence="kl", scale=[1, 2])]
+    )
+
+
+def divergence_chi2_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    pair = tuple(rng.dirichlet(np.ones(6), 2))
+    return om.Problem(
+        p,
+        H,
+        constraints=[
+            om.MetricPrivacy(2, E),
+            om.DistributionPrivacy("1/20", [pair], divergence="chi2"),
+        ],
+    )
+
+
+def divergence_hellinger_worst(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    pair = tuple(rng.dirichlet(np.ones(5), 2))
+    private = om.DistributionPrivacy(0.01, [pair], divergence="hellinger")
+    return om.Problem(p, E, objective="worst_loss", constraints=[private])
+
+
+def divergence_tv(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    pairs = [tuple(rng.dirichlet(np.ones(6), 2)) for _ in range(2)]
+    return om.Problem(
+        p, E, constraints=[om.DistributionPrivacy(0.1, pairs, divergence="tv", scale=[1, 0])]
+    )
+
+
+def divergence_everything(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    pair = tuple(rng.dirichlet(np.ones(5), 2))
+    return om.Problem(
+        p,
+        E,
+        constraints=[
+            om.DistributionPrivacy(0.03, [pair], divergence="reverse_kl"),
+            om.DistributionPrivacy(1.0, [pair]),
+            om.DistortionPrivacy(0.4 * blind(p), E),
+            om.LossBound(1.9, worst_case=True),
+        ],
+    )
+
+
 def worst_case(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, points(rng, 7))
     return om.Problem(p, E, objective="worst_loss", constraints=[om.MetricPrivacy(1.0, E)])
@@ -247,8 +298,9 @@ def everything(rng: np.random.Generator) -> om.Problem:
 KINDS: list[Make] = [
     metric, metric_hamming_grid, differential, adjacency_pairs, adjacency_radius, distortion,
     joint, robust_distortion, approximate, approximate_metric, distributions,
-    distributions_metric, distributions_delta, worst_case, worst_bounded, most_distortion,
-    most_distortion_private, support, supported_components, thresholds, coarser_observables,
-    more_observables, given_matrix, duplicates, zero_weights, tiny_epsilon, large_epsilon,
-    one_secret, two_secrets, everything,
+    distributions_metric, distributions_delta, divergence_kl, divergence_chi2_metric,
+    divergence_hellinger_worst, divergence_tv, divergence_everything, worst_case, worst_bounded,
+    most_distortion, most_distortion_private, support, supported_components, thresholds,
+    coarser_observables, more_observables, given_matrix, duplicates, zero_weights, tiny_epsilon,
+    large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

@@ -191,12 +191,12 @@ BAD = [
                     "kind": "distribution_privacy",
                     "epsilon": 1,
                     "pairs": [[[1, 0, 0, 0], [0, 1, 0, 0]]],
-                    "divergence": "kl",
+                    "divergence": "renyi",
                 }
             ]
         },
         "constraints[0].divergence",
-        "'kl' is not available",
+        "'renyi' is unknown",
     ),
 ]
 

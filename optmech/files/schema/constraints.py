@@ -93,7 +93,8 @@ class DistortionPrivacy(Spec):
 
 
 class DistributionPrivacy(Spec):
-    """(λP)(o) <= e^ε (λ'P)(o) for each pair of distributions, both ways."""
+    """(λP)(o) <= e^ε (λ'P)(o), or a divergence of at most ε, for each pair of distributions, both
+    ways."""
 
     kind: Literal["distribution_privacy"]
     epsilon: ExactNumber
@@ -102,7 +103,7 @@ class DistributionPrivacy(Spec):
         Field(min_length=1),
     ]
     delta: ExactNumber | None = None
-    divergence: str = "max"
+    divergence: Literal["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"] = "max"
     scale: list[NonNegative] | None = None
 
 

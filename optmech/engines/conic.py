@@ -1,0 +1,63 @@
+"""Divergence constraints as cones first, then by tangents where that did not suffice.
+
+An interior-point method on exponential and second-order cones (Clarabel, through cvxpy) solves
+programs of moderate size at once and to many digits, unless limits are tiny. Its point is offered,
+and the planes at its likelihood ratios and slopes are the first ones of ``tangents``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.engines.cvx import CvxpyEngine
+from optmech.engines.tangents import TangentEngine, first_slopes, refine
+from optmech.lp.blocks import BlockLP, Point
+
+
+class ConicEngine:
+    """See the module's docstring."""
+
+    name = "conic"
+
+    def refusal(self, lp: BlockLP) -> str:
+        return TangentEngine().refusal(lp)
+
+    def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
+        watched = _Watched(monitor)
+        result = CvxpyEngine().run(lp, replace(options, solver="CLARABEL", parameters={}), watched)
+        if watched.gap <= options.gap or monitor.should_stop():
+            return result
+        slopes = first_slopes(lp)
+        if watched.point is not None:
+            refine(lp, slopes, watched.point)
+        monitor.report(f"{result.message}; on with tangents")
+        after = TangentEngine().improve(lp, options, monitor, slopes)
+        if after.outcome is Outcome.FAILED and result.outcome is Outcome.INFEASIBLE:
+            return result
+        return after
+
+
+@dataclass
+class _Watched:
+    """Passes everything on, and keeps the point."""
+
+    monitor: Monitor
+    point: Point | None = None
+    gap: float = np.inf
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        self.point = point
+        self.gap = self.monitor.propose(point, primal=primal, dual=dual)
+        return self.gap
+
+    def should_stop(self) -> bool:
+        return self.monitor.should_stop()
+
+    def remaining(self) -> float:
+        return self.monitor.remaining()
+
+    def report(self, text: str) -> None:
+        self.monitor.report(text)

@@ -1,0 +1,192 @@
+"""Divergence constraints by tangents (Kelley's cutting planes), on HiGHS.
+
+q f(p/q) is the supremum of its supporting planes α p + β(α) q, the same for every observable. Each
+round solves the linear program with some of them, proposes the point, and adds the planes at the
+likelihood ratios of the point and at the slopes that its multipliers combine to: the latter are
+those of the optimum to second order, so that a few rounds suffice. Pairs join as in the lazy
+engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.domain import Floats
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.engines.highs import HighsSession, attempts, require_memory
+from optmech.engines.lazy import NEIGHBOURS, nearest_pairs, separate
+from optmech.generators import generator
+from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point
+from optmech.lp.flatten import flatten
+
+MAX_ROUNDS = 60
+ALL_PAIR_ROWS = 8_000
+_FIRST = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 8.0])
+"""Logarithms of the first ratios, in units of the root of the limit."""
+_EXTREME = 20.0
+"""Ratios beyond e^±20 are left to repair."""
+_SAME = 1e-9
+_NEGLIGIBLE = 1e-12
+"""What a plane must add to a term, in units of the limit, to be worth a row."""
+
+
+class TangentEngine:
+    """See the module's docstring."""
+
+    name = "tangents"
+
+    def refusal(self, lp: BlockLP) -> str:
+        return "" if lp.perspectives else "there are no divergence constraints"
+
+    def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
+        return self.improve(lp, options, monitor, first_slopes(lp))
+
+    def improve(
+        self, lp: BlockLP, options: Options, monitor: Monitor, slopes: list[list[Floats]]
+    ) -> EngineResult:
+        """The search from given planes on; ``slopes`` grows."""
+        every = (
+            np.ones((len(lp.cone), lp.blocks), dtype=bool)
+            if lp.cone.active is None
+            else lp.cone.active
+        )
+        near = np.ones(len(lp.cone), dtype=bool)
+        if lp.cone_rows > ALL_PAIR_ROWS:
+            near = nearest_pairs(lp.cone, lp.secrets, NEIGHBOURS)
+        active = near[:, None] & every
+        methods = list(attempts(options))
+        outcome, message, rounds = Outcome.FAILED, "", 0
+        for rounds in range(1, MAX_ROUNDS + 1):
+            linear = with_tangents(lp, slopes)
+            require_memory(linear.with_cone(replace(lp.cone, active=active)))
+            block, pair = np.nonzero(active.T)
+            flat = flatten(linear, (pair, block))
+            session = HighsSession(flat, options)
+            status = session.solve(methods[0], monitor)
+            planes = sum(len(row) for part in slopes for row in part)
+            message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
+            if status == "Infeasible":
+                return EngineResult(Outcome.INFEASIBLE, message)
+            if not session.has_point():
+                break
+            point = flat.point(*session.solution())
+            gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
+            monitor.report(f"tangents round {rounds}: {planes:,} planes, gap {gap:.2g}")
+            outcome = Outcome.STOPPED
+            if gap <= options.gap or monitor.should_stop():
+                break
+            found = separate(lp.cone, point.z[: lp.secrets]) & every & ~active
+            active |= found
+            if not (refine(lp, slopes, point) or found.any()):
+                # all planes that matter are in: only a more accurate method can close the gap
+                outcome = Outcome.SOLVED if status == "Optimal" else Outcome.FAILED
+                methods = methods[1:]
+                if not methods:
+                    break
+        return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
+
+
+def with_tangents(lp: BlockLP, slopes: list[list[Floats]]) -> BlockLP:
+    """The linear program with (α p + β q) / unit <= w in place of every perspective, for the
+    slopes of each of its rows."""
+    rows = [
+        LocalRows("tangents", part.number, _planes(part, own, lp.block_size))
+        for part, own in zip(lp.perspectives, slopes, strict=True)
+    ]
+    return replace(lp, local=(*lp.local, *rows), perspectives=())
+
+
+def _planes(part: Perspective, slopes: list[Floats], size: int) -> sp.csr_array:
+    row = np.repeat(np.arange(len(slopes)), [len(own) for own in slopes])
+    alpha = np.concatenate(slopes)
+    beta = generator(part.kind).intercept(alpha)
+    unit = part.unit[row]
+    place = np.arange(len(row))
+    return sp.csr_array(
+        (
+            np.concatenate([alpha / unit, beta / unit, -np.ones(len(row))]),
+            (
+                np.concatenate([place, place, place]),
+                np.concatenate([part.p[row], part.q[row], part.w[row]]),
+            ),
+        ),
+        shape=(len(row), size),
+    )
+
+
+def first_slopes(lp: BlockLP) -> list[list[Floats]]:
+    """A few slopes for every row of every perspective, spread by the root of its limit."""
+    return [_first(part) for part in lp.perspectives]
+
+
+def _first(part: Perspective) -> list[Floats]:
+    chosen = generator(part.kind)
+    return [
+        np.unique(chosen.tangents(np.exp(np.clip(_FIRST * root, -_EXTREME, _EXTREME)))[0])
+        for root in np.sqrt(part.unit).tolist()
+    ]
+
+
+def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:
+    """Add planes that cut the point off, and those of combined slopes; whether there were any."""
+    local = {(rows.family, rows.number): k for k, rows in enumerate(lp.local)}
+    links = {(rows.family, rows.number): k for k, rows in enumerate(lp.links)}
+    added = False
+    for part, own in zip(lp.perspectives, slopes, strict=True):
+        key = ("divergence", part.number)
+        weight, given = point.links[links[key]], point.local[local[key]]
+        count = len(part.unit)
+        alpha, beta = (
+            given[k * count : (k + 1) * count] - given[(k + 1) * count : (k + 2) * count]
+            for k in (0, 2)
+        )
+        for k in range(count):
+            p, q = np.maximum(point.z[part.p[k]], 0.0), np.maximum(point.z[part.q[k]], 0.0)
+            price = weight[k] / part.unit[k]
+            combined = np.empty(0)
+            if price > 0:
+                combined = _combined(part.kind, alpha[k] / price, beta[k] / price, q / part.unit[k])
+            fresh = np.concatenate([_violated(part.kind, own[k], p, q, part.unit[k]), combined])
+            grown = _joined(own[k], fresh, float(np.sqrt(part.unit[k])))
+            added |= len(grown) > len(own[k])
+            own[k] = grown
+    return added
+
+
+def _violated(kind: str, slopes: Floats, p: Floats, q: Floats, unit: float) -> Floats:
+    """Slopes of the planes at p/q where the present ones miss q f(p/q)."""
+    chosen = generator(kind)
+    used = (p > 1e-12) & (q > 1e-12)
+    p, q = p[used], q[used]
+    ratio = np.clip(p / q, np.exp(-_EXTREME), np.exp(_EXTREME))
+    fresh, intercept = chosen.tangents(ratio)
+    known = (np.outer(p, slopes) + np.outer(q, chosen.intercept(slopes))).max(axis=1)
+    return np.asarray(fresh[fresh * p + intercept * q - known > _NEGLIGIBLE * unit])
+
+
+def _combined(kind: str, alpha: Floats, beta: Floats, share: Floats) -> Floats:
+    """Slopes whose own plane lies above the combination of planes that has this slope."""
+    chosen = generator(kind)
+    slopes = chosen.cut(alpha)
+    kept = (share * (chosen.intercept(slopes) - beta) > _NEGLIGIBLE) & np.isfinite(alpha)
+    low, high = chosen.tangents(np.exp(np.array([-_EXTREME, _EXTREME])))[0]
+    return np.asarray(slopes[kept & (slopes > low) & (slopes < high)])
+
+
+def _joined(known: Floats, fresh: Floats, scale: float) -> Floats:
+    """Both, in order, without fresh ones that are next to another."""
+    slopes = np.concatenate([known, fresh])
+    new = np.concatenate([np.zeros(len(known), dtype=bool), np.ones(len(fresh), dtype=bool)])
+    order = np.argsort(slopes, kind="stable")
+    slopes, new = slopes[order], new[order]
+    keep = np.ones(len(slopes), dtype=bool)
+    last = -np.inf
+    for k, (value, is_new) in enumerate(zip(slopes.tolist(), new.tolist(), strict=True)):
+        if is_new and value - last <= _SAME * (abs(value) + scale):
+            keep[k] = False
+        else:
+            last = value
+    return slopes[keep]
