@@ -55,12 +55,13 @@ class Session:
         self.spared = tightened(self.statement, _SPARE)
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
+        self.offer_matrix(start.matrix(self.statement, self.cone))
         uniform = np.full(
             (self.statement.secrets, self.statement.observables), 1 / self.statement.observables
         )
         for anchor in constant_anchors(self.statement, uniform):
-            self.offer_matrix(anchor)
-        self.offer_matrix(start.matrix(self.statement, self.cone))
+            if objective_value(self.statement, anchor) < self.value:
+                self.offer_matrix(anchor)
         self.offer_bound(start.multipliers(self.statement))
         self.unrepaired = None
 

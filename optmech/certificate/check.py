@@ -17,6 +17,10 @@ from optmech.generators import generator
 from optmech.statement import Divergence, Statement
 
 _UNIT = 2.0**-53
+_NORMAL = 1e-280
+"""From here on quotients of probabilities neither overflow nor lose digits."""
+_CACHED = 2**15
+"""Entries that stay in the cache between two passes."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,41 @@ def _ratios(
     matrix: Floats,
     window: np.ndarray | None,
 ) -> Check:
-    """P[i,o] <= e^r P[j,o], charged with the rounding of ε·d, exp and the product."""
+    """P[i,o] <= e^r P[j,o], charged with the rounding of ε·d, exp, and up to three roundings."""
     constrained = np.isfinite(log_ratio)
     with np.errstate(over="ignore"):
-        factor = np.exp(log_ratio) * (1 - _UNIT * (8 + 4 * np.where(constrained, log_ratio, 0)))
+        factor = np.exp(log_ratio) * (1 - _UNIT * (10 + 4 * np.where(constrained, log_ratio, 0)))
     factor = np.maximum(factor, 1.0)
+    if window is None and matrix.min() >= _NORMAL:
+        worst, where = _tightest(np.where(constrained, 1 / factor, 0.0), matrix)
+        count = int(constrained.sum()) * matrix.shape[1]
+    else:
+        worst, where, count = _tightest_with_zeros(constrained, factor, matrix, window)
+    i, j, o = where
+    detail = f"largest p(o|s) / (e^r p(o|s')) = {worst:.15g} at s={i}, s'={j}, o={o}"
+    return Check(name, index, count, worst <= 1.0, worst, detail)
+
+
+def _tightest(share: Floats, matrix: Floats) -> tuple[float, tuple[int, int, int]]:
+    """The largest share_ij P[i,o] / P[j,o] and its place, where no quotient can overflow."""
+    inverse = 1 / matrix
+    most = np.empty(share.shape)
+    step = max(1, _CACHED // matrix.shape[1])
+    for begin in range(0, len(matrix), step):
+        part = inverse[begin : begin + step]
+        product = np.empty_like(part)
+        for i, row in enumerate(matrix):
+            np.multiply(part, row, out=product)
+            product.max(axis=1, out=most[i, begin : begin + step])
+    most *= share
+    i, j = divmod(int(most.argmax()), most.shape[1])
+    return float(most[i, j]), (i, j, int((matrix[i] * inverse[j]).argmax()))
+
+
+def _tightest_with_zeros(
+    constrained: np.ndarray, factor: Floats, matrix: Floats, window: np.ndarray | None
+) -> tuple[float, tuple[int, int, int], int]:
+    """The same for any entries >= 0, where 0 <= 0 holds, and the number of inequalities."""
     worst, count, where = 0.0, 0, (0, 0, 0)
     for i in range(len(matrix)):
         others = np.flatnonzero(constrained[i])
@@ -141,9 +175,7 @@ def _ratios(
         if tightness[row, column] > worst:
             worst = float(tightness[row, column])
             where = (i, int(others[row]), int(columns[column]))
-    i, j, o = where
-    detail = f"largest p(o|s) / (e^r p(o|s')) = {worst:.15g} at s={i}, s'={j}, o={o}"
-    return Check(name, index, count, worst <= 1.0, worst, detail)
+    return worst, where, count
 
 
 def _excess(left: Floats, right: Floats, log_ratio: Floats) -> Floats:

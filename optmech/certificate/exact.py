@@ -34,7 +34,7 @@ from optmech.statement import (
 
 _UNIT = 2.0**-53
 _SAFE = 1 - 8 * _UNIT
-"""Covers the roundings of two probabilities, of the factor, of their product and quotient."""
+"""Covers the roundings of two probabilities, of the factor, and of up to three operations."""
 _LOST = 1e-280
 """More than underflow costs a sum."""
 _NORMAL = 2.0**-960
@@ -113,6 +113,9 @@ class _Scan:
     def __init__(self, left: Floats, right: Floats | None = None) -> None:
         self.left, self.right = left, left if right is None else right
         self.tiny_left, self.tiny_right = ((p > 0) & (p < _NORMAL) for p in (left, self.right))
+        normal = self.right.min(initial=1.0) >= _NORMAL and not self.tiny_left.any()
+        self.inverse = 1 / self.right if normal else None
+        self._product = np.empty_like(self.right)
         self.count = 0
         self.worst, self.where = 0.0, (0, 0, 0)
         self.open: list[Place] = []
@@ -121,6 +124,9 @@ class _Scan:
         self, i: int, others: NDArray[np.int64], factor: Floats, window: NDArray[np.int64] | None
     ) -> None:
         """left[i, o] <= factor[j] right[j, o] for j in ``others``, o in ``window``."""
+        if window is None and self.inverse is not None:
+            self._whole_row(self.inverse, i, others, factor)
+            return
         columns = slice(None) if window is None else window
         left, right = self.left[i, columns], self.right[others][:, columns]
         self.count += right.size
@@ -137,6 +143,23 @@ class _Scan:
             undecided |= self.tiny_right[others][:, columns]
         if undecided.any():
             self.open += [(i, int(others[k]), int(place[o])) for k, o in np.argwhere(undecided)]
+
+    def _whole_row(
+        self, inverse: Floats, i: int, others: NDArray[np.int64], factor: Floats
+    ) -> None:
+        """``row`` in all columns where no product or quotient loses digits."""
+        self.count += len(others) * inverse.shape[1]
+        if not len(others):
+            return
+        np.multiply(inverse, self.left[i], out=self._product)
+        tightness = self._product.max(axis=1)[others] / factor
+        k = int(tightness.argmax())
+        if tightness[k] > self.worst:
+            place = int(self._product[others[k]].argmax())
+            self.worst, self.where = float(tightness[k]), (i, int(others[k]), place)
+        for k in np.flatnonzero(tightness > 1).tolist():
+            undecided = np.flatnonzero(self._product[others[k]] / factor[k] > 1)
+            self.open += [(i, int(others[k]), o) for o in undecided.tolist()]
 
     def verdict(self, name: str, index: int, failed: Place | None, words: str) -> Check:
         """The check; ``failed`` is an inequality that does not hold, ``words`` has the places."""

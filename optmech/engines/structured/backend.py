@@ -74,8 +74,9 @@ class Backend(Protocol):
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
         """s += step·(ds + weight·ds2), and the same for z."""
 
-    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
-        """Worst later pair above ``level`` for every (block, i) and every (block, j), or -1."""
+    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+        """Worst later pair above ``level`` that is not among the rows, for every (block, i) and
+        every (block, j), or -1."""
 
     def majorant(self, P: Floats) -> Floats:
         """The least majorant of every block in the cone."""

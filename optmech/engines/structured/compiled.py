@@ -157,9 +157,11 @@ class CompiledBackend:
             *step,
         )  # fmt: skip
 
-    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, self._cone.later, P, level, by_i, by_j)
+        self._each(
+            kernels.violations, rows.offset, rows.i, rows.j, self._cone.later, P, level, by_i, by_j
+        )
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:

@@ -221,7 +221,7 @@ class Run:
         if now.gap < 30 * self._options.gap and self._closes(now):
             return None
         state = self._state
-        by_i, by_j = self._backend.violations(state.P, _NEARLY_VIOLATED)
+        by_i, by_j = self._backend.violations(state.rows, state.P, _NEARLY_VIOLATED)
         block, i = np.nonzero(by_i >= 0)
         block2, j2 = np.nonzero(by_j >= 0)
         candidates = (

@@ -136,11 +136,14 @@ class NumpyBackend:
         rows.s += step[0] * (rows.ds + weights[0] * rows.ds2)
         rows.z += step[1] * (rows.dz + weights[1] * rows.dz2)
 
-    def violations(self, P: Floats, level: float) -> tuple[Ints, Ints]:
+    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.full((2, self._blocks, self._m), -1)
         for o, v in enumerate(P[:, : self._m]):
             inverse = np.where(v > 0, 1 / np.where(v > 0, v, 1), 0)
             excess = self._cone.later * v[:, None] * inverse
+            own = slice(rows.offset[o], rows.offset[o + 1])
+            pairs = rows.i[own] < self._m
+            excess[rows.i[own][pairs], rows.j[own][pairs]] = 0.0
             by_i[o] = np.where(excess.max(axis=1) > level, excess.argmax(axis=1), -1)
             by_j[o] = np.where(excess.max(axis=0) > level, excess.argmax(axis=0), -1)
         return by_i, by_j

@@ -136,15 +136,19 @@ def move(t, nt, s, z, ds, dz, ds2, dz2, wp, wd, ap, ad):
 
 
 @jit
-def violations(t, nt, later, P, level, by_i, by_j):
-    """The pair with the largest v_i e^-r / v_j above ``level``, for every (block, i): by_i, and
-    for every (block, j): by_j; -1 where there is none."""
+def violations(t, nt, offset, ri, rj, later, P, level, by_i, by_j):
+    """Of the pairs that a block does not hold, the one with the largest v_i e^-r / v_j above
+    ``level``, for every (block, i): by_i, and for every (block, j): by_j; -1 where there is none."""
     blocks, width = P.shape
     m = width - 1
     inverse, high = np.empty(m), np.empty(m)
     q = np.empty(m)
+    held = np.zeros((m, width), np.uint8)
     for o in range(t, blocks, nt):
         p = P[o]
+        for k in range(offset[o], offset[o + 1]):
+            if ri[k] < m:
+                held[ri[k], rj[k]] = 1
         for j in range(m):
             inverse[j] = 1.0 / p[j] if p[j] > 0 else 0.0
             high[j] = level
@@ -157,12 +161,18 @@ def violations(t, nt, later, P, level, by_i, by_j):
                 most = max(most, q[j])
             by_i[o, i] = -1
             if most > level:
+                most = level
                 for j in range(m):
-                    if q[j] == most:
-                        by_i[o, i] = j
-                    if q[j] > high[j]:
-                        high[j] = q[j]
-                        by_j[o, j] = i
+                    if q[j] > level and held[i, j] == 0:
+                        if q[j] > most:
+                            most = q[j]
+                            by_i[o, i] = j
+                        if q[j] > high[j]:
+                            high[j] = q[j]
+                            by_j[o, j] = i
+        for k in range(offset[o], offset[o + 1]):
+            if ri[k] < m:
+                held[ri[k], rj[k]] = 0
 
 
 @jit
