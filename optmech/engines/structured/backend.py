@@ -36,6 +36,10 @@ class Schur:
 class Backend(Protocol):
     """Work on all blocks. Arrays over variables are (blocks, m + 1) with a last column of zeros."""
 
+    correctors: tuple[int, float]
+    """Most correctors in an iteration, and the gain in step length below which no more follow:
+    they pay where solving costs far less than factoring."""
+
     def structure(self, rows: Rows, changed: Ints) -> None:
         """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
 

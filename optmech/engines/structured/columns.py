@@ -28,7 +28,7 @@ from optmech.lp.blocks import Point
 
 _CLUSTER = 4
 """Secrets per cluster of the coarse program, about."""
-_COARSE_GAP = 3e-3
+_COARSE_GAP = 1e-2
 _COARSE_ITERATIONS = 60
 _MATTERS = 0.3
 """Blocks join where leaving them out costs the bound this share of the gap."""

@@ -23,6 +23,8 @@ _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
+    correctors = (8, 0.01)
+
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m = model.blocks, model.variables
         self._cone = cone

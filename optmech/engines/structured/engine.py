@@ -26,11 +26,9 @@ from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP
 
 _MOST_ITERATIONS = 600
-_LAZY_GAP = 0.5
-"""Long pairs join once the objectives are within this relative distance."""
-_NEARLY_VIOLATED = 0.97
-_EVERY = 2
-_CLOSE = 1e-3
+_NEARLY_VIOLATED = 0.9
+"""Long pairs join from here on, in every iteration: those that enter violated shorten the steps
+and spoil the bounds for a long time."""
 _STALLED = 12
 
 
@@ -200,8 +198,7 @@ class Run:
         """Let pairs and rows join that are nearly violated."""
         k, state = self._iterations, self._state
         dense = add_dense(state.dense, self._model, state.P, state.a, now.mu) if k else state.dense
-        often = k % _EVERY == 0 or now.gap < _CLOSE
-        rows = self._more_rows(now) if k and often and now.gap < _LAZY_GAP else None
+        rows = self._more_rows(now) if k else None
         if rows is None and dense is state.dense:
             return now
         if rows is not None:

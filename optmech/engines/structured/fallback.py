@@ -16,6 +16,8 @@ _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 class NumpyBackend:
     """See ``backend.Backend``."""
 
+    correctors = (4, 0.03)
+
     def __init__(self, model: Model, cone: Cone) -> None:
         self._cone = cone
         self._links = model.links

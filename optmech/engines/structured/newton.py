@@ -15,8 +15,6 @@ from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
 
-_CORRECTORS = 4
-_GAIN = 0.03
 _BACK = 0.99
 """Share of the way to the boundary that a step goes."""
 _WEIGHTS = np.linspace(0.0, 1.0, 11)
@@ -84,12 +82,13 @@ class _Iteration:
         centring = self._centring(direction)
         mu = centring * self._now.mu
         taken = 0
-        for k in range(1 + _CORRECTORS):
+        most, least_gain = self._backend.correctors
+        for k in range(1 + most):
             before = self._primal + self._dual
             self._correct(direction, mu, first=k == 0)
             taken = k
             gain = self._primal + self._dual - before
-            if k and (gain < _GAIN or min(self._primal, self._dual) > 0.97):
+            if k and (gain < least_gain or min(self._primal, self._dual) > 0.97):
                 break
         step = (min(1.0, _BACK * self._primal), min(1.0, _BACK * self._dual))
         if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
