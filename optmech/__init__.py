@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from optmech import distances as distances
     from optmech import distributional as distributional
     from optmech import divergences as divergences
+    from optmech import exchange as exchange
     from optmech import guarantees as guarantees
     from optmech import losses as losses
     from optmech import measures as measures
@@ -75,6 +76,7 @@ _MODULES = (
     "attacks",
     "distances",
     "distributional",
+    "exchange",
     "divergences",
     "guarantees",
     "losses",

@@ -15,6 +15,8 @@ from optmech.errors import ProblemError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Coordinates = Literal["plane", "lonlat"]
+Outlines = tuple[tuple[Floats, ...], ...]
+"""For every element its rings, each of shape (k, 2)."""
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
@@ -74,18 +76,22 @@ class Domain:
         Unit of the coordinates, for reports ("km", "years", ...).
     coordinates:
         ``"plane"`` or ``"lonlat"``.
+    outlines:
+        For drawing only: for every label its rings, arrays of shape (k, 2) in the coordinates of
+        the points, holes included (an area is inside where an odd number of rings holds it).
 
     Raises
     ------
     ProblemError
-        On no labels, duplicate labels, points that are not finite or of the wrong shape, or
-        unknown coordinates.
+        On no labels, duplicate labels, points that are not finite or of the wrong shape, unknown
+        coordinates, or outlines that are no rings.
     """
 
     labels: tuple[Hashable, ...]
     points: Floats | None = None
     unit: str = ""
     coordinates: Coordinates = "plane"
+    outlines: Outlines | None = None
 
     def __init__(
         self,
@@ -93,6 +99,7 @@ class Domain:
         points: ArrayLike | None = None,
         unit: str = "",
         coordinates: Coordinates = "plane",
+        outlines: Iterable[Iterable[ArrayLike]] | None = None,
     ) -> None:
         try:
             object.__setattr__(self, "labels", tuple(labels))
@@ -125,6 +132,8 @@ class Domain:
         if coordinates == "lonlat":
             _check_lonlat(array)
         object.__setattr__(self, "points", array)
+        rings = None if outlines is None else _rings(outlines, array)
+        object.__setattr__(self, "outlines", rings)
 
     @classmethod
     def geographic(cls, labels: Iterable[Hashable], lonlat: ArrayLike) -> Domain:
@@ -312,6 +321,25 @@ def _check_labels(labels: tuple[Hashable, ...]) -> None:
                 f"label {label!r} occurs twice", where=f"labels[{k}]", remedy="Make labels distinct"
             )
         seen.add(label)
+
+
+def _rings(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:
+    out = []
+    for k, rings in enumerate(outlines):
+        where = f"outlines[{k}]"
+        kept = tuple(finite_array(ring, where=where, ndim=2) for ring in rings)
+        if not kept or any(len(ring) < 3 or ring.shape[1] != 2 for ring in kept):
+            raise ProblemError(
+                "needs rings of at least three corners with two coordinates each", where=where
+            )
+        out.append(kept)
+    if points is None or points.shape[1] != 2 or len(out) != len(points):
+        raise ProblemError(
+            f"{len(out)} outlines do not fit the points",
+            where="outlines",
+            remedy="Give points of shape (n, 2), and rings for each of them",
+        )
+    return tuple(out)
 
 
 def _check_lonlat(points: Floats | None) -> None:

@@ -21,6 +21,7 @@ COMMANDS = (
     "sample",
     "report",
     "export",
+    "adopt",
     "transport",
     "problems",
     "profiles",

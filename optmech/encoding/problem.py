@@ -220,12 +220,15 @@ def encode_domain(domain: Domain) -> Plain:
             "unit": domain.unit,
             "bounds": None if domain.bounds is None else list(domain.bounds),
         }
-    return {
+    out: Plain = {
         "labels": [_encode_label(label) for label in domain.labels],
         "points": None if domain.points is None else domain.points.tolist(),
         "unit": domain.unit,
         "coordinates": domain.coordinates,
     }
+    if domain.outlines is not None:
+        out["outlines"] = [[ring.tolist() for ring in rings] for rings in domain.outlines]
+    return out
 
 
 def decode_domain(plain: Plain) -> Domain:
@@ -237,6 +240,7 @@ def decode_domain(plain: Plain) -> Domain:
         plain["points"],
         plain["unit"],
         plain["coordinates"],
+        plain.get("outlines"),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,10 @@ def layout(domain: Domain) -> Layout | None:
         return None
     if type(shown) is Grid:
         return _cells(shown)
-    centres, unit = _plane(shown)
+    to_plane, unit = _projection(shown)
+    centres = to_plane(shown.points)
+    if shown.outlines is not None:
+        return _given(centres, [[to_plane(ring) for ring in own] for own in shown.outlines], unit)
     rings = _nearest(centres)
     ends = np.cumsum([len(ring) for ring in rings])
     return Layout(centres, np.vstack(rings), ends, np.arange(1, len(rings) + 1), unit, False)
@@ -58,14 +62,26 @@ def _cells(grid: Grid) -> Layout:
     return Layout(grid.points, corners, 4 * count, count, grid.unit, True)
 
 
-def _plane(domain: Domain) -> tuple[Floats, str]:
+def _given(centres: Floats, outlines: list[list[Floats]], unit: str) -> Layout:
+    rings = [ring for own in outlines for ring in own]
+    return Layout(
+        centres,
+        np.vstack(rings),
+        np.cumsum([len(ring) for ring in rings]),
+        np.cumsum([len(own) for own in outlines]),
+        unit,
+        True,
+    )
+
+
+def _projection(domain: Domain) -> tuple[Callable[[Floats], Floats], str]:
     assert domain.points is not None
     if domain.coordinates != "lonlat":
-        return domain.points, domain.unit
-    radians = np.radians(domain.points)
-    middle = (radians[:, 1].min() + radians[:, 1].max()) / 2
-    stretch = np.array([max(np.cos(middle), 0.01), 1.0])
-    return np.asarray(EARTH_RADIUS_KM * radians * stretch, dtype=np.float64), "km"
+        return lambda points: points, domain.unit
+    latitudes = domain.points[:, 1]
+    middle = np.radians((latitudes.min() + latitudes.max()) / 2)
+    stretch = EARTH_RADIUS_KM * np.array([max(np.cos(middle), 0.01), 1.0])
+    return lambda points: np.asarray(np.radians(points) * stretch), "km"
 
 
 def _nearest(centres: Floats) -> list[Floats]:

@@ -223,11 +223,12 @@ def test_cvxpy_is_imported_only_when_used(tmp_path: Path) -> None:
 # interface.md, "Command line": the commands of this version
 PROMISED = {
     "solve": ["--profile", "--gap", "--time-limit", "-o", "--json", "--picture"],
-    "check": ["--json"],
+    "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
     "measure": ["--epsilon", "--delta", "--json"],
     "sample": ["-n", "--seed", "--json"],
     "report": ["-o", "--json"],
+    "adopt": ["--problem", "--repair", "-o", "--json"],
     "export": ["--format", "-o", "--json"],
     "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "problems": ["--json"],

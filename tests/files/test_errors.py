@@ -84,7 +84,7 @@ BAD = [
         "secrets.aggregate.zones",
         "3 zones of 2 points",
     ),
-    ({"secrets": {"kind": "graph"}}, "secrets", "one of edges, file and roads"),
+    ({"secrets": {"kind": "graph"}}, "secrets", "one of edges, file, roads and osm"),
     ({"secrets": {"kind": "graph", "edges": [["a"]]}}, "secrets.edges[0]", "is not an edge"),
     ({"secrets": {"kind": "graph", "edges": [["a", "b", -1]]}}, "secrets.edges[0]", "-1 is not"),
     (

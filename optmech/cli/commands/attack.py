@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from optmech.cli.inputs import add_input, read_input
+
 if TYPE_CHECKING:
     from optmech.attacks import Attack
     from optmech.distances import Distance
@@ -18,7 +20,7 @@ _SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    add_input(parser)
     parser.add_argument(
         "--kind",
         choices=("optimal", "bayesian", "prior-free", "minimax"),
@@ -37,11 +39,9 @@ def run(args: argparse.Namespace) -> int:
     """Always 0: an attack is a measurement."""
     from optmech.cli import output
     from optmech.cli.measured import blind_error, choose_distance
-    from optmech.design import Design
     from optmech.files.labels import label_text
 
-    design = Design.load(args.design)
-    problem, mechanism = design.problem, design.mechanism
+    problem, mechanism = read_input(args)
     name, distance = choose_distance(problem, args.distance)
     attack = _attack(args.kind, mechanism, problem.prior, distance)
     blind = blind_error(problem, distance)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
+from optmech.cli.inputs import add_input, read_input
 from optmech.errors import VerificationError
+
+if TYPE_CHECKING:
+    from optmech.design_file import CheckReport
 
 SUMMARY = "check every claim of a saved design"
 EXAMPLE = "optmech check design.json"
@@ -12,15 +17,14 @@ EXAMPLE = "optmech check design.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    add_input(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """0 when every check passes, 1 when one fails."""
     from optmech.cli.output import facts, grid, note, number, print_json
-    from optmech.design import check
 
-    report = check(args.design)
+    report = _report(args)
     tightest = report.tightest
     if args.json:
         listed = [
@@ -72,3 +76,14 @@ def run(args: argparse.Namespace) -> int:
     for fault in report.faults:
         note(f"optmech: error: {args.design}: {fault}")
     return 0 if report.passed else VerificationError.exit_status
+
+
+def _report(args: argparse.Namespace) -> CheckReport:
+    if args.problem is None:
+        from optmech.design_file import check_design
+
+        return check_design(args.design)
+    from optmech.exchange.adoption import judge
+
+    problem, mechanism = read_input(args)
+    return judge(mechanism, problem, args.design)

@@ -1,22 +1,34 @@
-"""``optmech export``: the linear program for other solvers."""
+"""``optmech export``: the linear program for other solvers, the mechanism for other tools."""
 
 from __future__ import annotations
 
 import argparse
 
-SUMMARY = "write the linear program of a problem as MPS or LP"
+SUMMARY = "write the linear program of a problem, or the matrix of a design"
 EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("problem", metavar="FILE|NAME", help="a problem file, or a gallery name")
-    parser.add_argument("--format", choices=("mps", "lp"), default="mps", help="(default: mps)")
+    parser.add_argument(
+        "problem",
+        metavar="FILE|NAME",
+        help="a problem file, or a gallery name; for --format matrix a saved design",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("mps", "lp", "matrix"),
+        default="mps",
+        help="mps (default) or lp: the linear program; matrix: p(o|s) of a design, as .csv, .npy, "
+        ".nc (NetCDF) or .parquet, whatever OUT ends in",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the program; report its size."""
+    """Write the program or the matrix; report its size."""
+    if args.format == "matrix":
+        return _matrix(args)
     from optmech.cli.export_lp import write_program
     from optmech.cli.output import note, print_json, require_writable
     from optmech.files import read_problem
@@ -32,4 +44,20 @@ def run(args: argparse.Namespace) -> int:
             f"{size['nonzeros']:,} nonzeros; column p_S_O is the probability of observable "
             "number O for secret number S, both from 0"
         )
+    return 0
+
+
+def _matrix(args: argparse.Namespace) -> int:
+    from optmech.cli.output import note, print_json, require_writable
+    from optmech.design import Design
+    from optmech.exchange.numbers import write_matrix
+
+    require_writable(args.output, where="--output", apart_from=args.problem)
+    mechanism = Design.load(args.problem).mechanism
+    write_matrix(mechanism, args.output)
+    rows, columns = mechanism.matrix.shape
+    if args.json:
+        print_json({"output": args.output, "format": "matrix", "rows": rows, "columns": columns})
+    else:
+        note(f"{args.output}: {rows:,} secrets, {columns:,} observables")
     return 0

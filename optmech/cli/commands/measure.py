@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from optmech.cli.inputs import add_input, read_input
+
 SUMMARY = "measure privacy and utility of a saved design"
 EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    add_input(parser)
     parser.add_argument(
         "--distance",
         metavar="NAME",
@@ -28,13 +30,11 @@ def run(args: argparse.Namespace) -> int:
     from optmech import measures
     from optmech.cli import output
     from optmech.cli.measured import choose_distance, measure_constraints
-    from optmech.design import Design
     from optmech.exact import parse_exact
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
-    design = Design.load(args.design)
-    problem, m = design.problem, design.mechanism
+    problem, m = read_input(args)
     name, distance = choose_distance(problem, args.distance)
     found = {
         "expected_loss": measures.expected_loss(m, problem.prior, problem.loss),

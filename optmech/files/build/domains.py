@@ -10,6 +10,8 @@ import numpy as np
 from optmech import observables
 from optmech.domain import Domain, Floats, Grid
 from optmech.errors import ProblemError
+from optmech.exchange.geo import read_geojson
+from optmech.exchange.hexagons import from_h3
 from optmech.files.build.context import Context, Listed, labels_from, require_room
 from optmech.files.build.networks import build_leaves, build_network
 from optmech.files.data import DataFile, complete_numbers
@@ -23,6 +25,12 @@ def list_secrets(spec: Secrets, directory: Path) -> Listed:
     """The secrets of a file, before aggregation."""
     if isinstance(spec, schema.Table):
         return _table(spec, directory)
+    if isinstance(spec, schema.Zones):
+        source = DataFile(spec.file, spec.package, spec.resource)
+        with labels_from("label"):
+            return Listed(read_geojson(source.path(directory), spec.label), table=source)
+    if isinstance(spec, schema.Hexagons):
+        return Listed(from_h3(spec.cells))
     if isinstance(spec, schema.Network):
         domain, network = build_network(spec, directory)
         return Listed(domain, network=network)

@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.domain import Domain
 from optmech.errors import ProblemError
+from optmech.exchange.roads import read_osm
 from optmech.files import synthetic
 from optmech.files.build.context import labels_from, require_room
 from optmech.files.data import DataFile, complete_numbers
@@ -28,6 +29,9 @@ def build_network(spec: schema.Network, directory: Path) -> tuple[Domain, nx.Gra
         require_room(spec.roads.rows * spec.roads.columns, "roads.rows")
         network, positions = synthetic.roads(**spec.roads.model_dump())
         return Domain(network.nodes, positions, spec.unit), network
+    if spec.osm is not None:
+        roads = read_osm(DataFile(spec.osm).path(directory))
+        return roads.domain, roads.network
     edges = read_edges(spec.edges, spec.file, directory)
     names = spec.nodes
     if names is None:

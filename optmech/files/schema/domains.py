@@ -147,6 +147,20 @@ class Table(DataFileKeys, Aggregable):
     unit: str = ""
 
 
+class Zones(DataFileKeys):
+    """Polygons (or points) of a GeoJSON file: they lie at their centroids, in degrees."""
+
+    kind: Literal["zones"]
+    label: str | None = None
+
+
+class Hexagons(Spec):
+    """H3 cells by their indices."""
+
+    kind: Literal["h3"]
+    cells: Annotated[list[str], Field(min_length=1)]
+
+
 class Roads(Spec):
     """A made-up but realistic road network: a jittered street grid with closed roads."""
 
@@ -201,13 +215,16 @@ class Network(Spec):
     edges: Edges | None = None
     file: str | None = None
     roads: Roads | None = None
+    osm: str | None = None
     unit: str = ""
 
     @model_validator(mode="after")
     def _one_form(self) -> Network:
-        if sum(form is not None for form in (self.edges, self.file, self.roads)) != 1:
-            raise refusal("needs one of edges, file and roads", "Give exactly one of the three")
-        if self.roads is not None and (self.nodes is not None or self.points is not None):
+        forms = (self.edges, self.file, self.roads, self.osm)
+        if sum(form is not None for form in forms) != 1:
+            raise refusal("needs one of edges, file, roads and osm", "Give exactly one of the four")
+        made = self.roads is not None or self.osm is not None
+        if made and (self.nodes is not None or self.points is not None):
             raise refusal("roads make their own nodes and points", "Drop nodes and points")
         if self.points is not None and self.nodes is None:
             raise refusal("points need nodes", "List the nodes in the order of the points")
@@ -242,6 +259,8 @@ Secrets = Annotated[
     | Annotated[Line, Tag("kind=line")]
     | Annotated[Names, Tag("kind=labels")]
     | Annotated[Table, Tag("kind=table")]
+    | Annotated[Zones, Tag("kind=zones")]
+    | Annotated[Hexagons, Tag("kind=h3")]
     | Annotated[Network, Tag("kind=graph")]
     | Annotated[Tree, Tag("kind=tree")],
     Discriminator(kind_of),

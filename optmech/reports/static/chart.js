@@ -41,16 +41,16 @@ class Chart {
   drawBars() {
     const { labels, line, suppressed } = this.domain;
     const count = labels.length;
-    const width = Math.max(WIDTH, 16 * count);
-    this.tall = 300;
-    const room = 100;
+    const width = Math.max(560, 16 * count);
+    this.tall = 220;
+    const slanted = line === null && !(count <= 12 && labels.every((label) => label.length <= 6));
+    const room = slanted ? 100 : 30;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${this.tall + room}`);
-    if (width > WIDTH) {
+    if (width > 560) {
       this.box.classList.add("wide-bars");
       this.svg.style.width = `${width / 16}rem`;
     }
     const step = width / count;
-    const places = line === null ? null : numbers(line);
     this.centres = labels.map((_, k) => [(k + 0.5) * step, 0]);
     this.cells = labels.map((_, k) => shape("rect", { class: "cell", "data-k": k, x: k * step, width: step, y: 0, height: 0 }));
     // the whole strip above and below a bar chooses it
@@ -59,7 +59,6 @@ class Chart {
     const names = labels.flatMap((label, k) => {
       if (k % every) return [];
       const short = label.length > 14 ? `${label.slice(0, 13)}…` : label;
-      const slanted = places === null && !(count <= 12 && label.length <= 6);
       const x = (k + 0.5) * step;
       const turn = slanted ? { "text-anchor": "end", transform: `rotate(-45 ${x} ${this.tall + 20})` } : { "text-anchor": "middle" };
       const made = shape("text", { class: "bar-label", x, y: this.tall + 20, ...turn });

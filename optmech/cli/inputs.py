@@ -1,0 +1,48 @@
+"""What commands work on: a saved design, or a matrix of another tool with its problem."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.mechanism import Mechanism
+    from optmech.problem import Problem
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """The positional argument DESIGN, and --problem for matrices."""
+    parser.add_argument(
+        "design",
+        metavar="DESIGN",
+        help="a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
+        "header), .npy, .nc or .parquet",
+    )
+    parser.add_argument(
+        "--problem",
+        metavar="FILE|NAME",
+        help="the problem that a matrix of another tool belongs to",
+    )
+
+
+def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
+    """The problem and the mechanism, from a design or from a matrix and its problem."""
+    if args.problem is not None:
+        from optmech.exchange.numbers import read_matrix
+        from optmech.files import read_problem
+
+        problem = read_problem(args.problem).problem
+        return problem, read_matrix(args.design, problem.secrets, problem.observables)
+    if Path(args.design).suffix.lower() in (".csv", ".npy", ".nc", ".parquet"):
+        raise ProblemError(
+            f"{args.design}: a matrix needs its problem",
+            where="--problem",
+            remedy="Give the problem file, or a gallery name",
+        )
+    from optmech.design import Design
+
+    design = Design.load(args.design)
+    return design.problem, design.mechanism

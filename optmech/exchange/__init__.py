@@ -1,0 +1,55 @@
+"""To and from other people's tools: tables, arrays, maps, road networks, OpenDP.
+
+Each function needs the package it speaks to and says which extra installs it. Functions are
+imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optmech.exchange.adoption import adopt as adopt
+    from optmech.exchange.arrays import read_netcdf as read_netcdf
+    from optmech.exchange.arrays import to_xarray as to_xarray
+    from optmech.exchange.arrays import write_netcdf as write_netcdf
+    from optmech.exchange.geo import from_geopandas as from_geopandas
+    from optmech.exchange.geo import read_geojson as read_geojson
+    from optmech.exchange.hexagons import from_h3 as from_h3
+    from optmech.exchange.measurement import to_opendp as to_opendp
+    from optmech.exchange.numbers import read_matrix as read_matrix
+    from optmech.exchange.numbers import write_matrix as write_matrix
+    from optmech.exchange.roads import read_osm as read_osm
+    from optmech.exchange.tables import read_parquet as read_parquet
+    from optmech.exchange.tables import to_frame as to_frame
+    from optmech.exchange.tables import write_parquet as write_parquet
+
+_HOME = {
+    "adopt": "adoption",
+    "from_geopandas": "geo",
+    "from_h3": "hexagons",
+    "read_geojson": "geo",
+    "read_matrix": "numbers",
+    "read_netcdf": "arrays",
+    "read_osm": "roads",
+    "read_parquet": "tables",
+    "to_frame": "tables",
+    "to_opendp": "measurement",
+    "to_xarray": "arrays",
+    "write_matrix": "numbers",
+    "write_netcdf": "arrays",
+    "write_parquet": "tables",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"optmech.exchange.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'optmech.exchange' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

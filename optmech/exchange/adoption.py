@@ -1,0 +1,119 @@
+"""Mechanisms that other tools made, taken over as designs: checked like our own."""
+
+from __future__ import annotations
+
+from optmech.certificate import Multipliers, check_exact, lower_bound
+from optmech.certificate.figures import figures_of
+from optmech.design import Certificate, Design, limit_notes
+from optmech.design_file import CheckReport
+from optmech.errors import ProblemError, VerificationError
+from optmech.mechanism import Mechanism
+from optmech.numerators import Numerators
+from optmech.problem import Problem
+from optmech.release import Released, release
+from optmech.statement import Statement
+
+
+def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> Design:
+    """A design from a mechanism of any origin, if it keeps every constraint of ``problem``.
+
+    The matrix is rounded to whole numbers over a power of two and every inequality decided
+    exactly, as for designs that optmech finds. Its bound is what follows without a search: solve
+    the problem to learn how far from the optimum the mechanism is.
+
+    Parameters
+    ----------
+    mechanism:
+        Over the secrets and observables of ``problem``, in their order.
+    repair:
+        Change a matrix that breaks a constraint as little as repair manages, instead of refusing
+        it. Matrices of solvers break ratios in their last digits.
+
+    Raises
+    ------
+    ProblemError
+        When the labels are not those of the problem.
+    VerificationError
+        When a constraint is broken, or cannot be repaired; the message names the first.
+    """
+    for name, given, wanted in (
+        ("secrets", mechanism.secrets, problem.secrets),
+        ("observables", mechanism.observables, problem.observables),
+    ):
+        if given.labels != wanted.labels:
+            raise ProblemError(
+                f"the mechanism's {name} are not those of the problem",
+                where=name,
+                remedy="Use the same labels in the same order",
+            )
+    statement = problem.statement
+    released = _as_it_is(statement, mechanism)
+    broken = [check for check in released.checks if not check.passed]
+    if broken and repair:
+        found = _repaired(statement, mechanism)
+        if found is not None:
+            released, broken = found, []
+    if broken:
+        raise VerificationError(
+            f"{broken[0].name}: {broken[0].detail}",
+            where=problem.title or "mechanism",
+            remedy="Adopt it with repair, or under the constraints that it keeps",
+        )
+    return _design(problem, released)
+
+
+def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
+    """The verdict on every constraint for a mechanism of any origin, as for a design file.
+
+    The bound is what follows without a search. ``name`` stands for the file.
+    """
+    released = _as_it_is(problem.statement, mechanism)
+    design = _design(problem, released)
+    return CheckReport(
+        path=name,
+        status="adopted",
+        checks=released.checks,
+        objective=design.objective,
+        bound=design.bound,
+        gap=design.gap,
+        loss=design.loss,
+        lower_bound=design.lower_bound,
+        faults=tuple(f"{c.name}: {c.detail}" for c in released.checks if not c.passed),
+    )
+
+
+def _as_it_is(statement: Statement, mechanism: Mechanism) -> Released:
+    exact = mechanism.exact
+    if not isinstance(exact, Numerators):
+        exact = Numerators.rounded(mechanism.matrix)
+    return Released(exact, check_exact(statement, exact))
+
+
+def _repaired(statement: Statement, mechanism: Mechanism) -> Released | None:
+    from optmech.repair import Cone, repair
+
+    near = repair(statement, Cone.of(statement), mechanism.matrix)
+    return None if near is None else release(statement, near, ())
+
+
+def _design(problem: Problem, released: Released) -> Design:
+    multipliers = Multipliers()
+    bound = lower_bound(problem.statement, multipliers)
+    figures = figures_of(problem.statement, released.exact, bound, multipliers)
+    return Design(
+        problem=problem,
+        status="feasible",
+        exact=released.exact,
+        objective=figures.objective,
+        bound=figures.bound,
+        loss=figures.loss,
+        lower_bound=figures.lower_bound,
+        gap=figures.gap,
+        verified=all(check.passed for check in released.checks),
+        certificate=Certificate(released.checks, multipliers, bound),
+        engine="none",
+        engine_reason="adopted from elsewhere",
+        seconds=0.0,
+        reason="adopted, not optimised",
+        notes=problem.notes + limit_notes(problem.statement),
+    )

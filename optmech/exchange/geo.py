@@ -1,0 +1,109 @@
+"""Zones and places from GeoJSON and GeoPandas, as domains in degrees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError
+from optmech.files.source import require_readable
+from optmech.needed import needed
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+
+def read_geojson(path: str | Path, label: str | None = None) -> Domain:
+    """A domain from a GeoJSON feature collection of polygons or points.
+
+    Labels are the property ``label`` of each feature, as text where it is not a whole number;
+    without one 0, 1, .... Polygons lie at their centroids (of the equirectangular projection)
+    and keep their outlines for drawing. Distances are great-circle: ``om.distances.haversine()``.
+
+    Raises
+    ------
+    ProblemError
+        Without shapely, or on what is no collection of such features.
+    """
+    require_readable(Path(path))
+    try:
+        collection = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        features = collection["features"]
+        geometries = [feature["geometry"] for feature in features]
+        properties = [feature.get("properties") or {} for feature in features]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ProblemError(
+            "is not a GeoJSON feature collection", where=str(path), remedy="Export it as one"
+        ) from error
+    shapely = needed("shapely.geometry", "geo", where=str(path))
+    try:
+        shapes = [shapely.shape(geometry) for geometry in geometries]
+    except Exception as error:
+        raise ProblemError(
+            f"has a geometry that cannot be read: {error}", where=str(path)
+        ) from error
+    names = None if label is None else [_name(row, label, path) for row in properties]
+    return _domain(shapes, names, str(path))
+
+
+def from_geopandas(frame: gpd.GeoDataFrame, label: str | None = None) -> Domain:
+    """The same from a GeoDataFrame, in any coordinate reference system that it names.
+
+    Without one, coordinates are taken to be longitude and latitude.
+    """
+    if not hasattr(frame, "geometry") or not hasattr(frame, "to_crs"):
+        raise ProblemError(f"{type(frame).__name__} is not a GeoDataFrame", where="frame")
+    degrees = frame if frame.crs is None else frame.to_crs(4326)
+    names = None
+    if label is not None:
+        if label not in frame:
+            raise ProblemError(
+                f"there is no column {label!r}",
+                where="label",
+                remedy=f"The columns are {', '.join(map(str, frame.columns))}",
+            )
+        names = [_label(value) for value in frame[label].tolist()]
+    return _domain(list(degrees.geometry), names, "frame")
+
+
+def _name(row: dict[str, Any], label: str, path: str | Path) -> Any:
+    if label not in row:
+        raise ProblemError(
+            f"a feature has no property {label!r}",
+            where=str(path),
+            remedy=f"Its properties are {', '.join(map(repr, row)) or 'none'}",
+        )
+    return _label(row[label])
+
+
+def _label(value: object) -> Any:
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _domain(shapes: list[Any], names: list[Any] | None, where: str) -> Domain:
+    kinds = {None if shape is None else shape.geom_type for shape in shapes}
+    if not shapes or not kinds <= {"Point", "Polygon", "MultiPolygon"}:
+        listed = ", ".join(sorted(map(str, kinds))) or "nothing"
+        raise ProblemError(
+            f"holds {listed}", where=where, remedy="Give polygons, or points, and at least one"
+        )
+    empty = next((k for k, shape in enumerate(shapes) if shape.is_empty), None)
+    if empty is not None:
+        raise ProblemError(f"geometry {empty} is empty", where=where, remedy="Remove it")
+    centres = np.array([shape.centroid.coords[0][:2] for shape in shapes])
+    outlines = [_rings(shape) for shape in shapes] if "Point" not in kinds else None
+    labels = range(len(shapes)) if names is None else names
+    return Domain(labels, centres, "km", "lonlat", outlines)
+
+
+def _rings(shape: Any) -> list[Floats]:
+    parts = shape.geoms if shape.geom_type == "MultiPolygon" else [shape]
+    return [
+        np.array(ring.coords)[:-1, :2]
+        for part in parts
+        for ring in (part.exterior, *part.interiors)
+    ]

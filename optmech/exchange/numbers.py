@@ -1,0 +1,111 @@
+"""Plain matrices from other tools: CSV, NumPy, NetCDF, Parquet, told apart by their names."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from optmech.domain import Domain, Floats
+from optmech.errors import ProblemError
+from optmech.exchange.arrays import read_netcdf, write_netcdf
+from optmech.exchange.tables import read_parquet, write_parquet
+from optmech.files.data import DataFile
+from optmech.mechanism import ROW_SUM_TOLERANCE, Mechanism
+from optmech.storage import write_atomically
+
+FORMATS = (".csv", ".npy", ".nc", ".parquet")
+_UNEVEN = 1e-6
+
+
+def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mechanism:
+    """A mechanism over given domains from a matrix with a row for every secret.
+
+    ``.csv`` (numbers without a header) and ``.npy`` are in the order of the labels; ``.nc`` and
+    ``.parquet`` are those of ``write_netcdf`` and ``write_parquet``. Row sums may be off 1 by
+    1e-6, as printed numbers are, and are then divided out.
+
+    Raises
+    ------
+    ProblemError
+        On another kind of file, an unreadable one, a matrix of another shape, or rows that are
+        no distributions.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        return read_parquet(path, secrets, observables)
+    if suffix == ".nc":
+        values = read_netcdf(path).matrix
+    elif suffix == ".npy":
+        values = _numpy(path)
+    elif suffix == ".csv":
+        values = _comma_separated(path)
+    else:
+        raise ProblemError(
+            "is not a matrix", where=str(path), remedy=f"Use a name in {', '.join(FORMATS)}"
+        )
+    try:
+        return Mechanism(secrets, observables, _evened(values))
+    except ProblemError as error:
+        raise error.at(str(path)) from error
+
+
+def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
+    """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        write_parquet(mechanism, path)
+    elif suffix == ".nc":
+        write_netcdf(mechanism, path)
+    elif suffix == ".npy":
+        buffer = io.BytesIO()
+        np.save(buffer, mechanism.matrix, allow_pickle=False)
+        write_atomically(path, buffer.getvalue())
+    elif suffix == ".csv":
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows(
+            [repr(value) for value in row] for row in mechanism.matrix.tolist()
+        )
+        write_atomically(path, text.getvalue().encode())
+    else:
+        raise ProblemError(
+            "is not the name of a matrix",
+            where=str(path),
+            remedy=f"Use a name in {', '.join(FORMATS)}",
+        )
+
+
+def _numpy(path: str | Path) -> Floats:
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ProblemError(
+            f"cannot be read as a NumPy array: {error}", where=str(path), remedy="Use numpy.save"
+        ) from error
+    return np.asarray(values)
+
+
+def _comma_separated(path: str | Path) -> Floats:
+    try:
+        rows = DataFile(str(Path(path).absolute())).matrix(Path())
+    except ProblemError as error:
+        raise ProblemError(error.message, where=str(path), remedy=error.remedy) from error
+    lengths = {len(row) for row in rows}
+    if len(lengths) != 1:
+        raise ProblemError(
+            "has rows of different lengths" if rows else "is empty",
+            where=str(path),
+            remedy="Give a row of numbers for every secret",
+        )
+    return np.array(rows, dtype=np.float64)
+
+
+def _evened(values: Floats) -> Floats:
+    """Rows divided by their sums where these are 1 up to printing."""
+    if values.ndim != 2 or values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+        return values
+    sums = values.sum(axis=1, keepdims=True)
+    off = np.abs(sums - 1).max(initial=0.0)
+    return values / sums if ROW_SUM_TOLERANCE < off <= _UNEVEN else values
