@@ -23,6 +23,7 @@ COMMANDS = (
     "export",
     "adopt",
     "transport",
+    "trace",
     "problems",
     "profiles",
     "schema",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from optmech.files.gallery import GalleryEntry, find_problem, list_gallery
+from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_traces
 from optmech.files.load import ProblemFile, build_problem, load_problem, read_problem
 
 __all__ = [
@@ -13,14 +13,23 @@ __all__ = [
     "build_problem",
     "find_problem",
     "list_gallery",
+    "list_traces",
     "load_problem",
     "problem_schema",
     "read_problem",
+    "trace_schema",
 ]
 
 
 def problem_schema() -> dict[str, Any]:
     """The JSON Schema of problem files, format 1."""
     from optmech.files.schema import problem_schema as schema
+
+    return schema()
+
+
+def trace_schema() -> dict[str, Any]:
+    """The JSON Schema of trace files, format 1."""
+    from optmech.files.schema.traces import trace_schema as schema
 
     return schema()

@@ -26,13 +26,18 @@ class GalleryEntry:
     """Why there are no numbers, where there are none."""
 
 
-def gallery_names() -> list[str]:
-    """Names of the gallery, in alphabetical order."""
-    return sorted(path.stem for path in data_folder("problems").glob("*.toml"))
+TRACES = "traces"
+"""Folder of the trace files inside the gallery."""
 
 
-def find_problem(name: str | Path) -> Path:
-    """The file that ``name`` means: an existing path, or else a name of the gallery.
+def gallery_names(folder: str = "") -> list[str]:
+    """Names of the gallery, or of the files in a folder of it, in alphabetical order."""
+    return sorted(path.stem for path in (data_folder("problems") / folder).glob("*.toml"))
+
+
+def find_problem(name: str | Path, folder: str = "") -> Path:
+    """The file that ``name`` means: an existing path, or else a name of the gallery, or of a
+    folder of it.
 
     Raises
     ------
@@ -41,14 +46,14 @@ def find_problem(name: str | Path) -> Path:
     """
     path = Path(name)
     try:
-        exists = path.exists() and not (path.is_dir() and str(name) in gallery_names())
+        exists = path.exists() and not (path.is_dir() and str(name) in gallery_names(folder))
     except (OSError, ValueError):
         exists = False
     if exists:
         return path
-    names = gallery_names()
+    names = gallery_names(folder)
     if str(name) in names:
-        return data_folder("problems") / f"{name}.toml"
+        return data_folder("problems") / folder / f"{name}.toml"
     close = difflib.get_close_matches(str(name)[:80], names, n=3)
     hint = f"Did you mean {' or '.join(close)}? " if close else ""
     raise ProblemError(
@@ -61,6 +66,18 @@ def find_problem(name: str | Path) -> Path:
 def list_gallery() -> list[GalleryEntry]:
     """Every problem of the gallery with its title, sizes and known optimum."""
     return [_entry(name) for name in gallery_names()]
+
+
+def list_traces() -> list[dict[str, str]]:
+    """Name, title and path of every trace file of the gallery."""
+    from optmech.files.source import read_document
+
+    found = []
+    for name in gallery_names(TRACES):
+        path = data_folder("problems") / TRACES / f"{name}.toml"
+        title = str(read_document(path).get("title", name))
+        found.append({"name": name, "title": title, "path": str(path)})
+    return found
 
 
 def _entry(name: str) -> GalleryEntry:

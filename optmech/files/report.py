@@ -42,7 +42,8 @@ class Collector:
     _seen: set[str] = field(default_factory=set)
 
     def at(self, place: str) -> Keeper:
-        """A context that keeps a ProblemError raised inside it, reported under ``place``."""
+        """A context that keeps a ProblemError raised inside it, reported under ``place``, or at its
+        own place where that is empty."""
         return Keeper(self, place)
 
     def add(self, error: OptmechError) -> None:
@@ -75,7 +76,7 @@ class Keeper:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if not isinstance(error, ProblemError):
             return False
-        self.collector.add(error.at(self.place))
+        self.collector.add(error.at(self.place) if self.place else error)
         return True
 
 

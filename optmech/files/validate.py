@@ -35,6 +35,14 @@ _BOUNDS = {
 }
 
 
+def require_keys(document: Mapping[str, Any], keys: Iterable[str], errors: Collector) -> None:
+    """Keep an error for every key that is not there."""
+    for key in keys:
+        if document.get(key) is None:
+            remedy = "Write format = 1" if key == "format" else f"Add a section {key}"
+            errors.add(ProblemError("is missing", where=key, remedy=remedy))
+
+
 def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     """The sections of a document that have the right shape; the errors of the others are kept.
 
@@ -46,17 +54,14 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     from optmech.files.schema import ProblemSpec
     from optmech.files.schema.problem import REQUIRED
 
-    for key in REQUIRED:
-        if document.get(key) is None:
-            remedy = "Write format = 1" if key == "format" else f"Add a section {key}"
-            errors.add(ProblemError("is missing", where=key, remedy=remedy))
+    require_keys(document, REQUIRED, errors)
     _refuse_null_constraints(document.get("constraints"), errors)
     try:
         return ProblemSpec.model_validate(dict(document))
     except ValidationError as error:
         details = error.errors(include_url=False)
     for detail in details:
-        errors.add(_in_words(detail))
+        errors.add(in_words(detail, ProblemSpec))
     faulty = {detail["loc"][0] for detail in details}
     sound = {key: value for key, value in document.items() if key not in faulty - {"constraints"}}
     if "constraints" in faulty:
@@ -79,7 +84,8 @@ def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
     return [None if k in faulty else item for k, item in enumerate(items)]
 
 
-def _in_words(detail: Any) -> ProblemError:
+def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
+    """An error of pydantic as one of ours; ``root`` is the model of the whole document."""
     location: Location = detail["loc"]
     kind, context = detail["type"], detail.get("ctx", {})
     value = show(detail["input"])
@@ -89,7 +95,7 @@ def _in_words(detail: Any) -> ProblemError:
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
-        return _error(location, "is not a known key", _suggestion(location))
+        return _error(location, "is not a known key", _suggestion(location, root))
     if kind == "union_tag_not_found":
         return _no_kind(location, detail["input"])
     if kind == "union_tag_invalid":
@@ -142,8 +148,8 @@ def _wrong_length(location: Location, kind: str, context: Mapping[str, Any]) -> 
     return _error(location, message, f"Give {words} {bound}")
 
 
-def _suggestion(location: Location) -> str:
-    known = _known_keys(location[:-1])
+def _suggestion(location: Location, root: type[BaseModel]) -> str:
+    known = _known_keys(location[:-1], root)
     return _closest(location[-1], known)
 
 
@@ -156,12 +162,11 @@ def _tags(text: str) -> list[str]:
     return [word.strip("' ").partition("=")[2] for word in text.split(",")]
 
 
-def _known_keys(location: Location) -> list[str]:
+def _known_keys(location: Location, root: type[BaseModel]) -> list[str]:
     """Keys of the table at ``location``, found by walking the models along it."""
-    from optmech.files.schema import ProblemSpec
     from optmech.files.schema.base import TAG
 
-    models: list[type[BaseModel]] = [ProblemSpec]
+    models: list[type[BaseModel]] = [root]
     for part in location:
         if isinstance(part, int):
             continue

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from optmech.traces.conversion import renyi_epsilon as renyi_epsilon
     from optmech.traces.fitting import Fit as Fit
     from optmech.traces.fitting import fit as fit
+    from optmech.traces.intervals import IntervalLoss as IntervalLoss
+    from optmech.traces.intervals import worst_length_scale as worst_length_scale
     from optmech.traces.kernels import Kernel as Kernel
     from optmech.traces.kernels import constant as constant
     from optmech.traces.kernels import custom as custom
@@ -56,6 +58,8 @@ _HOME = {
     "renyi_epsilon": "conversion",
     "Fit": "fitting",
     "fit": "fitting",
+    "IntervalLoss": "intervals",
+    "worst_length_scale": "intervals",
     "Kernel": "kernels",
     "constant": "kernels",
     "custom": "kernels",

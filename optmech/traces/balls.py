@@ -37,18 +37,22 @@ class Enclosure:
         return bool(self.rad.max() <= 2.0**-50 * np.abs(self.mid).max())
 
 
-def precisions(start: int = PRECISIONS[0]) -> Iterator[int]:
+def precisions(least: int, most: int) -> Iterator[int]:
     """Working precisions, each set for the time until the next one is asked for."""
     for bits in PRECISIONS:
-        if bits >= start:
+        if least <= bits <= most:
             with flint.ctx.workprec(bits):
                 yield bits
 
 
-def at_first_precision(attempt: Callable[[], Result | None]) -> Result | None:
+def at_first_precision(
+    attempt: Callable[[], Result | None],
+    least: int = PRECISIONS[0],
+    most: int = PRECISIONS[-1],
+) -> Result | None:
     """What ``attempt`` returns at the first precision at which it neither divides by a ball
     that holds 0 nor returns None; None where there is no such precision."""
-    for _ in precisions():
+    for _ in precisions(least, most):
         try:
             found = attempt()
         except ZeroDivisionError:

@@ -22,7 +22,7 @@ from optmech.errors import ProblemError
 from optmech.traces.balls import Ball, BallMatrix, of_floats
 
 Parameter = Any
-"""A float, or a ball or power series where a length scale varies."""
+"""A float; or a power series of balls, where a length scale varies (``traces.taylor``)."""
 
 
 class Kernel(ABC):
@@ -316,9 +316,7 @@ def _kernel(value: object) -> Kernel:
 
 
 def _positive(value: Parameter, where: str) -> Parameter:
-    if isinstance(value, flint.arb):
-        if not value > 0:
-            raise ProblemError("is not above 0", where=where, remedy="Give a positive interval")
+    if isinstance(value, flint.arb_series):
         return value
     number = float(finite_array(value, where=where, ndim=0))
     if not number > 0:

@@ -111,7 +111,7 @@ class Fixes:
         step = float(parse_exact(interval, where="interval", positive=True))
         gap = float(parse_exact(max_gap, where="max_gap", positive=True))
         out = []
-        for user, times, xy in self._pieces(gap):
+        for user, times, xy in self.runs(gap):
             first, last = np.ceil(times[0] / step), np.floor(times[-1] / step)
             grid = np.arange(first, last + 1) * step
             if len(grid) < 2:
@@ -128,11 +128,11 @@ class Fixes:
         gap = float(parse_exact(max_gap, where="max_gap", positive=True))
         return [
             CellSequence(user, times, domain.locate(xy, max_distance))
-            for user, times, xy in self._pieces(gap)
+            for user, times, xy in self.runs(gap)
             if len(times) > 1
         ]
 
-    def _pieces(self, max_gap: float) -> list[tuple[str, Floats, Floats]]:
+    def runs(self, max_gap: float) -> list[tuple[str, Floats, Floats]]:
         """Runs of fixes of one user, in time, without a gap."""
         names = np.array(self.users)
         out = []

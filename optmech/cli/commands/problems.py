@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-SUMMARY = "list the gallery of problems"
+SUMMARY = "list the gallery of problems and traces"
 EXAMPLE = "optmech problems"
 
 
@@ -13,11 +13,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Name, size, known optimum and title of every problem."""
-    from optmech.cli.output import grid, note, print_json
-    from optmech.files import list_gallery
+    """Name, size, known optimum and title of every problem, then the traces."""
+    from optmech.cli.output import blank, grid, note, print_json
+    from optmech.files import list_gallery, list_traces
 
-    entries = list_gallery()
+    entries, traces = list_gallery(), list_traces()
     if args.json:
         listed = [
             {
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
             }
             for e in entries
         ]
-        print_json({"problems": listed})
+        print_json({"problems": listed, "traces": traces})
         return 0
     grid(
         ("name", "secrets", "observables", "optimum", "title"),
@@ -47,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
         ],
         right=(1, 2, 3),
     )
+    blank()
+    grid(("trace", "title"), [(t["name"], t["title"]) for t in traces])
     for e in entries:
         if e.note:
             note(f"note: {e.name}: {e.note}")

@@ -1,22 +1,30 @@
-"""``optmech schema``: the JSON Schema of problem files."""
+"""``optmech schema``: the JSON Schema of problem files and trace files."""
 
 from __future__ import annotations
 
 import argparse
 
-SUMMARY = "print the JSON Schema of problem files"
+SUMMARY = "print the JSON Schema of problem files, or of trace files"
 EXAMPLE = "optmech schema > problem.schema.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command has no arguments of its own."""
+    """The command's arguments."""
+    parser.add_argument(
+        "of",
+        nargs="?",
+        choices=("problem", "trace"),
+        default="problem",
+        help="the kind of file (default: problem)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Indented for people, on one line with --json."""
     import json
 
-    from optmech.files import problem_schema
+    from optmech.files import problem_schema, trace_schema
 
-    print(json.dumps(problem_schema(), indent=None if args.json else 2))
+    schema = trace_schema() if args.of == "trace" else problem_schema()
+    print(json.dumps(schema, indent=None if args.json else 2))
     return 0

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from optmech.errors import ProblemError
@@ -46,6 +53,12 @@ def _exact(value: object) -> Exact:
         raise refusal(error.message, error.remedy) from error
 
 
+def _whole(value: object) -> object:
+    if type(value) is not int:
+        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
+    return value
+
+
 def _label(value: object) -> str | int:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise refusal(f"{shorten(value)} is not a label", "Use text or a whole number")
@@ -85,6 +98,9 @@ Label = Annotated[Any, PlainValidator(_label), WithJsonSchema(_LABEL_SCHEMA)]
 
 LabelReference = Annotated[Any, PlainValidator(_reference), WithJsonSchema(_REFERENCE_SCHEMA)]
 """A label as it is referred to; a grid cell is [row, column]."""
+
+FormatNumber = Annotated[Literal[1], BeforeValidator(_whole)]
+"""``format = 1``."""
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from optmech.files.schema.base import Spec, refusal, shorten
+from optmech.files.schema.base import FormatNumber, Spec
 from optmech.files.schema.constraints import ConstraintSpec, ObjectiveSpec
 from optmech.files.schema.domains import Observables, Secrets
 from optmech.files.schema.metrics import LossSpec
 from optmech.files.schema.priors import PriorSpec
 
 REQUIRED = ("format", "secrets", "prior", "loss")
-
-
-def _whole(value: object) -> object:
-    if type(value) is not int:
-        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
-    return value
 
 
 class ProblemSpec(Spec):
@@ -32,7 +26,7 @@ class ProblemSpec(Spec):
         title="optmech problem file", json_schema_extra={"required": list(REQUIRED)}
     )
 
-    format: Annotated[Literal[1], BeforeValidator(_whole)] | None = None
+    format: FormatNumber | None = None
     title: str = ""
     description: str = ""
     source: str = ""

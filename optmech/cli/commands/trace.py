@@ -1,0 +1,62 @@
+"""``optmech trace``: noise for a trace of positions, or the loss of given noise."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+SUMMARY = "protect a trace of positions that depend on each other"
+EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
+    parser.add_argument(
+        "--picture", metavar="PNG", help="draw the trace, releases and the worst hypothesis"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the path and releases drawn"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
+    from optmech.cli.output import note, print_json
+    from optmech.cli.traced import Answer
+    from optmech.files.traces import read_trace
+
+    file = read_trace(args.trace)
+    _check_outputs(args, file.path)
+    answer = Answer(file)
+    if args.output:
+        answer.save(args.output)
+    if args.picture:
+        from optmech.trace_plots import trace_picture
+
+        trace_picture(answer.problem, answer.noise, answer.worst, args.picture, seed=args.seed)
+    plain = answer.plain()
+    if args.json:
+        print_json(plain | {"output": args.output, "picture": args.picture})
+    else:
+        answer.show()
+        for what, path in (("noise", args.output), ("picture", args.picture)):
+            if path:
+                note(f"{what} written to {path}")
+    return 0 if plain["verified"] else 1
+
+
+def _check_outputs(args: argparse.Namespace, source: Path) -> None:
+    from optmech.cli.output import require_writable
+    from optmech.errors import ProblemError
+
+    if args.seed < 0:
+        raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Use 0 or more")
+    for option, path in (("--output", args.output), ("--picture", args.picture)):
+        if path is not None:
+            require_writable(path, where=option, apart_from=source)
+    if args.picture is not None:
+        from optmech.plots import require_matplotlib
+
+        require_matplotlib(args.picture)

@@ -1,0 +1,85 @@
+"""Trace files: read, checked and built, with every error at once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.errors import ProblemError
+from optmech.files.build.traces import TraceProblem, build_gaussian
+from optmech.files.gallery import TRACES, find_problem, gallery_names
+from optmech.files.report import Collector, show
+from optmech.files.source import read_document
+from optmech.files.validate import in_words, require_keys
+
+
+@dataclass(frozen=True, eq=False)
+class TraceFile:
+    """A trace problem with what its file says about it."""
+
+    problem: TraceProblem
+    path: Path
+    title: str
+    kind: str
+
+
+def trace_names() -> list[str]:
+    """Names of the trace files of the gallery."""
+    return gallery_names(TRACES)
+
+
+def read_trace(name: str | Path) -> TraceFile:
+    """Read a trace file (TOML or JSON), or one of the gallery by its name.
+
+    Raises
+    ------
+    ProblemError
+        With every error of the file at once, one line each.
+    """
+    from pydantic import ValidationError
+
+    from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
+
+    path = find_problem(name, TRACES)
+    document = read_document(path)
+    errors = Collector()
+    kind = _kind(document, list(KINDS), path)
+    require_keys(document, REQUIRED[kind], errors)
+    try:
+        spec = KINDS[kind].model_validate(dict(document))
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        for detail in details:
+            errors.add(in_words(detail, KINDS[kind]))
+        errors.refuse(str(path))
+        raise
+    problem = None
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if isinstance(spec, GaussianTrace):
+            problem = build_gaussian(spec, path.parent, errors)
+    errors.refuse(str(path))
+    if problem is None:
+        raise ProblemError("could not be built", where=str(path))
+    return TraceFile(problem, path, getattr(spec, "title", "") or path.stem, kind)
+
+
+def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:
+    kind = document.get("kind")
+    if kind in known and isinstance(kind, str):
+        return kind
+    if kind is None:
+        looks = "constraints" in document or "loss" in document
+        remedy = (
+            "This looks like a problem: use optmech solve"
+            if looks
+            else f'Write kind = "{known[0]}"'
+        )
+        raise ProblemError("is missing", where=f"{path}: kind", remedy=remedy)
+    close = difflib.get_close_matches(str(kind)[:80], known, n=1)
+    hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
+    raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=hint)
