@@ -125,6 +125,7 @@ def plain(report: AdversaryReport) -> dict[str, Any]:
                 "mean": np.round(values.mean, 4).tolist(),
                 "standard_error": np.round(values.standard_error, 4).tolist(),
                 "average": round(values.average, 4),
+                "average_error": round(values.average_error, 4),
             }
             for name, values in series.items()
             if values is not None

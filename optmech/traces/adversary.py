@@ -31,6 +31,8 @@ class Series:
 
     mean: Floats
     standard_error: Floats
+    average_error: float = 0.0
+    """Standard error of ``average``, whose terms are of the same traces."""
 
     @property
     def average(self) -> float:
@@ -281,6 +283,9 @@ def _bayes_factors(prior: Floats, posterior: Floats) -> Floats:
 
 
 def _series(rows: Floats) -> Series:
-    count = len(rows)
-    spread = rows.std(axis=0, ddof=1) if count > 1 else np.full(rows.shape[1], np.nan)
-    return Series(rows.mean(axis=0), spread / math.sqrt(count))
+    def error(values: Floats) -> Floats:
+        return np.asarray(values.std(axis=0, ddof=1) / math.sqrt(len(values)))
+
+    if len(rows) == 1:
+        return Series(rows[0], np.full(rows.shape[1], np.nan), math.nan)
+    return Series(rows.mean(axis=0), error(rows), float(error(rows.mean(axis=1))))

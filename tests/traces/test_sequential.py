@@ -186,6 +186,8 @@ def test_simulation_estimates_the_exact_report() -> None:
         assert (np.abs(estimate.mean - truth.mean) <= 4 * estimate.standard_error + 1e-12).all(), (
             name
         )
+        off = abs(estimate.average - truth.average)
+        assert off <= 4 * estimate.average_error + 1e-12
     for name in ("filtering", "smoothing"):
         on_traces = getattr(found, f"{name}_on_traces")
         assert (
