@@ -137,7 +137,15 @@ class SequentialDesigner:
 
     def stated(self, time: int) -> tuple[StepConstraint, ...]:
         """The constraints on the release of a time."""
-        return tuple(self.constraints(time)) if callable(self.constraints) else self.constraints
+        stated = tuple(self.constraints(time)) if callable(self.constraints) else self.constraints
+        for k, constraint in enumerate(stated):
+            if not isinstance(constraint, StepConstraint):
+                raise ProblemError(
+                    f"{type(constraint).__name__} is not a constraint",
+                    where=f"constraints[{k}]",
+                    remedy="Use those of Problem, ConditionalPrivacy or ConditionalDistortion",
+                )
+        return stated
 
 
 @dataclass(frozen=True, eq=False)
