@@ -16,11 +16,11 @@ from optmech.certificate.multipliers import AttackMultipliers, Multipliers
 from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
-from optmech.engines.auto import select
+from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
 from optmech.errors import ProblemError, SolverError
 from optmech.exact import parse_exact
-from optmech.lp.blocks import Point
+from optmech.lp.blocks import BlockLP, Point
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
@@ -187,17 +187,6 @@ class _Search:
         compiled = compiler(statement)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         for reduced in self._reduced(compiled):
-            name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
-            if name == "auto":
-                name, why = select(reduced.lp)
-            engine = load_engine(name)
-            refusal = engine.refusal(reduced.lp)
-            if refusal:
-                why = f"{name} was not used: {refusal}"
-                name = "tangents" if reduced.lp.perspectives else "highs"
-                engine = load_engine(name)
-            if named:
-                self.engine, self.why = name, why
 
             def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
                 return compiled.recover(reduced.recover(point))
@@ -205,8 +194,34 @@ class _Search:
             channel = connect(self.session, recover)
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
-            result = engine.run(reduced.lp, self.profile.options(), channel)
-            self.session.report(result.message)
+            name, why = self._choice(reduced.lp)
+            result = self._engine(reduced.lp, channel, name, why, named)
+            if not named or self.profile.engine != "auto" or channel.should_stop():
+                continue
+            other = second(reduced.lp, name)
+            if other and result.outcome is not Outcome.INFEASIBLE:
+                why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
+                result = self._engine(reduced.lp, channel, other, why, named)
+        return result
+
+    def _choice(self, lp: BlockLP) -> tuple[str, str]:
+        """The engine for a program, and why."""
+        name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
+        if name == "auto":
+            name, why = select(lp)
+        refusal = load_engine(name).refusal(lp)
+        if refusal:
+            why = f"{name} was not used: {refusal}"
+            name = "tangents" if lp.perspectives else "highs"
+        return name, why
+
+    def _engine(
+        self, lp: BlockLP, channel: Channel, name: str, why: str, named: bool
+    ) -> EngineResult:
+        if named:
+            self.engine, self.why = name, why
+        result = load_engine(name).run(lp, self.profile.options(), channel)
+        self.session.report(result.message)
         return result
 
     def _reduced(self, compiled: Compiled) -> list[Reduced]:

@@ -12,7 +12,7 @@ from optmech.certificate import Check, check_exact
 from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.numerators import Numerators, integers
-from optmech.repair.mixing import NO_ROOM
+from optmech.repair.lifted import NO_ROOM
 from optmech.statement import Statement
 
 _SHIFTS = tuple(range(48, 8, -4))

@@ -24,6 +24,9 @@ from optmech.statement import Statement
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
 
+_DUST = 1e-15
+"""Where losses are this small, none at all may do: entries below it are tried as zeros."""
+
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
 
@@ -88,9 +91,7 @@ class Session:
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
         anchors = () if self.matrix is None else (self.matrix,)
-        repaired = repair(self.spared, self.cone, matrix, anchors)
-        if repaired is None:
-            repaired = repair(self.statement, self.cone, matrix, anchors)
+        repaired = repair(self.statement, self.cone, matrix, anchors, self.spared)
         if self.anchoring and repaired is not None:
             self.interior.append(repaired)
         if repaired is None:
@@ -102,6 +103,8 @@ class Session:
         if all(check.passed for check in check_matrix(self.statement, repaired)):
             self.matrix, self.value = repaired, value
             self.unrepaired = None
+            if 0 < value <= _DUST * abs(self.statement.loss).max():
+                self.offer_matrix(np.where(repaired < _DUST, 0.0, repaired))
         else:
             self.unrepaired = matrix
 

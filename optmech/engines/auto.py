@@ -8,7 +8,8 @@ from optmech.lp.blocks import BlockLP
 
 DIRECT_PAIR_ROWS = 8_000
 """Up to this many pair rows HiGHS solves the whole program in a fraction of a second (2 cores)."""
-
+SECOND_PAIR_ROWS = 50_000
+"""Up to this many pair rows HiGHS is asked where the structured engine fell short."""
 
 CONIC_PAIR_ROWS = 3_000
 """Up to this many pair rows the conic program is solved faster than a sequence of linear ones."""
@@ -31,3 +32,12 @@ def select(lp: BlockLP) -> tuple[str, str]:
     if find_spec("numba") is None:
         return "lazy", f"of {rows:,} pair rows few bind; numba is missing for the structured engine"
     return "structured", f"{rows:,} pair rows: blocks are kept apart, few long pairs bind"
+
+
+def second(lp: BlockLP, first: str) -> str:
+    """The engine that goes on where ``first`` did not reach the gap; empty where none would."""
+    from optmech.engines.structured import StructuredEngine
+
+    if first == "highs":
+        return "" if StructuredEngine().refusal(lp) else "structured"
+    return "highs" if first == "structured" and lp.cone_rows <= SECOND_PAIR_ROWS else ""

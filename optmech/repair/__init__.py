@@ -6,6 +6,7 @@ from itertools import chain
 
 import numpy as np
 
+from optmech.certificate.objective import objective_value
 from optmech.domain import Floats
 from optmech.repair.cone import Cone
 from optmech.repair.mixing import best_mixture, constant_anchors, has_convex_constraints
@@ -13,23 +14,40 @@ from optmech.statement import Statement
 
 __all__ = ["Cone", "repair"]
 
+_PRICE = 1e-8
+"""What room below the limits may cost, relatively."""
+
 
 def repair(
-    statement: Statement, cone: Cone, matrix: Floats, anchors: tuple[Floats, ...] = ()
+    statement: Statement,
+    cone: Cone,
+    matrix: Floats,
+    anchors: tuple[Floats, ...] = (),
+    spared: Statement | None = None,
 ) -> Floats | None:
     """A matrix near ``matrix`` that is meant to satisfy every inequality, or None.
 
-    ``anchors`` are known feasible matrices to mix with, beside the constant mechanisms. The
-    result is still to be checked: this function promises nothing.
+    ``anchors`` are known feasible matrices to mix with, beside the constant mechanisms. With
+    ``spared``, the statement with a little room below its limits, its inequalities are satisfied
+    instead where that costs next to nothing. The result is still to be checked: this function
+    promises nothing.
     """
     if not np.isfinite(matrix).all():
         return None
     cost = statement.prior[:, None] * statement.loss
     completed = cone.complete(cone.closure(matrix), cost)
-    if completed is None:
-        return None
-    if not has_convex_constraints(statement):
+    if completed is None or not has_convex_constraints(statement):
         return completed
-    return best_mixture(
-        statement, completed, chain(constant_anchors(statement, completed), anchors)
-    )
+
+    def mixed(limits: Statement) -> Floats | None:
+        others = chain(constant_anchors(limits, completed), anchors)
+        return best_mixture(limits, completed, others)
+
+    roomy = None if spared is None else mixed(spared)
+    if roomy is completed:
+        return roomy
+    exact = mixed(statement)
+    if roomy is None or exact is None:
+        return exact if roomy is None else roomy
+    least, value = objective_value(statement, exact), objective_value(statement, roomy)
+    return exact if value - least > _PRICE * abs(least) else roomy

@@ -15,11 +15,14 @@ from scipy.sparse.csgraph import connected_components
 
 from optmech.certificate.infeasible import forced_zeros
 from optmech.domain import Floats, Ints
+from optmech.repair.lifted import LiftedRows
 from optmech.statement import Statement
 
 _UNIT = 2.0**-53
 MARGIN = 2e-14
 """Taken off every log ratio, so that later roundings cannot break an inequality."""
+ROUNDING = 4e-15
+"""Row sums that differ by no more are divided by: the margin covers what that does to ratios."""
 CLAMP = 650.0
 """Log ratios above this are tightened to it: e^-650 is still a normal float64."""
 
@@ -36,6 +39,7 @@ class Cone:
     component: Ints
     allowed: NDArray[np.bool_]
     """Entries that can be positive once the ratio constraints are applied to the support."""
+    lifted: LiftedRows
 
     @classmethod
     def of(cls, statement: Statement) -> Cone:
@@ -48,7 +52,10 @@ class Cone:
             joint = _closed(joint)
         _, component = connected_components(np.isfinite(joint), directed=False)
         allowed = ~forced_zeros(statement)
-        return cls(joint, always, windows, component.astype(np.int64), allowed)
+        rows = LiftedRows.of(statement)
+        if len(rows) and allowed.all(axis=0).any():
+            component = np.zeros_like(component)  # which lifted rows tie together
+        return cls(joint, always, windows, component.astype(np.int64), allowed, rows)
 
     def closure(self, matrix: Floats) -> Floats:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
@@ -69,9 +76,11 @@ class Cone:
     def complete(self, matrix: Floats, cost: Floats) -> Floats | None:
         """Scale columns of the cone and add to the cheapest ones until every row sums to one.
 
-        ``cost`` (S, O) prices the additions. None where a component has no column to add to.
+        Lifted rows that hold, or that constants can mend, hold afterwards. ``cost`` (S, O) prices
+        the additions. None where a component has no column to add to.
         """
-        out = np.array(matrix)
+        usable = np.asarray(self.allowed.all(axis=0))
+        out = np.array(self.lifted.raised(matrix, usable))
         for c in range(int(self.component.max()) + 1):
             members = np.flatnonzero(self.component == c)
             filled = self._complete_component(out[members], members, cost[members])
@@ -81,16 +90,14 @@ class Cone:
         return np.asarray(out / out.sum(axis=1, keepdims=True))
 
     def _complete_component(self, part: Floats, members: Ints, cost: Floats) -> Floats | None:
+        sums = part.sum(axis=1)
+        if sums.min() > 0 and np.ptp(sums) <= ROUNDING * sums.max():
+            return part
         usable = np.flatnonzero(self.allowed[members].all(axis=0))
         if not len(usable):
             return None
-        sums = part.sum(axis=1)
         ratios = self.log_ratio[np.ix_(members, members)]
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
-            need = sums[None, :] + (sums[None, :] - sums[:, None]) / np.expm1(ratios)
-        need = np.where(np.isfinite(ratios) & (ratios > 0), need, 0.0)
-        total = max(float(sums.max()), float(need.max(initial=0.0)))
+        total = self._least_total(sums, ratios)
         if not np.isfinite(total) or total <= 0:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)
@@ -101,6 +108,17 @@ class Cone:
         out = part / total
         out[:, cheapest] += missing / total
         return out
+
+    def _least_total(self, sums: Floats, ratios: Floats) -> float:
+        """The least t with which t - ``sums`` lies in the cone and meets the lifted rows."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs
+            need = sums[None, :] + (sums[None, :] - sums[:, None]) / np.expm1(ratios)
+        need = np.where(np.isfinite(ratios) & (ratios > 0), need, 0.0)
+        total = max(float(sums.max()), float(need.max(initial=0.0)))
+        # lifted rows tie all secrets together, or are left to mixing
+        whole = len(sums) == self.lifted.left.shape[1]
+        return max(total, self.lifted.least_total(sums)) if whole else total
 
 
 def _tightened(log_ratio: Floats) -> Floats:

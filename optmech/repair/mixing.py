@@ -14,13 +14,12 @@ import numpy as np
 from optmech.certificate.objective import objective_value
 from optmech.domain import Floats
 from optmech.generators import generator
+from optmech.repair.lifted import NO_ROOM
 from optmech.statement import Statement
 
 _STEPS = 60
 _ROUNDING = 2e-15
 """Privacy ratios must hold with this to spare; sums may miss by it, as the check allows."""
-NO_ROOM = 1e-8
-"""Log ratios of distributions below this leave nothing to spare: release makes them equal."""
 
 
 def has_convex_constraints(statement: Statement) -> bool:

@@ -12,6 +12,8 @@ import optmech as om
 from optmech.certificate import check_matrix
 from optmech.certificate.objective import objective_value
 from optmech.repair import Cone, repair
+from optmech.repair.lifted import LiftedRows
+from optmech.repair.mixing import tightened
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -87,3 +89,43 @@ def test_components_are_completed_one_by_one() -> None:
     assert fixed is not None
     assert fixed[~mask].max() == 0
     assert all(check.passed for check in check_matrix(problem.statement, fixed))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_constants_and_completion_keep_lifted_rows(seed: int) -> None:
+    """Random columns, one of them dust, against (λP)(o) <= e^ε (λ'P)(o) both ways."""
+    rng = np.random.default_rng(seed)
+    n, epsilon = 6, float(rng.uniform(0.05, 2))
+    p = prior(rng, om.Domain(range(n), rng.uniform(0, 2, (n, 2))))
+    pairs = [tuple(rng.dirichlet(np.full(n, 0.3), 2)) for _ in range(2)]
+    constraints = [om.MetricPrivacy(3.0, E), om.DistributionPrivacy(epsilon, pairs)]
+    statement = om.Problem(p, E, constraints=constraints).statement
+    cone = Cone.of(statement)
+    columns = cone.closure(rng.random((n, n)) * np.append(np.ones(n - 1), 1e-17))
+    raised = cone.lifted.raised(columns, np.ones(n, dtype=bool))
+    fixed = cone.complete(raised, rng.random((n, n)))
+    assert fixed is not None
+    assert fixed.sum(axis=1) == pytest.approx(np.ones(n), abs=1e-15)
+    for matrix in (raised, fixed):
+        for a, b in pairs:
+            left, right = a / a.sum() @ matrix, b / b.sum() @ matrix
+            assert (left <= np.exp(epsilon) * right).all()
+            assert (right <= np.exp(epsilon) * left).all()
+    # constants are added to no column that needs none
+    kept = (LiftedRows.of(statement).raised(fixed, np.ones(n, dtype=bool)) - fixed).max()
+    assert kept <= 1e-15
+
+
+def test_repair_keeps_off_limits_that_cost_much() -> None:
+    """Room below the limits is taken only where it is nearly free."""
+    rng = np.random.default_rng(5)
+    p = prior(rng, om.Grid(2, 3))
+    limit = om.LossBound(0.3 * blind(p))
+    problem = om.Problem(p, E, objective=om.MaximizeDistortion(E), constraints=[limit])
+    statement = problem.statement
+    optimal = om.solve(problem).mechanism.matrix
+    nearer = repair(statement, Cone.of(statement), optimal, (), tightened(statement, 1e-3))
+    assert nearer is not None
+    assert objective_value(statement, nearer) == pytest.approx(
+        objective_value(statement, optimal), rel=1e-8
+    )

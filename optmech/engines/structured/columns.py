@@ -173,7 +173,7 @@ class PartialRun(Run):
 
     def _propose(self, now: Residuals, system: System) -> None:
         lp = self._full.lp
-        P, upper = closed(self._model, self._backend, self._cone, self._state.P, system)
+        P, upper = closed(self._model, self._backend, self._cone, self._state, now.mu, system)
         z = np.zeros((lp.block_size, lp.blocks))
         z[:, self._active] = P[:, :-1].T
         duals = Duals(self._model, self._backend, self._state, _PROJECTIONS)

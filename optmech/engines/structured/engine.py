@@ -178,13 +178,13 @@ class Run:
         self._lower = max(self._lower, duals.bound)
         P, upper = self._state.P, np.inf
         if self._plain:
-            P, upper = closed(self._model, self._backend, self._cone, P, system)
+            P, upper = closed(self._model, self._backend, self._cone, self._state, now.mu, system)
             gap = (min(self._upper, upper) - self._lower) / max(abs(upper), 1e-300)
             if gap > 0.5 * self._proposed and gap > self._options.gap:
                 return
             self._proposed = gap
         elif self._has_pairs:
-            P = lifted(self._backend, P, system)
+            P = lifted(self._model, self._backend, self._state, now.mu, system)
         self._gap = self._monitor.propose(
             point(self._model, P, self._state, duals),
             primal=not self._plain or upper < self._upper,
