@@ -29,7 +29,8 @@ NAMES = [
     "mechanisms.exponential", "mechanisms.planar_laplace", "mechanisms.planar_gaussian",
     "mechanisms.restricted_laplace", "mechanisms.tupling",
     "Mechanism.sample", "Mechanism.then", "Mechanism.remap", "Mechanism.push",
-    "Design.save", "Design.load", "exchange.adopt", "exchange.to_xarray", "exchange.from_h3", "exchange.to_opendp",
+    "Design.save", "Design.load", "exchange.adopt", "exchange.to_xarray",
+    "exchange.from_h3", "exchange.to_opendp",
     "report", "prices.of_constraints", "prices.of_pairs",
 ]  # fmt: skip
 ARGUMENTS = {

@@ -142,7 +142,7 @@ def _ratios(
 def _tightest(share: Floats, matrix: Floats) -> tuple[float, tuple[int, int, int]]:
     """The largest share_ij P[i,o] / P[j,o] and its place, where no quotient can overflow."""
     inverse = 1 / matrix
-    most = np.empty(share.shape)
+    most: Floats = np.empty(share.shape)
     step = max(1, _CACHED // matrix.shape[1])
     for begin in range(0, len(matrix), step):
         part = inverse[begin : begin + step]

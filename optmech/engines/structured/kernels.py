@@ -138,7 +138,8 @@ def move(t, nt, s, z, ds, dz, ds2, dz2, wp, wd, ap, ad):
 @jit
 def violations(t, nt, offset, ri, rj, later, P, level, by_i, by_j):
     """Of the pairs that a block does not hold, the one with the largest v_i e^-r / v_j above
-    ``level``, for every (block, i): by_i, and for every (block, j): by_j; -1 where there is none."""
+    ``level``, for every (block, i): by_i, and for every (block, j): by_j; -1 where there is none.
+    """
     blocks, width = P.shape
     m = width - 1
     inverse, high = np.empty(m), np.empty(m)
