@@ -55,14 +55,14 @@ def mechanism_picture(design: Design, path: str | Path) -> None:
     FigureCanvasAgg(figure)
     axes: dict[str, Axes] = figure.subplot_mosaic([["prior"] * 3 + ["matrix"] * 3, list("aabbcc")])
     prior, matrix = problem.prior.weights, mechanism.matrix
-    _draw(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
+    draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
     _matrix(axes["matrix"], matrix)
     chosen = _telling_secrets(prior)
     top = float(matrix[chosen].max())
     for name, secret in zip("abc", chosen, strict=False):
-        label = _plain(words.label(problem.secrets.labels[secret]))
+        label = plain_text(words.label(problem.secrets.labels[secret]))
         title = f"reports for secret {label}  (π = {prior[secret]:.2%})"
-        _draw(axes[name], mechanism.observables, matrix[secret], title, top)
+        draw_values(axes[name], mechanism.observables, matrix[secret], title, top)
         _mark(axes[name], problem.secrets, mechanism.observables, secret)
     for name in "abc"[len(chosen) :]:
         axes[name].set_axis_off()
@@ -95,11 +95,12 @@ def _telling_secrets(weights: Floats) -> list[int]:
     return [int(order[rank]) for rank in ranks]
 
 
-def _draw(axes: Axes, domain: Domain, values: Floats, title: str, top: float) -> None:
+def draw_values(axes: Axes, domain: Domain, values: Floats, title: str, top: float) -> None:
+    """Weights over a domain: an image of a grid, a map of points, or bars; ``top`` is darkest."""
     shown, extra = domain, ""
     if isinstance(domain, Suppressible):
         shown = domain.inner
-        extra = f"; {_plain(words.label(domain.labels[-1]))}: {values[-1]:.2%}"
+        extra = f"; {plain_text(words.label(domain.labels[-1]))}: {values[-1]:.2%}"
         values = values[:-1]
     if type(shown) is Grid:
         _image(axes, shown, values, top)
@@ -139,7 +140,7 @@ def _scatter(axes: Axes, domain: Domain, values: Floats, top: float) -> None:
     )
     if len(domain) <= _MAX_NAMES:
         for point, label in zip(domain.points, domain.labels, strict=True):
-            name = _plain(words.label(label))[:16]
+            name = plain_text(words.label(label))[:16]
             axes.annotate(name, point, xytext=(5, 5), textcoords="offset points", fontsize=6)
     axes.margins(0.12)
     _place_axes(axes, domain)
@@ -162,11 +163,11 @@ def _bars(axes: Axes, domain: Domain, values: Floats) -> None:
     axes.tick_params(labelsize=7)
     axes.margins(x=0.02)
     if numeric:
-        axes.set_xlabel(_plain(domain.unit), fontsize=8)
+        axes.set_xlabel(plain_text(domain.unit), fontsize=8)
         return
     step = -(-len(domain) // _MAX_TICKS)
     ticks = range(0, len(domain), step)
-    names = [_plain(words.label(domain.labels[k]))[:16] for k in ticks]
+    names = [plain_text(words.label(domain.labels[k]))[:16] for k in ticks]
     axes.set_xticks(list(ticks), names, rotation=60, ha="right")
 
 
@@ -210,7 +211,7 @@ def _place_axes(axes: Axes, domain: Domain) -> None:
         names = ("longitude (°)", "latitude (°)")
     else:
         axes.set_aspect("equal")
-        unit = f" ({_plain(domain.unit)})" if domain.unit else ""
+        unit = f" ({plain_text(domain.unit)})" if domain.unit else ""
         names = (f"x{unit}", f"y{unit}")
     axes.set_xlabel(names[0], fontsize=8)
     axes.set_ylabel(names[1], fontsize=8)
@@ -241,9 +242,9 @@ def _caption(design: Design) -> str:
         if row.quantity != "outside"
     ]
     lines = [problem.title, " · ".join(parts[:2]), " · ".join(parts[2:5])]
-    return "\n".join(_plain(line) for line in lines if line)
+    return "\n".join(plain_text(line) for line in lines if line)
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Text that matplotlib does not take for mathematics."""
     return text.replace("$", r"\$")

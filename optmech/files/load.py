@@ -12,6 +12,7 @@ from optmech.errors import ProblemError
 from optmech.files.gallery import find_problem
 from optmech.files.report import Collector
 from optmech.files.source import read_document
+from optmech.files.task import TransportTask
 from optmech.files.validate import validate
 from optmech.problem import Problem
 
@@ -29,6 +30,8 @@ class ProblemFile:
     """Name of the recommended solver profile."""
     optimum: float | None
     """The optimal objective, where it is known."""
+    transport: TransportTask | None = None
+    """What ``optmech transport`` is asked to do."""
 
 
 def load_problem(name: str | Path) -> Problem:
@@ -57,10 +60,11 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     spec = validate(document, errors)
     # overflow shows up as a non-finite entry, which is refused with its place
     with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
-        problem = assemble(spec, path.parent, spec.title or path.stem, errors)
+        built = assemble(spec, path.parent, spec.title or path.stem, errors)
     errors.refuse(str(path))
-    if problem is None:
+    if built is None:
         raise ProblemError("could not be built", where=str(path))
+    problem, task = built
     return ProblemFile(
         problem=problem,
         path=path,
@@ -69,4 +73,5 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         source=spec.source,
         profile=spec.profile,
         optimum=spec.optimum,
+        transport=task,
     )

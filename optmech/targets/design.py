@@ -126,14 +126,18 @@ class TargetDesign:
         """Σ w_t loss_t, rounded up."""
         return rounded_up(weighted(self.weights, self.exact_losses))
 
-    @cached_property
+    @property
     def lower_bound(self) -> float:
         """No family with these inputs and this privacy loses less, rounded down. For a "coupling":
         none with this target (and, for order inf, without longer moves)."""
+        return rounded_down(self.exact_bound) + 0.0
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """``lower_bound`` before rounding."""
         if self.task == "coupling":
-            bounds = [dual_value(plan) for plan in self.plans]
-            return max(0.0, rounded_down(weighted(self.weights, bounds)))
-        return max(0.0, rounded_down(self._joint_bound()))
+            return weighted(self.weights, [dual_value(plan) for plan in self.plans])
+        return max(Fraction(0), self._joint_bound())
 
     def _joint_bound(self) -> Fraction:
         factor = float(exp_range(self.epsilon, np.ones(1))[1][0])
@@ -152,10 +156,12 @@ class TargetDesign:
 
     @property
     def gap(self) -> float:
-        """(loss - lower_bound) / loss; 0 where the loss is no more than rounding is worth."""
-        difference = self.loss - self.lower_bound
-        noise = NOISE * float(self.distance.max())
-        return difference / self.loss if self.loss > noise else 0.0
+        """(loss - lower_bound) / loss before rounding; 0 where the loss is no more than rounding is
+        worth."""
+        loss = weighted(self.weights, self.exact_losses)
+        if loss <= Fraction(NOISE) * Fraction(float(self.distance.max())):
+            return 0.0
+        return max(0.0, rounded_up((loss - self.exact_bound) / loss))
 
     @property
     def is_common(self) -> bool:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -16,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
     parser.add_argument(
         "secret", metavar="SECRET", help="label of the secret; a grid cell is ROW,COLUMN"
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME",
+        help="the auxiliary input, for a file written by optmech transport -o",
     )
     parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
     parser.add_argument(
@@ -29,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
     from optmech.cli.output import note, print_json
-    from optmech.design import Design
     from optmech.files.labels import find_label, label_text
     from optmech.files.report import printable
 
@@ -39,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.seed is not None and args.seed < 0:
         raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Give a number >= 0")
-    mechanism = Design.load(args.design).mechanism
+    mechanism = _mechanism(args.design, args.input)
     try:
         secret = find_label(mechanism.secrets, args.secret)
     except ProblemError as error:
@@ -52,3 +60,14 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0
+
+
+def _mechanism(path: str, name: str | None) -> Mechanism:
+    if name is None:
+        from optmech.design import Design
+
+        return Design.load(path).mechanism
+    from optmech.targets import TargetDesign
+
+    family = TargetDesign.load(path)
+    return family.mechanisms[family.index(name)]

@@ -1,4 +1,5 @@
-"""``optmech transport``: how far apart the distributions of a problem's constraints are."""
+"""``optmech transport``: the task of a ``[transport]`` table, or how far apart the distributions of
+a problem's constraints are."""
 
 from __future__ import annotations
 
@@ -6,25 +7,34 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
+from optmech.errors import ProblemError
+
 if TYPE_CHECKING:
     from optmech.domain import Domain, Floats
+    from optmech.problem import Problem
     from optmech.transport import Coupling
 
-SUMMARY = "distances between the distributions that a problem hides"
-EXAMPLE = "optmech transport home-out --p 1 --p inf --radius 3 --plan plan.csv"
+SUMMARY = "coupling mechanisms and optimal targets, or distances between distributions"
+EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument(
-        "problem", metavar="FILE|NAME", help="a problem file with distribution privacy constraints"
+        "problem",
+        metavar="FILE|NAME",
+        help="a problem file with a [transport] table, or with distribution privacy constraints",
     )
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help="of a task: save the mechanisms with their proof"
+    )
+    parser.add_argument("--picture", metavar="PNG", help="of a task: draw inputs and outputs")
     parser.add_argument(
         "--p",
         action="append",
         metavar="P",
-        help="order of the Wasserstein distance, at least 1 or inf; may be repeated "
-        "(default: 1 and inf)",
+        help="show distances between distributions, of this order, at least 1 or inf; may be "
+        "repeated (default: 1 and inf)",
     )
     parser.add_argument(
         "--distance",
@@ -38,24 +48,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also decide whether all mass can be moved within R, with a violating set if not",
     )
     parser.add_argument(
-        "--plan", metavar="OUT", help="write the moves of the first pair's last plan to a CSV file"
+        "--plan",
+        metavar="OUT",
+        help="write moves to a CSV file: those of a task, or of the first pair's last plan",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """0, or 1 where --radius asks for a coupling and there is none."""
+    from optmech.cli import output
+    from optmech.files import read_problem
+
+    if args.plan is not None:
+        output.require_writable(args.plan, where="--plan", apart_from=args.problem)
+    file = read_problem(args.problem)
+    if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
+        from optmech.cli.task import run_task
+
+        return run_task(file.transport, file.problem, args)
+    return _compare(args, file.problem)
+
+
+def _compare(args: argparse.Namespace, problem: Problem) -> int:
+    """Distances between the distributions of every pair."""
     from optmech import measures, transport
     from optmech.cli import output
     from optmech.cli.measured import choose_distance
     from optmech.distances import evaluate
     from optmech.exact import parse_exact
-    from optmech.files import read_problem
 
-    if args.plan is not None:
-        output.require_writable(args.plan, where="--plan", apart_from=args.problem)
+    for option, value in (("--output", args.output), ("--picture", args.picture)):
+        if value is not None:
+            raise ProblemError(
+                "needs a [transport] table in the file, and no --p, --distance or --radius",
+                where=option,
+                remedy="Try optmech transport home-out-target",
+            )
     radius = None if args.radius is None else float(parse_exact(args.radius, where="--radius"))
     orders = [_order(text) for text in args.p or ["1", "inf"]]
-    problem = read_problem(args.problem).problem
     name, distance = choose_distance(problem, args.distance)
     values = evaluate(distance, problem.secrets, problem.secrets, where="--distance")
     found: list[dict[str, Any]] = []
@@ -87,7 +117,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
     from optmech.constraints import DistributionPrivacy
-    from optmech.errors import ProblemError
 
     pairs = [
         (f"constraints[{k}].pairs[{n}]", a, b)
@@ -97,7 +126,7 @@ def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
     ]
     if not pairs:
         raise ProblemError(
-            "there is no distribution_privacy constraint, and so no pair of distributions",
+            "there is neither a [transport] table nor a distribution_privacy constraint",
             where=str(file),
             remedy="Try optmech transport home-out",
         )
@@ -105,8 +134,6 @@ def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
 
 
 def _order(text: str) -> float:
-    from optmech.errors import ProblemError
-
     try:
         order = float(text)
     except ValueError:

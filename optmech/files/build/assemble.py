@@ -16,11 +16,13 @@ from optmech.files.build.context import Context, Listed, require_room
 from optmech.files.build.domains import build_observables, list_secrets
 from optmech.files.build.metrics import build_loss
 from optmech.files.build.priors import build_prior, listed_weights
+from optmech.files.build.transport import build_transport
 from optmech.files.build.zones import merge, zones_of
 from optmech.files.report import Collector
 from optmech.files.schema import ProblemSpec
 from optmech.files.schema import priors as prior_schema
 from optmech.files.schema.domains import Aggregable
+from optmech.files.task import TransportTask
 from optmech.prior import Prior
 from optmech.problem import Problem
 from optmech.statement import Objective, loss_matrix, make_statement
@@ -31,8 +33,10 @@ _BELOW_A_DISTANCE = re.compile(
 )
 
 
-def assemble(spec: ProblemSpec, directory: Path, title: str, errors: Collector) -> Problem | None:
-    """The problem, or None when ``errors`` has gathered any, before or here."""
+def assemble(
+    spec: ProblemSpec, directory: Path, title: str, errors: Collector
+) -> tuple[Problem, TransportTask | None] | None:
+    """The problem and its task, or None when ``errors`` has gathered any, before or here."""
     context = build_secrets(spec, directory, errors)
     if context is None:
         return None
@@ -41,7 +45,7 @@ def assemble(spec: ProblemSpec, directory: Path, title: str, errors: Collector) 
         parts.find_misfits()
         return None
     try:
-        return Problem(
+        problem = Problem(
             parts.prior,
             parts.loss,
             parts.observed,
@@ -49,6 +53,7 @@ def assemble(spec: ProblemSpec, directory: Path, title: str, errors: Collector) 
             [constraint for _, constraint in parts.constraints],
             title=title,
         )
+        return problem, parts.transport
     except TooLargeError as error:
         errors.add(error)
     except ProblemError as error:
@@ -95,6 +100,7 @@ class _Parts:
         self.loss: Distance | Floats | None = None
         self.objective: Objective | MaximizeDistortion = "expected_loss"
         self.constraints: list[tuple[int, Constraint]] = []
+        self.transport: TransportTask | None = None
         if spec.prior is not None:
             with errors.at("prior"):
                 self.prior = build_prior(spec.prior, context)
@@ -112,6 +118,9 @@ class _Parts:
         if spec.loss is not None:
             with self.errors.at("loss"):
                 self.loss = build_loss(spec.loss, self.context, observed)
+        if spec.transport is not None:
+            with self.errors.at("transport"):
+                self.transport = build_transport(spec.transport, self.context, observed)
         for k, item in enumerate(spec.constraints):
             if item is not None:
                 with self.errors.at(f"constraints[{k}]"):

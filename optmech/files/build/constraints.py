@@ -111,12 +111,13 @@ def _pairs(spec: schema.DistributionPrivacy, context: Context) -> list[tuple[Flo
         sides = []
         for side, given in enumerate((first, second)):
             with _at(f"pairs[{k}][{side}]"):
-                sides.append(_distribution(given, context))
+                sides.append(build_distribution(given, context))
         pairs.append((sides[0], sides[1]))
     return pairs
 
 
-def _distribution(given: DistributionSpec, context: Context) -> Floats:
+def build_distribution(given: DistributionSpec, context: Context) -> Floats:
+    """Weights over the secrets, from an array, a table or a recipe."""
     if isinstance(given, dict):
         weights = np.zeros(len(context.domain))
         for label, weight in given.items():

@@ -11,6 +11,7 @@ from optmech.files.schema.constraints import ConstraintSpec, ObjectiveSpec
 from optmech.files.schema.domains import Observables, Secrets
 from optmech.files.schema.metrics import LossSpec
 from optmech.files.schema.priors import PriorSpec
+from optmech.files.schema.transport import Transport
 
 REQUIRED = ("format", "secrets", "prior", "loss")
 
@@ -38,6 +39,7 @@ class ProblemSpec(Spec):
     loss: LossSpec | None = None
     objective: ObjectiveSpec = "expected_loss"
     constraints: list[ConstraintSpec | None] = Field(default_factory=list)
+    transport: Transport | None = None
 
 
 def problem_schema() -> dict[str, Any]:

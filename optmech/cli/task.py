@@ -1,0 +1,127 @@
+"""Running the task of a ``[transport]`` table from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optmech.cli import output
+from optmech.errors import ProblemError
+from optmech.files.labels import label_text
+
+if TYPE_CHECKING:
+    from optmech.files.task import TransportTask
+    from optmech.problem import Problem
+    from optmech.targets import TargetDesign
+
+
+def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) -> int:
+    """Design, save, draw and show; 0, as nothing is shown that was not verified."""
+    _require_places(args)
+    design = task.design(problem)
+    frontier = [] if task.epsilons is None else task.frontier(problem)
+    if args.output is not None:
+        design.save(args.output)
+    if args.picture is not None:
+        from optmech.target_plots import target_picture
+
+        target_picture(design, args.picture, problem.title)
+    if args.plan is not None:
+        _write_moves(args.plan, design)
+    if args.json:
+        output.print_json(
+            design.summary()
+            | {
+                "outputs": design.outputs.tolist(),
+                "frontier": [_point(point) for point in frontier],
+                "output": args.output,
+                "picture": args.picture,
+            }
+        )
+        return 0
+    _show(task, problem, design, frontier)
+    for what, path in (("mechanisms", args.output), ("picture", args.picture)):
+        if path is not None:
+            output.note(f"{what} written to {path}")
+    return 0
+
+
+def _require_places(args: argparse.Namespace) -> None:
+    known: dict[Path, str] = {}
+    for option, path in (
+        ("--output", args.output),
+        ("--picture", args.picture),
+        ("--plan", args.plan),
+    ):
+        if path is None:
+            continue
+        output.require_writable(path, where=option, apart_from=args.problem)
+        place = Path(path).resolve()
+        if place in known:
+            raise ProblemError(
+                f"is the same file as {known[place]}", where=option, remedy="Choose another path"
+            )
+        known[place] = option
+    if args.picture is not None:
+        from optmech.plots import require_matplotlib
+
+        require_matplotlib(args.picture)
+
+
+def _point(design: TargetDesign) -> dict[str, Any]:
+    return {
+        "epsilon": design.epsilon.text,
+        "loss": design.loss,
+        "lower_bound": design.lower_bound,
+        "gap": design.gap,
+    }
+
+
+def _show(
+    task: TransportTask, problem: Problem, design: TargetDesign, frontier: list[TargetDesign]
+) -> None:
+    unit = f" {problem.secrets.unit}" if problem.secrets.unit else ""
+    output.title(f"{problem.title}: {task.task}")
+    closeness = (
+        "the outputs are one distribution, exactly"
+        if design.is_common
+        else f"the outputs are ({design.epsilon.text}, {design.delta.text})-close, exactly"
+    )
+    output.facts(
+        [
+            ("loss", output.number(design.loss) + unit),
+            ("lower bound", output.number(design.lower_bound) + unit),
+            ("gap", output.number(design.gap)),
+            ("privacy", closeness),
+            ("time", f"{design.seconds:.2f} s"),
+        ]
+    )
+    rows = zip(design.names, design.losses, design.worst_moves, strict=True)
+    output.grid(
+        ("input", "loss", "longest move"),
+        [(name, output.number(loss), output.number(move)) for name, loss, move in rows],
+        right=(1, 2),
+    )
+    if frontier:
+        output.grid(
+            ("epsilon", "loss", "lower bound"),
+            [
+                (str(p.epsilon.text), output.number(p.loss), output.number(p.lower_bound))
+                for p in frontier
+            ],
+            right=(1, 2),
+        )
+
+
+def _write_moves(path: str, design: TargetDesign) -> None:
+    secrets = [label_text(label) for label in design.secrets.labels]
+    observables = [label_text(label) for label in design.observables.labels]
+    with open(path, "w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["input", "from", "to", "mass", "distance"])
+        for name, plan in zip(design.names, design.plans, strict=True):
+            for (x, y), flow in plan.flows.items():
+                mass, length = flow / plan.total, float(design.distance[x, y])
+                writer.writerow([name, secrets[x], observables[y], repr(mass), repr(length)])

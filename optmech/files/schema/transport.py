@@ -1,0 +1,54 @@
+"""``[transport]``: coupling mechanisms and optimal targets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from optmech.files.schema.base import ExactNumber, NonNegative, Spec, refusal, shorten
+from optmech.files.schema.priors import DistributionSpec
+
+
+def _order(value: object) -> Any:
+    if isinstance(value, bool) or value not in (1, "inf"):
+        raise refusal(f"{shorten(value)} is neither 1 nor inf", 'Write 1 or "inf"')
+    return value
+
+
+Order = Annotated[Any, BeforeValidator(_order), WithJsonSchema({"enum": [1, "inf"]})]
+
+
+class Input(Spec):
+    """An auxiliary input and the distribution that secrets then have."""
+
+    name: str | None = None
+    weight: NonNegative = 1.0
+    distribution: DistributionSpec
+
+
+class Transport(Spec):
+    """One mechanism for every auxiliary input; distances are the problem's loss."""
+
+    task: Literal["coupling", "barycenter", "target"]
+    inputs: Annotated[list[Input], Field(min_length=1)]
+    target: DistributionSpec | None = None
+    p: Order = 1
+    outside: Literal["target", "nearest"] = "target"
+    epsilon: ExactNumber | None = None
+    epsilons: list[ExactNumber] | None = None
+    delta: ExactNumber | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Transport:
+        if (self.target is not None) != (self.task == "coupling"):
+            raise refusal(
+                "target belongs to the task coupling, and is needed there",
+                "Give target with coupling, and with no other task",
+            )
+        if self.task != "coupling" and self.p != 1:
+            raise refusal("p belongs to the task coupling", "Leave it out")
+        private = (self.epsilon, self.epsilons, self.delta)
+        if self.task != "target" and any(value is not None for value in private):
+            raise refusal("epsilon, epsilons and delta belong to the task target", "Leave them out")
+        return self
