@@ -61,18 +61,26 @@ def no_obfuscation_epsilon(inputs: Sequence[ArrayLike | Prior]) -> float:
 def made_close(outputs: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:
     """About-distributions, shape (T, m), as whole numbers that are close exactly.
 
-    Every output is raised to e^{-ε} of the others and divided by its sum; then a share of the mean
-    of all is mixed in, the least of 0, 2^-48, 2^-44, …, 1 that suffices (1 always does).
+    A share of the mean of all is mixed in, the least of 0, 2^-48, 2^-44, …, 1 that suffices (1
+    always does). So it is with every output first raised to e^{-ε} of the others, which needs no
+    δ; what changes the outputs less is returned.
     """
-    raised = np.maximum(outputs, 0.0)
-    if not float(delta):
-        raised = np.maximum(raised, math.exp(-float(epsilon)) * raised.max(axis=0))
-    raised = raised / raised.sum(axis=1, keepdims=True)
-    mean = raised.mean(axis=0)
-    shares = [0.0] + [2.0**-k for k in range(_FIRST_SHARE, -1, -_STEP)]
-    for share in shares:
-        mixed = (1 - share) * raised + share * mean
-        found = rounded_outputs(mixed)
-        if are_close(found, epsilon, delta):
-            return found
+    plain = np.maximum(outputs, 0.0)
+    raised = np.maximum(plain, math.exp(-float(epsilon)) * plain.max(axis=0))
+    starts = [plain, raised] if float(delta) else [raised]
+    found = [_mixed(start, epsilon, delta) for start in starts]
+    return min(found, key=lambda made: _change(made, outputs))
+
+
+def _mixed(start: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:
+    whole = start / start.sum(axis=1, keepdims=True)
+    mean = whole.mean(axis=0)
+    for share in [0.0] + [2.0**-k for k in range(_FIRST_SHARE, -1, -_STEP)]:
+        made = rounded_outputs((1 - share) * whole + share * mean)
+        if are_close(made, epsilon, delta):
+            return made
     raise SolverError("the outputs could not be made close", where="optimal target")
+
+
+def _change(made: list[Shares], outputs: Floats) -> float:
+    return float(np.abs(np.array([output.weights for output in made]) - outputs).sum())

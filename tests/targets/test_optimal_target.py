@@ -179,6 +179,16 @@ def test_loss_is_convex_in_delta() -> None:
     assert losses[0] > losses[-1]
 
 
+@pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-5])
+def test_small_deltas_cost_no_more_than_they_are_worth(delta: float) -> None:
+    """Excesses of the solver's size are far above δ here."""
+    rng = np.random.default_rng(8)
+    lams, d = rng.dirichlet(np.ones(8), 3), np.abs(np.subtract.outer(range(8), range(8)))
+    found = om.mechanisms.optimal_target(lams, d, 0.1, delta=delta)
+    assert spent(found.outputs, 0.1) <= delta * (1 + 1e-9) + 1e-16
+    assert found.gap < 1e-8
+
+
 def test_extreme_epsilons() -> None:
     lams = [[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]]
     d = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
