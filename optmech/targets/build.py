@@ -206,7 +206,9 @@ def _optimal(
             float(spare),
             arcs,
         )
-        arcs, multipliers = point.arcs, point.multipliers
+        # e^-ε z counts as much against the larger factor as z against the one that was solved with
+        damping = math.exp(min(rate, _LARGEST) - rate)
+        arcs, multipliers = point.arcs, point.multipliers * damping
         if common:
             outputs = rounded_outputs(point.outputs)
         else:
@@ -216,6 +218,9 @@ def _optimal(
         for lam, output in zip(frame.inputs, outputs, strict=True)
     ]
     design = frame.design("target", plans, rate, spare, multipliers)
+    trivial = replace(design, multipliers=None)
+    if trivial.exact_bound > design.exact_bound:
+        design = trivial
     if not are_close(design.exact_outputs, rate, spare):
         raise SolverError("the outputs are not close", where="optimal target")
     return replace(design, seconds=time.perf_counter() - started), arcs

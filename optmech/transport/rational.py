@@ -121,19 +121,23 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     from a point within reach instead: ``plan.first`` differs from ``first`` by that, and
     ``second`` is met exactly. Whole numbers of sum <= 2^30 have no slack.
     """
-    value = bottleneck(
-        Masses.balance(_readable(first), _readable(second)),
-        np.ascontiguousarray(distance[np.ix_(first.support, second.support)]),
-    ).value
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
-    cost = np.where(distance <= value, distance, dear)
-    found = cheapest_plan(first, second, cost)
-    if found.longest(distance) > value:
-        found = cheapest_plan(_within(found, distance, value), second, cost)
-        if found.longest(distance) > value:
-            raise SolverError("moves beyond W_∞ are left")
-    sources = () if value == 0 else _crowded(found.first, second, distance < value)
-    return WorstCasePlan(found, value, sources)
+    for _ in range(len(first) + 1):
+        value = bottleneck(
+            Masses.balance(_readable(first), _readable(second)),
+            np.ascontiguousarray(distance[np.ix_(first.support, second.support)]),
+        ).value
+        found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
+        if found.longest(distance) <= value:
+            sources = () if value == 0 else _crowded(first, second, distance < value)
+            return WorstCasePlan(found, value, sources)
+        # points may lose what little they have, and with it what kept the value up
+        first = _within(found, distance, value)
+    raise SolverError(
+        "masses range too far for a plan of least longest move",
+        where="coupling",
+        remedy="Leave out points of negligible mass, or give whole numbers",
+    )
 
 
 def _readable(shares: Shares) -> Floats:

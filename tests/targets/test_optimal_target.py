@@ -203,6 +203,14 @@ def test_extreme_epsilons() -> None:
     assert not huge.is_common
 
 
+def test_bound_at_huge_epsilons_where_not_every_point_can_stay() -> None:
+    """Two of three points must move whatever is asked: 1/2 and 1/4 of the mass, by 1 and 2."""
+    d = np.array([[0.0, 9.0], [1.0, 9.0], [9.0, 2.0]])
+    found = om.mechanisms.optimal_target([[1, 2, 1], [0, 3, 1]], d, 60.0, [1, 0])
+    assert found.loss == pytest.approx(1.0, rel=1e-9)
+    assert found.gap < 1e-9
+
+
 def test_three_hundred_points() -> None:
     rng = np.random.default_rng(0)
     points = rng.random((300, 2))
