@@ -100,6 +100,12 @@ def positive_definite(matrix: BallMatrix) -> bool:
     return positive_definite(rest)
 
 
+def elimination_bits(size: int) -> int:
+    """A precision at which eliminating a matrix of balls this large leaves many bits: every step
+    may lose a few."""
+    return PRECISIONS[0] + 16 * size
+
+
 def enclose(matrix: BallMatrix) -> Enclosure | None:
     """Floats in the middle of a square matrix of balls, made symmetric, with radii; None where
     an entry is unbounded or beyond the range of floats."""

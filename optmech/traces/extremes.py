@@ -9,7 +9,15 @@ import numpy as np
 
 from optmech.domain import Floats, Ints
 from optmech.errors import VerificationError
-from optmech.traces.balls import Enclosure, above, below, identity, of_floats, positive_definite
+from optmech.traces.balls import (
+    Enclosure,
+    above,
+    below,
+    elimination_bits,
+    identity,
+    of_floats,
+    positive_definite,
+)
 from optmech.traces.relaxation import diagonal_dual, local_maximum
 
 EXACT_SIZE = 24
@@ -105,10 +113,11 @@ def _eigenvalue_bound(matrix: Floats, estimate: float) -> float:
     """A number that no eigenvalue of a symmetric matrix exceeds, close to the estimate."""
     scale = float(np.abs(matrix).sum(axis=1).max()) or 1.0
     balls = of_floats(matrix)
-    for margin in (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4, 3.0):
-        bound = estimate + margin * scale
-        if positive_definite(identity(len(matrix), flint.arb(bound)) - balls):
-            return bound
+    with flint.ctx.workprec(elimination_bits(len(matrix))):
+        for margin in (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4, 3.0):
+            bound = estimate + margin * scale
+            if positive_definite(identity(len(matrix), flint.arb(bound)) - balls):
+                return bound
     raise VerificationError("no bound of the largest eigenvalue could be proved")
 
 

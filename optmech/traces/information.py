@@ -20,6 +20,7 @@ from optmech.traces.balls import (
     BallMatrix,
     Enclosure,
     at_first_precision,
+    elimination_bits,
     enclose,
     of_floats,
     part,
@@ -27,8 +28,6 @@ from optmech.traces.balls import (
 )
 from optmech.traces.kernels import symmetric
 from optmech.traces.prior import GaussianPrior
-
-_BITS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
 def _require_noise(values: Floats) -> None:
     noisy = np.flatnonzero(np.abs(values).any(axis=1))
     inner = values[np.ix_(noisy, noisy)]
-    with flint.ctx.workprec(_BITS):
+    with flint.ctx.workprec(elimination_bits(len(values))):
         if len(noisy) and not positive_definite(of_floats(inner)):
             least = float(np.linalg.eigvalsh(inner)[0])
             raise ProblemError(

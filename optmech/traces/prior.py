@@ -11,11 +11,8 @@ from numpy.typing import ArrayLike
 
 from optmech.domain import Floats, Ints, finite_array
 from optmech.errors import ProblemError
-from optmech.traces.balls import BallMatrix, of_floats, positive_definite
+from optmech.traces.balls import BallMatrix, elimination_bits, of_floats, positive_definite
 from optmech.traces.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
-
-_BITS = 512
-"""Enough to tell a float64 matrix that is positive definite from one that is not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +171,7 @@ def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
 
 
 def _require_definite(values: Floats, where: str) -> None:
-    with flint.ctx.workprec(_BITS):
+    with flint.ctx.workprec(elimination_bits(len(values))):
         proved = positive_definite(of_floats(values))
     if not proved:
         least = float(np.linalg.eigvalsh(values)[0])

@@ -14,9 +14,15 @@ import flint
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.traces.balls import Enclosure, below, identity, of_floats, positive_definite
+from optmech.traces.balls import (
+    Enclosure,
+    below,
+    elimination_bits,
+    identity,
+    of_floats,
+    positive_definite,
+)
 
-_BITS = 192
 _REGULAR = 1e-8
 """Weight of directions that the query does not see, so that their noise stays bounded."""
 
@@ -107,7 +113,7 @@ def lower_bound(
         largest = float(ratio.max())
     else:
         largest = float(np.linalg.eigvalsh(total)[-1])
-    with flint.ctx.workprec(_BITS):
+    with flint.ctx.workprec(elimination_bits(len(total))):
         for margin in (1e-13, 1e-11, 1e-8):
             factor = 1.0 / np.sqrt(largest * (1 + margin))
             scaled = {j: of_floats(query.T) * of_floats(factor * root) for j, root in roots.items()}
