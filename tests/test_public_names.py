@@ -30,8 +30,10 @@ NAMES = [
     "mechanisms.exponential", "mechanisms.planar_laplace", "mechanisms.planar_gaussian",
     "mechanisms.restricted_laplace", "mechanisms.tupling",
     "Mechanism.sample", "Mechanism.then", "Mechanism.remap", "Mechanism.push",
-    "Design.save", "Design.load", "exchange.adopt", "exchange.to_xarray",
-    "exchange.from_h3", "exchange.to_opendp",
+    "Design.save", "Design.load", "exchange.adopt", "exchange.to_xarray", "exchange.from_h3",
+    "exchange.to_opendp", "traces.GaussianPrior", "traces.rbf", "traces.privacy_loss",
+    "traces.calibrate", "traces.optimal_noise", "traces.worst_subset", "traces.fit",
+    "traces.worst_length_scale",
     "report", "prices.of_constraints", "prices.of_pairs",
 ]  # fmt: skip
 ARGUMENTS = {
@@ -57,6 +59,11 @@ ARGUMENTS = {
     "measures.epsilon": ["m", "distance", "pairs"],
     "report": ["designs", "path", "names"],
     "attacks.minimax": ["m", "distance", "over"],
+    "traces.GaussianPrior": ["times", "kernel"],
+    "traces.rbf": ["length_scale", "variance"],
+    "traces.privacy_loss": ["trace", "noise_covariance", "secrets", "radius", "order", "ball"],
+    "traces.calibrate": ["trace", "epsilon", "secrets", "radius", "order", "ball"],
+    "traces.optimal_noise": ["trace", "epsilon", "secret_sets", "radius", "order"],
 }
 
 
