@@ -220,6 +220,20 @@ def narrow(_: Path) -> list[dict[str, Any]]:
     return out
 
 
+def robust(_: Path) -> dict[str, Any]:
+    """Noise for every length scale of [0.5, 1.5]."""
+    started = time.perf_counter()
+    found = traces.robust_noise(TEN, traces.rbf, (0.5, 1.5), 1.0, EVEN, RADIUS, ORDER)
+    return {
+        "trace": found.design.trace,
+        "lower_bound": found.design.lower_bound,
+        "isotropic": found.design.isotropic,
+        "upper": found.interval.upper,
+        "length_scales": list(found.length_scales),
+        "seconds": time.perf_counter() - started,
+    }
+
+
 def monotone(_: Path) -> dict[str, Any]:
     """Random traces whose loss under independent noise falls as the length scale grows."""
     rng = np.random.default_rng(20261121)
@@ -275,6 +289,7 @@ PARTS = {
     "gps": gps,
     "smooth": smooth,
     "narrow": narrow,
+    "robust": robust,
     "monotone": monotone,
 }
 

@@ -19,6 +19,7 @@ from optmech.traces.calibration import calibrate
 from optmech.traces.intervals import IntervalLoss, worst_length_scale
 from optmech.traces.loss import TraceLoss, privacy_loss
 from optmech.traces.noise import NoiseDesign, optimal_noise
+from optmech.traces.robust import RobustNoise, robust_noise
 from optmech.traces.subsets import WorstSubset, worst_subset
 
 
@@ -46,7 +47,26 @@ class Answer:
         p = self.problem
         if p.epsilon is None:
             return None
+        if self.robust is not None:
+            return self.robust.design
         return optimal_noise(p.trace, p.epsilon, p.secrets, p.radius, p.order)
+
+    @cached_property
+    def robust(self) -> RobustNoise | None:
+        """The noise for an interval of length scales, where the file promises a loss for it."""
+        p = self.problem
+        if p.epsilon is None or p.length_scales is None or p.family is None:
+            return None
+        return robust_noise(
+            p.trace.times,
+            p.family,
+            p.length_scales,
+            p.epsilon,
+            p.secrets[0],
+            p.radius,
+            p.order,
+            dimensions=p.trace.dimensions,
+        )
 
     @cached_property
     def noise(self) -> Floats:
@@ -61,6 +81,16 @@ class Answer:
         """By secret set."""
         return self._losses(self.noise)
 
+    @property
+    def kept(self) -> bool:
+        """Whether the promise is proved, for every length scale that it was made for."""
+        promised, robust = self.problem.epsilon, self.robust
+        if promised is None:
+            return True
+        return self.worst.upper <= promised and (
+            robust is None or robust.interval.upper <= promised
+        )
+
     @cached_property
     def worst(self) -> TraceLoss:
         """Of the set that is worst protected."""
@@ -70,7 +100,7 @@ class Answer:
     def choices(self) -> list[Choice]:
         """Noise with the promised loss, and noise that takes the points to be independent."""
         p, design = self.problem, self.design
-        if p.epsilon is None or design is None:
+        if p.epsilon is None or design is None or self.robust is not None:
             return []
         trace, size = p.trace, len(p.trace.covariance)
         diagonal = optimal_noise(
@@ -98,6 +128,8 @@ class Answer:
     def interval(self) -> IntervalLoss | None:
         """Over an interval of length scales, where the file asks for it."""
         p = self.problem
+        if self.robust is not None:
+            return self.robust.interval
         if p.length_scales is None or p.family is None:
             return None
         return worst_length_scale(
@@ -120,7 +152,7 @@ class Answer:
             "kind": self.file.kind,
             "file": str(self.file.path),
             "title": self.file.title,
-            "verified": p.epsilon is None or worst.upper <= p.epsilon,
+            "verified": self.kept,
             "loss": worst.upper,
             "loss_lower": worst.lower,
             "order": p.order,
@@ -223,7 +255,7 @@ class Answer:
             )  # fmt: skip
         facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
         if p.epsilon is not None:
-            kept = "kept, proved" if worst.upper <= p.epsilon else "NOT kept"
+            kept = "kept, proved" if self.kept else "NOT kept"
             facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
         if design is not None:
             facts.append(

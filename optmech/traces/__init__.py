@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from optmech.traces.policy import ProtectedTrace as ProtectedTrace
     from optmech.traces.policy import protect as protect
     from optmech.traces.prior import GaussianPrior as GaussianPrior
+    from optmech.traces.robust import RobustNoise as RobustNoise
+    from optmech.traces.robust import robust_noise as robust_noise
     from optmech.traces.sequences import CellSequence as CellSequence
     from optmech.traces.sequences import Fixes as Fixes
     from optmech.traces.sequential import SequentialDesigner as SequentialDesigner
@@ -84,6 +86,8 @@ _HOME = {
     "Fixes": "sequences",
     "SequentialDesigner": "sequential",
     "Step": "sequential",
+    "RobustNoise": "robust",
+    "robust_noise": "robust",
     "WorstSubset": "subsets",
     "worst_subset": "subsets",
 }

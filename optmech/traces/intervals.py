@@ -84,7 +84,7 @@ def worst_length_scale(
     ProblemError
         On bad arguments, and for kernels without an enclosure.
     """
-    low, high = _interval(interval)
+    low, high = length_interval(interval)
     first = GaussianPrior(times, kernel(low), dimensions)
     if not first.kernel.exact:
         raise ProblemError(
@@ -186,7 +186,8 @@ def _repeated(matrix: BallMatrix, k: int) -> BallMatrix:
     return out
 
 
-def _interval(value: Sequence[float]) -> tuple[float, float]:
+def length_interval(value: Sequence[float]) -> tuple[float, float]:
+    """Smallest and largest length scale; refuses what is no interval above 0."""
     ends = finite_array(value, where="interval", ndim=1)
     if ends.shape != (2,) or not 0 < ends[0] <= ends[1]:
         raise ProblemError(

@@ -16,7 +16,7 @@ from optmech.traces import sdp
 from optmech.traces.balls import Enclosure, at_first_precision, enclose
 from optmech.traces.calibration import promise
 from optmech.traces.extremes import over_ball
-from optmech.traces.information import Axes, axis_groups, conditional
+from optmech.traces.information import Axes, conditional
 from optmech.traces.loss import TraceLoss, privacy_loss, renyi_order, scale
 from optmech.traces.prior import GaussianPrior, secret_steps
 
@@ -35,9 +35,9 @@ class NoiseDesign:
     trace: float
     """Sum of the variances; with a query or weights, the variance that they see."""
     loss: float
-    """The largest proved bound of the loss over the secret sets; at most ε."""
+    """The largest proved bound of the loss over the secret sets and priors; at most ε."""
     losses: tuple[TraceLoss, ...]
-    """By secret set."""
+    """By prior, and by secret set within a prior."""
     lower_bound: float
     """No noise that keeps the promise has a smaller trace; proved."""
     isotropic: float
@@ -72,6 +72,7 @@ def optimal_noise(
     radius: float,
     order: float,
     *,
+    also: Sequence[GaussianPrior] = (),
     structure: Structure = "full",
     query: ArrayLike | None = None,
     floor: float | None = None,
@@ -87,6 +88,9 @@ def optimal_noise(
     ----------
     secret_sets:
         One set of indices, or several; the promise holds for each of them.
+    also:
+        Further priors at the same times under which the promise has to hold too, such as other
+        length scales.
     structure:
         ``"diagonal"`` is the best independent noise, ``"isotropic"`` the same variance everywhere.
     query:
@@ -104,7 +108,7 @@ def optimal_noise(
     VerificationError
         Where no covariance found could be proved to keep the promise.
     """
-    sets = _sets(trace, secret_sets)
+    sets, priors = _sets(trace, secret_sets), _priors(trace, also)
     promised = promise(epsilon)
     r, power = scale(radius, "radius"), renyi_order(order)
     if structure not in ("full", "diagonal", "isotropic"):
@@ -114,10 +118,14 @@ def optimal_noise(
             remedy='Use "full", "diagonal" or "isotropic"',
         )
     wanted = _query(trace, query)
-    groups = axis_groups(trace) if query is None else [Axes(trace, tuple(range(trace.dimensions)))]
+    apart = query is None and all(prior.independent_axes for prior in priors)
+    axes = [(a,) for a in range(trace.dimensions)] if apart else [tuple(range(trace.dimensions))]
     kappas = [2 * promised / (power * r**2 * len(s) * trace.dimensions) for s in sets]
     covariance = np.zeros_like(trace.covariance)
-    searches = [_Search(group, sets, kappas, structure, solver) for group in groups]
+    searches = [
+        _Search([Axes(prior, own) for prior in priors], sets, kappas, structure, solver)
+        for own in axes
+    ]
     base, size = max(search.isotropic for search in searches), float((wanted**2).sum())
     least = _floor(floor, base)
     if structure == "isotropic":
@@ -127,12 +135,12 @@ def optimal_noise(
     else:
         bound = 0.0
         for search in searches:
-            own = search.group.coordinates
+            own = search.coordinates
             part = np.eye(len(own)) if query is None else wanted
             covariance[np.ix_(own, own)], found = search.solve(part, least, base)
             bound += found
     return _verified(
-        trace, covariance, sets, (promised, r, power), wanted, bound, base * size, structure
+        priors, covariance, sets, (promised, r, power), wanted, bound, base * size, structure
     )
 
 
@@ -141,16 +149,20 @@ class _Search:
 
     def __init__(
         self,
-        group: Axes,
+        groups: Sequence[Axes],
         sets: Sequence[Ints],
         kappas: Sequence[float],
         structure: Structure,
         solver: str,
     ) -> None:
-        self.group = group
+        self.coordinates = groups[0].coordinates
         self.structure = structure
         self.solver = solver
-        self.bounds = [_least(group, s, kappa) for s, kappa in zip(sets, kappas, strict=True)]
+        self.bounds = [
+            _least(group, s, kappa)
+            for group in groups
+            for s, kappa in zip(sets, kappas, strict=True)
+        ]
         self.matrices = [bound.mid for bound in self.bounds]
         tops = [over_ball(bound) for bound in self.bounds]
         self.isotropic = max(top.upper for top in tops)
@@ -225,7 +237,7 @@ def _least(group: Axes, steps: Ints, kappa: float) -> Enclosure:
 
 
 def _verified(
-    trace: GaussianPrior,
+    priors: Sequence[GaussianPrior],
     covariance: Floats,
     sets: Sequence[Ints],
     promised: tuple[float, float, float],
@@ -242,7 +254,9 @@ def _verified(
         tried = covariance + margin * unit * np.eye(len(covariance))
         try:
             losses = [
-                privacy_loss(trace, tried, s.tolist(), radius, order, ball=True) for s in sets
+                privacy_loss(prior, tried, s.tolist(), radius, order, ball=True)
+                for prior in priors
+                for s in sets
             ]
         except ProblemError:
             continue
@@ -274,6 +288,20 @@ def _sets(trace: GaussianPrior, secret_sets: Sequence[Iterable[int]]) -> list[In
     if all(isinstance(s, int | np.integer) for s in listed):
         return [secret_steps(trace, listed, where="secret_sets")]  # type: ignore[arg-type]
     return [secret_steps(trace, s, where=f"secret_sets[{k}]") for k, s in enumerate(listed)]
+
+
+def _priors(trace: GaussianPrior, also: Sequence[GaussianPrior]) -> list[GaussianPrior]:
+    for k, prior in enumerate(also):
+        if not isinstance(prior, GaussianPrior):
+            raise ProblemError(f"{type(prior).__name__} is not a prior", where=f"also[{k}]")
+        same = np.array_equal(prior.times, trace.times) and prior.dimensions == trace.dimensions
+        if not same:
+            raise ProblemError(
+                "has other times or axes",
+                where=f"also[{k}]",
+                remedy="Give priors at the same times",
+            )
+    return [trace, *also]
 
 
 def _query(trace: GaussianPrior, query: ArrayLike | None) -> Floats:

@@ -92,6 +92,27 @@ def test_subsets_and_length_scales(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "length scales" in text
 
 
+def test_a_promise_for_an_interval_of_length_scales(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path,
+        ("count = 10", "count = 5"),
+        ("[0, 2, 4, 6, 8]", "[0, 2, 4]"),
+        ("epsilon = 1", "epsilon = 1\nlength_scales = [0.8, 1.2]"),
+    )
+    status, found, _ = output(capsys, path, "--json")
+    assert status == 0
+    assert found["verified"] is True
+    assert found["length_scales"]["upper"] <= 1
+    assert found["choices"] == []
+    status, _, err = output(
+        capsys, write(tmp_path, ("epsilon = 1", "epsilon = 1\nlength_scales = [2, 3]"))
+    )
+    assert status == 2
+    assert "length_scales: do not hold" in err
+
+
 GPS = """
 format = 1
 kind = "gaussian"

@@ -142,6 +142,24 @@ def test_fifty_points_far_closer_than_the_length_scale(length: float, secrets: l
     assert loss.upper <= 1.0
 
 
+def test_a_promise_can_hold_for_several_length_scales() -> None:
+    priors = [traces.GaussianPrior(TEN[:6], traces.rbf(length)) for length in (0.5, 1.0, 1.5, 2.0)]
+    alone = [traces.optimal_noise(prior, 1.0, [[0, 2, 4]], 1.0, 2.0) for prior in priors]
+    design = traces.optimal_noise(priors[0], 1.0, [[0, 2, 4]], 1.0, 2.0, also=priors[1:])
+    assert len(design.losses) == 4
+    for prior in priors:
+        loss = traces.privacy_loss(prior, design.covariance, [0, 2, 4], 1.0, 2.0, ball=True)
+        assert loss.upper <= 1.0
+    assert design.trace >= max(one.lower_bound for one in alone)
+    assert design.gap < 1e-4
+    # noise for one length scale does not keep the promise for the next
+    assert traces.privacy_loss(priors[3], alone[0].covariance, [0, 2, 4], 1.0, 2.0).lower > 2
+    with pytest.raises(om.ProblemError, match=r"^also\[0\]"):
+        traces.optimal_noise(
+            priors[0], 1.0, [[0]], 1.0, 2.0, also=[traces.GaussianPrior(TEN, traces.rbf(1.0))]
+        )
+
+
 def test_releases_have_the_noise() -> None:
     trace = traces.GaussianPrior(TEN[:3], traces.rbf(1.0))
     design = traces.optimal_noise(trace, 1.0, [[0, 2]], 1.0, 2.0)

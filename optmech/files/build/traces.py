@@ -101,6 +101,12 @@ def _question(
             family = _family(spec.kernel)
             if spec.length_scales[0] > spec.length_scales[1]:
                 raise ProblemError("is not increasing", remedy="Give [low, high]")
+            own = getattr(spec.kernel, "length_scale", None)
+            inside = own is not None and spec.length_scales[0] <= own <= spec.length_scales[1]
+            if spec.epsilon is not None and not inside:
+                raise ProblemError(
+                    f"do not hold the kernel's own {own:g}", remedy="Widen the interval"
+                )
             if len(sets) > 1:
                 raise ProblemError("needs a single set of secrets", remedy="Keep one set")
     if spec.subsets is not None and spec.subsets > len(trace):
