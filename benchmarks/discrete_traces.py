@@ -251,7 +251,7 @@ def figure(known: dict[str, Any], path: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    mpl.rcParams["svg.hashsalt"] = "optmech"
+    mpl.rcParams |= {"svg.hashsalt": "optmech", "svg.fonttype": "none"}
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     colours = {"planar Laplace, repeated": "tab:green", "repeated": "tab:orange"}
     colours["sequential"] = "tab:blue"

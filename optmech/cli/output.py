@@ -19,7 +19,7 @@ PIPE_WIDTH = 100
 
 def print_json(value: Mapping[str, Any]) -> None:
     """One object on standard output; nan and infinities become null."""
-    print(json.dumps(_plain(value), allow_nan=False))
+    print(json.dumps(plain_values(value), allow_nan=False))
 
 
 def note(text: str) -> None:
@@ -122,11 +122,12 @@ def _text(value: str, style: str = "") -> Any:
     return Text(printable(value), style=style)
 
 
-def _plain(value: Any) -> Any:
+def plain_values(value: Any) -> Any:
+    """The same with nan and infinities as None, for JSON."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain_values(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain_values(item) for item in value]
     return value

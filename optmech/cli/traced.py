@@ -37,9 +37,11 @@ class Choice:
 class Answer:
     """The noise, its losses, and how other noise compares; computed when asked for."""
 
-    def __init__(self, file: TraceFile) -> None:
+    def __init__(self, file: TraceFile, seed: int = 0) -> None:
+        assert isinstance(file.problem, TraceProblem)
         self.file = file
-        self.problem: TraceProblem = file.problem
+        self.problem = file.problem
+        self.seed = seed
 
     @cached_property
     def design(self) -> NoiseDesign | None:
@@ -206,6 +208,12 @@ class Answer:
             "loss": self.worst.upper,
         }
         write_atomically(path, (json.dumps(content) + "\n").encode())
+
+    def picture(self, path: str | Path) -> None:
+        """Draw the trace, releases of it, and the worst hypothesis."""
+        from optmech.trace_plots import trace_picture
+
+        trace_picture(self.problem, self.noise, self.worst, path, seed=self.seed)
 
     def show(self) -> None:
         """For people."""

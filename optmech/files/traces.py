@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
+from optmech.files.build.markov import ChainProblem, build_markov
 from optmech.files.build.traces import TraceProblem, build_gaussian
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.report import Collector, show
@@ -22,7 +23,7 @@ from optmech.files.validate import in_words, require_keys
 class TraceFile:
     """A trace problem with what its file says about it."""
 
-    problem: TraceProblem
+    problem: TraceProblem | ChainProblem
     path: Path
     title: str
     kind: str
@@ -43,6 +44,7 @@ def read_trace(name: str | Path) -> TraceFile:
     """
     from pydantic import ValidationError
 
+    from optmech.files.schema.markov import MarkovTrace
     from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
 
     path = find_problem(name, TRACES)
@@ -58,10 +60,12 @@ def read_trace(name: str | Path) -> TraceFile:
             errors.add(in_words(detail, KINDS[kind]))
         errors.refuse(str(path))
         raise
-    problem = None
+    problem: TraceProblem | ChainProblem | None = None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if isinstance(spec, GaussianTrace):
             problem = build_gaussian(spec, path.parent, errors)
+        elif isinstance(spec, MarkovTrace):
+            problem = build_markov(spec, path.parent, errors)
     errors.refuse(str(path))
     if problem is None:
         raise ProblemError("could not be built", where=str(path))

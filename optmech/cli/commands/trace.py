@@ -1,4 +1,5 @@
-"""``optmech trace``: noise for a trace of positions, or the loss of given noise."""
+"""``optmech trace``: noise for a trace of positions, or the loss of given noise; or mechanisms for
+the steps of a Markov chain, and what an adversary learns."""
 
 from __future__ import annotations
 
@@ -12,36 +13,44 @@ EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
-    parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
     parser.add_argument(
-        "--picture", metavar="PNG", help="draw the trace, releases and the worst hypothesis"
+        "-o", "--output", metavar="OUT", help="write the noise, or the figures, to this JSON file"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the path and releases drawn"
+        "--picture",
+        metavar="PNG",
+        help="draw the trace and the worst hypothesis, or errors over time",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of what is drawn and simulated"
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
+    from optmech.cli.chained import ChainAnswer
     from optmech.cli.output import note, print_json
     from optmech.cli.traced import Answer
+    from optmech.files.build.markov import ChainProblem
     from optmech.files.traces import read_trace
 
     file = read_trace(args.trace)
     _check_outputs(args, file.path)
-    answer = Answer(file)
+    chain = isinstance(file.problem, ChainProblem)
+    answer = ChainAnswer(file, args.seed) if chain else Answer(file, args.seed)
+    plain = answer.plain()
     if args.output:
         answer.save(args.output)
     if args.picture:
-        from optmech.trace_plots import trace_picture
-
-        trace_picture(answer.problem, answer.noise, answer.worst, args.picture, seed=args.seed)
-    plain = answer.plain()
+        answer.picture(args.picture)
     if args.json:
         print_json(plain | {"output": args.output, "picture": args.picture})
     else:
         answer.show()
-        for what, path in (("noise", args.output), ("picture", args.picture)):
+        for what, path in (
+            ("figures" if chain else "noise", args.output),
+            ("picture", args.picture),
+        ):
             if path:
                 note(f"{what} written to {path}")
     return 0 if plain["verified"] else 1

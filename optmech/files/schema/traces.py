@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from optmech.files.schema import markov
 from optmech.files.schema.base import (
     Count,
     ExactNumber,
@@ -193,10 +194,16 @@ _NOISE_SCHEMA = {
 }
 
 
+_REQUIRED = ("format", "kernel", "secrets", "radius", "order")
+
+
 class GaussianTrace(Spec):
     """A trace under a Gaussian conditional prior; required keys are checked by the reader."""
 
-    model_config = ConfigDict(title="optmech trace file of kind gaussian")
+    model_config = ConfigDict(
+        title="optmech trace file of kind gaussian",
+        json_schema_extra={"required": ["kind", *_REQUIRED]},
+    )
 
     format: FormatNumber | None = None
     kind: Literal["gaussian"]
@@ -231,16 +238,13 @@ class GaussianTrace(Spec):
         return self
 
 
-KINDS: dict[str, type[Spec]] = {"gaussian": GaussianTrace}
+KINDS: dict[str, type[Spec]] = {"gaussian": GaussianTrace, "markov": markov.MarkovTrace}
 """The model of every ``kind`` of trace file."""
-REQUIRED: dict[str, tuple[str, ...]] = {
-    "gaussian": ("format", "kernel", "secrets", "radius", "order"),
-}
+REQUIRED: dict[str, tuple[str, ...]] = {"gaussian": _REQUIRED, "markov": markov.REQUIRED}
 
 
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1."""
     kinds: Any = Union[tuple(KINDS.values())]  # noqa: UP007
     schema = TypeAdapter(kinds).json_schema()
-    schema |= {"required": ["kind", *REQUIRED["gaussian"]]} if len(KINDS) == 1 else {}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
