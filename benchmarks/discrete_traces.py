@@ -285,7 +285,12 @@ def figure(known: dict[str, Any], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=PARTS, action="append", help="default: the missing ones")
-    parser.add_argument("--traces", type=int, default=30, help="per policy and kind (default 30)")
+    parser.add_argument(
+        "--traces",
+        type=int,
+        default=30,
+        help="per policy and kind (default 30; the part conditional was run with 8)",
+    )
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     parser.add_argument("--figure", type=Path, help="draw the figure from the results")
     args = parser.parse_args()
