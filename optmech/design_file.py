@@ -29,19 +29,16 @@ from optmech.encoding import (
     encode_problem,
 )
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.sealed import read_sealed, seal
+from optmech.sealed import DESIGN, FAMILY, read_sealed, seal
 from optmech.storage import write_atomically
 
-FORMAT = "optmech-design/2"
-TARGET_FORMAT = "optmech-targets/1"
-"""Families of mechanisms; see ``targets.file``."""
 _REWRITE = "Solve the problem again and save the design"
 
 
 def save_design(design: Design, path: str | Path) -> None:
     """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
     body = {
-        "format": FORMAT,
+        "format": DESIGN,
         "problem": encode_problem(design.problem),
         "result": {
             "status": design.status,
@@ -112,7 +109,7 @@ def load_design(path: str | Path) -> Design:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    body = read_sealed(path, (FORMAT,), _REWRITE)
+    body = read_sealed(path, (DESIGN,), _REWRITE)
     design = _decode(body, str(path))
     report = _examine(design, str(path))
     if not report.passed:
@@ -126,8 +123,8 @@ def check_design(path: str | Path) -> CheckReport:
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    body = read_sealed(path, (FORMAT, TARGET_FORMAT), _REWRITE)
-    if body["format"] == TARGET_FORMAT:
+    body = read_sealed(path, (DESIGN, FAMILY), _REWRITE)
+    if body["format"] == FAMILY:
         from optmech.targets.file import examine_target
 
         return examine_target(body, str(path))

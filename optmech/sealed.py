@@ -10,6 +10,10 @@ from typing import Any
 from optmech.errors import ProblemError, VerificationError
 
 MAX_BYTES = 2 * 2**30
+_HEAD = 200
+DESIGN = "optmech-design/2"
+FAMILY = "optmech-targets/1"
+_WRITERS = {DESIGN: "optmech solve -o", FAMILY: "optmech transport -o"}
 
 
 def seal(document: bytes) -> bytes:
@@ -57,9 +61,18 @@ def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict
         raise ProblemError(
             f"is not a design file of format {formats[0]!r}",
             where=str(path),
-            remedy="Give a file written by optmech solve -o or optmech transport -o",
+            remedy=f"Give a file written by {' or '.join(_WRITERS[name] for name in formats)}",
         )
     return body
+
+
+def is_of_format(path: str | Path, name: str) -> bool:
+    """Whether a file begins like one of this format; False where it cannot be read."""
+    try:
+        with Path(path).open("rb") as stream:
+            return f'"format": "{name}"'.encode() in stream.read(_HEAD)
+    except OSError:
+        return False
 
 
 def _refuse(constant: str) -> None:

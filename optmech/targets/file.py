@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from optmech.certificate.check import Check
-from optmech.design_file import TARGET_FORMAT, CheckReport
+from optmech.design_file import CheckReport
 from optmech.domain import Floats, finite_array
 from optmech.encoding.problem import decode_domain, encode_domain
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact import Exact, parse_exact
 from optmech.rationals import Shares
-from optmech.sealed import read_sealed, seal
+from optmech.sealed import FAMILY, read_sealed, seal
 from optmech.storage import write_atomically
 from optmech.targets.closeness import are_close, max_divergence
 from optmech.targets.design import TargetDesign
@@ -37,7 +37,7 @@ _HEX = re.compile(r"-?[0-9a-f]{1,100000}", re.ASCII)
 def save_target(design: TargetDesign, path: str | Path) -> None:
     """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
     body = {
-        "format": TARGET_FORMAT,
+        "format": FAMILY,
         "task": design.task,
         "p": "inf" if np.isinf(design.order) else 1,
         "epsilon": design.epsilon.text,
@@ -72,7 +72,7 @@ def load_target(path: str | Path) -> TargetDesign:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    body = read_sealed(path, (TARGET_FORMAT,), _REWRITE)
+    body = read_sealed(path, (FAMILY,), _REWRITE)
     report = examine_target(body, str(path))
     if not report.passed:
         raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)

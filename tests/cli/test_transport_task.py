@@ -67,7 +67,10 @@ def test_example_2_of_the_paper(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     shares = [out.split().count(place) / 400 for place in ("1", "2", "3")]
     assert status == 0
     assert shares == pytest.approx([0.2, 0.4, 0.4], abs=0.12)
-    assert output(capsys, *sample)[0] == 2
+    status, _, err = output(capsys, *sample)
+    assert status == 2
+    assert "--input: everybody" in err
+    assert output(capsys, "measure", saved)[0] == 2
     assert output(capsys, *sample, "--input", "nobody")[0] == 2
 
 

@@ -63,11 +63,21 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _mechanism(path: str, name: str | None) -> Mechanism:
-    if name is None:
-        from optmech.design import Design
-
-        return Design.load(path).mechanism
+    from optmech.design import Design
+    from optmech.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign
 
+    if not is_of_format(path, FAMILY):
+        if name is not None:
+            raise ProblemError(
+                "has one mechanism for all secrets", where=path, remedy="Leave out --input"
+            )
+        return Design.load(path).mechanism
     family = TargetDesign.load(path)
+    if name is None:
+        raise ProblemError(
+            "has a mechanism for every auxiliary input",
+            where=path,
+            remedy=f"Choose one with --input: {', '.join(family.names)}",
+        )
     return family.mechanisms[family.index(name)]
