@@ -23,6 +23,7 @@ from optmech.traces.balls import (
     positive_definite,
 )
 
+_ROUNDS = 3000
 _REGULAR = 1e-8
 """Weight of directions that the query does not see, so that their noise stays bounded."""
 
@@ -91,6 +92,41 @@ def several(
         j: inverse.T @ np.asarray(bound.dual_value) @ inverse for j, bound in enumerate(bounds)
     }
     return Candidate(unit * found, multipliers)
+
+
+def consensus(
+    matrices: Sequence[Floats], query: Floats, floor: float, tolerance: float = 1e-5
+) -> Candidate:
+    """The answer for invertible L without a solver, where cones are too large for one.
+
+    Alternating directions on copies X_j ≽ L A_j Lᵀ of one L N Lᵀ, one of them for the floor: a
+    round costs an eigenvalue problem for each, and multipliers are positive semidefinite by
+    construction.
+    """
+    bounds = [query @ a @ query.T for a in (*matrices, floor * np.eye(len(matrices[0])))]
+    size = len(query)
+    unit = max(float(np.linalg.eigvalsh(a)[-1]) for a in bounds)
+    bounds = [a / unit for a in bounds]
+    step, copies = 1.0, [raised(a, 0.0) for a in bounds]
+    scaled = [np.zeros((size, size)) for _ in bounds]
+    joint = np.mean(copies, axis=0)
+    for k in range(_ROUNDS):
+        joint = np.mean([x - u for x, u in zip(copies, scaled, strict=True)], axis=0)
+        joint -= np.eye(size) / (step * len(bounds))
+        copies = [a + raised(joint + u - a, 0.0) for a, u in zip(bounds, scaled, strict=True)]
+        scaled = [u + joint - x for u, x in zip(scaled, copies, strict=True)]
+        apart = float(np.sqrt(sum(((joint - x) ** 2).sum() for x in copies)))
+        missing = float(np.linalg.norm(np.eye(size) + step * sum(scaled)))
+        primal, dual = apart / float(np.linalg.norm(joint)), missing / np.sqrt(size)
+        if max(primal, dual) <= tolerance:
+            break
+        factor = 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
+        if k % 10 == 9 and factor != 1.0:
+            step *= factor
+            scaled = [u / factor for u in scaled]
+    inverse = np.linalg.inv(query)
+    multipliers = {j: -step * u for j, u in enumerate(scaled[:-1])}
+    return Candidate(raised(unit * inverse @ joint @ inverse.T, floor), multipliers)
 
 
 def lower_bound(

@@ -85,6 +85,27 @@ def test_a_second_solver_and_the_schur_complement_agree() -> None:
     assert again.lower_bound <= design.trace
 
 
+def test_the_search_without_cones_agrees_with_the_solver() -> None:
+    from optmech.traces import sdp
+
+    rng = np.random.default_rng(8)
+    matrices = []
+    for _ in range(4):
+        root = rng.standard_normal((7, 3))
+        matrices.append(root @ root.T - 0.3 * np.eye(7))
+    for query in (np.eye(7), np.diag(np.arange(1.0, 8))):
+        cones = sdp.several(matrices, query, 0.0, False, "CLARABEL")
+        own = sdp.consensus(matrices, query, 0.0)
+        assert cones is not None
+        costs = [float(np.sum((query @ c.matrix) * query)) for c in (cones, own)]
+        assert costs[1] == pytest.approx(costs[0], rel=1e-4)
+        assert max(np.linalg.eigvalsh(a - own.matrix)[-1] for a in matrices) < 1e-3
+    trace = traces.GaussianPrior(np.arange(30.0), traces.rbf(2.0))
+    design = traces.optimal_noise(trace, 1.0, [[0, 9, 18, 27], [12, 15]], 1.0, 2.0)
+    assert design.loss <= 1.0
+    assert design.gap < 1e-4
+
+
 def test_correlated_noise_beats_independent_noise_beats_isotropic() -> None:
     trace = traces.GaussianPrior(TEN, traces.rbf(1.0))
     full, diagonal, isotropic = (
