@@ -63,10 +63,10 @@ def test_gallery_with_picture_and_output(
     assert "filtering" in shown
     assert picture.read_bytes().startswith(b"\x89PNG")
     saved = json.loads(output.read_text())
-    assert saved["sequential"]["traces"] == 20
+    assert saved["sequential"]["traces"] == 8
     assert len(saved["releases"]) == 4
     assert saved["releases"][-1]["total_epsilon"] == pytest.approx(4 * np.log(8))
-    assert sum(saved["sequential"]["actions"].values()) == 80
+    assert sum(saved["sequential"]["actions"].values()) == 32
     assert saved["sequential"]["filtering"]["average"] > saved["repeated"]["filtering"]["average"]
 
 
