@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.plots import draw_values, plain_text, require_matplotlib
+from optmech.plots.drawing import draw_values, plain_text, require_matplotlib
 from optmech.storage import write_atomically
 
 if TYPE_CHECKING:

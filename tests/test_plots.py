@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import optmech as om
@@ -65,6 +66,98 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         plots.mechanism_picture(design, tmp_path / "x.txt")
     with pytest.raises(om.ProblemError, match="cannot be written"):
         plots.mechanism_picture(design, tmp_path / "no" / "x.png")
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr("optmech.plots.drawing.find_spec", lambda name: None)
     with pytest.raises(om.ProblemError, match=r"pip install optmech\[plot\]"):
         plots.mechanism_picture(design, tmp_path / "x.png")
+
+
+KM = om.distances.euclidean()
+
+
+@pytest.fixture(scope="module")
+def design() -> om.Design:
+    grid = om.Grid(3, 4, cell=(1.0, 2.0), unit="km")
+    prior = om.Prior.from_counts(grid, [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8])
+    constraints = [om.MetricPrivacy(0.7, KM), om.DistortionPrivacy(1.2, KM)]
+    return om.solve(om.Problem(prior, KM, constraints=constraints))
+
+
+def test_small_multiples_have_a_panel_for_each_secret(design: om.Design, tmp_path: Path) -> None:
+    figure = plots.mechanism(design, [(0, 0), (2, 3), (1, 1), (1, 2)])
+    shown = [axes for axes in figure.axes if axes.get_images()]
+    matrix = design.mechanism.matrix
+    for axes, secret in zip(shown, (0, 11, 5, 6), strict=True):
+        np.testing.assert_array_equal(axes.get_images()[0].get_array().ravel(), matrix[secret])
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (km)", "y (km)")
+    limits = {axes.get_images()[0].norm.vmax for axes in shown}
+    assert limits == {matrix[[0, 11, 5, 6]].max()}, "panels must share one scale"
+    plots.save(figure, tmp_path / "x.svg")
+    with pytest.raises(om.ProblemError, match="there is no"):
+        plots.mechanism(design, [(9, 9)])
+    with pytest.raises(om.ProblemError, match="no label"):
+        plots.mechanism(design, [])
+
+
+def test_posteriors_mark_the_best_guess(design: om.Design) -> None:
+    figure = plots.posterior(design, [(1, 1)])
+    (axes,) = (axes for axes in figure.axes if axes.get_images())
+    prior, matrix = design.problem.prior, design.mechanism.matrix
+    belief = prior.weights * matrix[:, 5]
+    belief /= belief.sum()
+    np.testing.assert_allclose(axes.get_images()[0].get_array().ravel(), belief)
+    costs = KM(prior.domain, prior.domain) @ belief
+    (guess,) = axes.get_lines()
+    np.testing.assert_array_equal(np.ravel(guess.get_data()), prior.domain.points[costs.argmin()])
+    assert f"error {costs.min():.3g} km" in axes.get_title()
+
+
+def test_attack_errors_add_up_to_the_distortion(design: om.Design) -> None:
+    figure = plots.attack_error(design)
+    left, right = figure.axes[:2]
+    attack = om.attacks.optimal(design.mechanism, design.problem.prior, KM)
+    np.testing.assert_allclose(left.get_images()[0].get_array().ravel(), attack.error_per_secret)
+    assert right.get_lines()[1].get_xdata()[0] == pytest.approx(attack.error)
+    assert right.get_lines()[0].get_ydata()[-1] == pytest.approx(1.0)
+    assert "(km)" in right.get_xlabel()
+
+
+def test_slack_is_measured_over_promised(design: om.Design) -> None:
+    left, right = plots.constraint_slack(design).axes
+    widths = [bar.get_width() for bar in left.patches]
+    distortion = om.measures.distortion(design.mechanism, design.problem.prior, KM)
+    epsilon = om.measures.epsilon(design.mechanism, KM)
+    assert widths == pytest.approx([epsilon / 0.7, distortion / 1.2])
+    assert sum(bar.get_height() for bar in right.patches) == 12 * 11
+    bare = om.solve(om.Problem(om.Prior.uniform(om.Domain("ab")), om.distances.hamming()))
+    with pytest.raises(om.ProblemError, match="no constraint has a number"):
+        plots.constraint_slack(bare)
+
+
+def test_the_frontier_has_a_point_for_each_design(tmp_path: Path) -> None:
+    line = om.Domain.range(4, unit="years")
+    designs = [
+        om.solve(
+            om.Problem(om.Prior.uniform(line), KM, constraints=[om.MetricPrivacy(epsilon, KM)])
+        )
+        for epsilon in (2.0, 0.5, 1.0)
+    ]
+    (axes,) = plots.frontier(designs, names=["a", "b", "c"]).axes
+    drawn = axes.get_lines()[0]
+    assert list(drawn.get_xdata()) == [0.5, 1.0, 2.0]
+    assert list(drawn.get_ydata()) == [designs[k].loss for k in (1, 2, 0)]
+    assert axes.get_ylabel() == "expected loss (years)"
+    (attacked,) = plots.frontier(designs, across="attack").axes
+    errors = [om.measures.distortion(d.mechanism, d.problem.prior, KM) for d in designs]
+    assert sorted(errors) == list(attacked.get_lines()[0].get_xdata())
+    for wrong in ({"across": "price"}, {"constraint": 4}, {"names": ["a"]}):
+        with pytest.raises(om.ProblemError):
+            plots.frontier(designs, **wrong)
+
+
+def test_zones_are_drawn_with_their_outlines() -> None:
+    squares = [[[(x, 0), (x + 1, 0), (x + 1, 1), (x, 1)]] for x in (0, 1)]
+    zones = om.Domain("ab", [(0.5, 0.5), (1.5, 0.5)], unit="km", outlines=squares)
+    stated = om.Problem(om.Prior.uniform(zones), KM, constraints=[om.MetricPrivacy(1, KM)])
+    figure = plots.mechanism(om.solve(stated), ["a"])
+    (drawn,) = figure.axes[0].collections
+    assert len(drawn.get_paths()) == 2

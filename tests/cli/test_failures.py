@@ -87,7 +87,7 @@ def test_outputs_are_refused_before_solving(
 
     monkeypatch.setattr(optmech.pipeline, "solve", never)
     assert fail(capsys, "solve", "metric", "-o", str(tmp_path / "no" / "x"))[0] == 2
-    monkeypatch.setattr("optmech.plots.find_spec", lambda name: None)
+    monkeypatch.setattr("optmech.plots.drawing.find_spec", lambda name: None)
     status, lines = fail(capsys, "solve", "metric", "--picture", str(tmp_path / "x.png"))
     assert status == 2
     assert "pip install optmech[plot]" in lines[0]
