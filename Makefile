@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint wheel check clean
+.PHONY: demo test lint wheel docs check clean
 
 demo: .venv/installed
 	$(BIN)/optmech solve montreal -o montreal.json --picture montreal.png
@@ -19,7 +19,10 @@ wheel: .venv/installed
 	$(BIN)/python -m build --wheel
 	$(BIN)/check-wheel-contents dist/*.whl
 
-check: lint wheel test
+docs: .venv/installed
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+check: lint wheel docs test
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv

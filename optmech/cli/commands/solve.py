@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
     from optmech.cli.output import note, print_json
+    from optmech.cli.progress import showing
     from optmech.files import read_problem
     from optmech.pipeline import solve
     from optmech.profiles import load_profile
@@ -47,13 +48,14 @@ def run(args: argparse.Namespace) -> int:
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file.path)
-    design = solve(
-        file.problem,
-        profile=profile,
-        gap=args.gap,
-        time_limit=args.time_limit,
-        progress=None if args.quiet else note,
-    )
+    with showing(args.gap or profile.gap, args.quiet) as progress:
+        design = solve(
+            file.problem,
+            profile=profile,
+            gap=args.gap,
+            time_limit=args.time_limit,
+            progress=progress,
+        )
     if args.output:
         design.save(args.output)
     if args.picture and design.matrix is not None:

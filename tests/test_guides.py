@@ -1,0 +1,129 @@
+"""Every block of code in the guides and documents runs, and prints what is shown; notebooks run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
+NEEDED = {"other-tools": ("xarray", "h5netcdf", "pyarrow", "h3", "opendp"),
+          "pictures": ("matplotlib",), "scaling": ("plotly",)}  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="docs/ is not beside the tests")
+
+
+def blocks(path: Path) -> list[tuple[str, str]]:
+    return _BLOCK.findall(path.read_text(encoding="utf-8"))
+
+
+PAGES = sorted(
+    path.relative_to(DOCS).as_posix()
+    for path in DOCS.rglob("*.md")
+    if any(language in ("python", "sh") for language, _ in blocks(path))
+)
+
+
+def run_command(line: str) -> None:
+    words = shlex.split(line)
+    if words[:3] == ["python", "-m", "optmech.audit"]:
+        from optmech import audit
+
+        assert audit.main(words[3:]) == 0, line
+        return
+    assert words[0] == "optmech", line
+    assert main(words[1:]) == 0, line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_blocks_of_a_page_run_in_order(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in NEEDED.get(Path(page).stem, ()):
+        pytest.importorskip(name)
+    monkeypatch.chdir(tmp_path)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    printed = ""
+    for language, text in blocks(DOCS / page):
+        shown = io.StringIO()
+        if language == "python":
+            with contextlib.redirect_stdout(shown):
+                exec(compile(text, page, "exec"), space)
+            printed = shown.getvalue()
+        elif language == "sh":
+            with contextlib.redirect_stdout(shown):
+                for line in filter(
+                    None, (line.split("  #")[0].strip() for line in text.split("\n"))
+                ):
+                    run_command(line)
+        elif language == "text":
+            for line in text.splitlines():
+                assert line in printed.splitlines(), (page, line, printed)
+
+
+def test_the_guides_are_among_them() -> None:
+    guides = {Path(page).stem for page in PAGES if page.startswith("guides/")}
+    assert guides >= {"first-design", "choosing", "certificate", "attributes", "traces", "scaling",
+                      "pictures", "other-tools"}  # fmt: skip
+
+
+def definitions(name: str) -> dict[str, Any]:
+    """What the cells of a notebook define."""
+    pytest.importorskip("marimo")
+    spec = importlib.util.spec_from_file_location(name, DOCS / "notebooks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, found = module.app.run()
+    return dict(found)
+
+
+def test_the_frontier_notebook_falls_and_its_prices_are_slopes() -> None:
+    pytest.importorskip("matplotlib")
+    found = definitions("frontier")
+    assert (np.diff(found["losses"]) < 0).all()
+    problem = found["designs"][2].problem
+    km = om.distances.euclidean()
+    below, above = (
+        om.solve(om.Problem(problem.prior, km, constraints=[om.MetricPrivacy(epsilon, km)])).loss
+        for epsilon in (0.999, 1.001)
+    )
+    assert found["prices"][2] == pytest.approx((above - below) / 0.002, rel=1e-2)
+
+
+def test_the_adversary_notebook_keeps_both_promises() -> None:
+    found = definitions("adversary")
+    assert found["expected"].error >= 1.0 - 1e-9
+    assert found["better"].error < found["expected"].error
+    assert found["moved"] <= np.log(2) + 1e-9
+
+
+def test_the_reference_names_modules_that_exist() -> None:
+    named = {
+        name
+        for path in (DOCS / "reference").glob("*.md")
+        for name in re.findall(r"^::: (\S+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert len(named) > 20
+    for name in named:
+        assert importlib.util.find_spec(name) is not None, name
+
+
+@pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="not a checkout")
+def test_the_site_leads_to_every_page() -> None:
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    guides = [path.relative_to(DOCS).as_posix() for path in DOCS.glob("guides/*.md")]
+    assert [page for page in guides if page not in listed] == []
