@@ -12,7 +12,13 @@ from typing import Literal
 import numpy as np
 
 from optmech.certificate import Multipliers, PairMultipliers
-from optmech.constraints import Constraint, DistortionPrivacy, LossBound, Support
+from optmech.constraints import (
+    Constraint,
+    DistortionPrivacy,
+    DistributionPrivacy,
+    LossBound,
+    Support,
+)
 from optmech.design import Design
 from optmech.domain import Floats, Ints
 from optmech.statement import Approximate, LiftedRatio, Statement
@@ -133,13 +139,27 @@ class _Rates:
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
         self._ratios(multipliers)
+        constraints = design.problem.constraints
         for part, weight in zip(self.statement.lifted, multipliers.lifted, strict=False):
+            stated = constraints[part.index]
+            if isinstance(stated, DistributionPrivacy) and stated.divergence != "max":
+                continue  # pairs of scale 0, whatever ε is
             self._add(part.index, "epsilon", -self._sums(part, np.maximum(weight, 0.0)))
         for family, tests in zip(self.statement.approximate, multipliers.approximate, strict=False):
             weight = np.maximum(tests.weight, 0.0)
+            stated = constraints[family.index]
+            if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
+                # δ = ε · scale
+                rate = float(weight.sum()) * family.delta / stated.epsilon
+                self._add(family.index, "epsilon", -rate)
+                continue
             each = weight[:, None] * np.clip(tests.test, 0.0, 1.0)
             self._add(family.index, "epsilon", -self._sums(family, each))
             self._add(family.index, "delta", -float(weight.sum()))
+        for apart, tangents in zip(
+            self.statement.divergences, multipliers.divergences, strict=False
+        ):
+            self._add(apart.index, "epsilon", -float(np.maximum(tangents.weight, 0) @ apart.scale))
         for limit, attack in zip(self.statement.distortion, multipliers.distortion, strict=False):
             self._add(limit.index, "minimum", max(float(attack.weight), 0.0))
         for bound, price in zip(self.statement.loss_limits, multipliers.loss_limits, strict=False):

@@ -48,6 +48,17 @@ def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
     assert done.stdout.startswith("optimal")
 
 
+@pytest.mark.parametrize("guide", ["divergences"])
+def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    for code in re.findall(r"```python\n(.*?)```", text, re.S):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
 def test_commands_of_the_readme_run_in_order(tmp_path: Path) -> None:
     assert len(COMMANDS) >= 5
     for line in COMMANDS:

@@ -45,6 +45,12 @@ def distributions(epsilon: float, delta: float = 0.0) -> om.Problem:
     return problem(om.DistributionPrivacy(epsilon, [(FIRST, SECOND)], delta=delta))
 
 
+def diverging(name: str, epsilon: float) -> om.Problem:
+    pairs = [(FIRST, SECOND), (FIRST, np.ones(9))]
+    scale = [1.0, 0.5]
+    return problem(om.DistributionPrivacy(epsilon, pairs, divergence=name, scale=scale))
+
+
 def approximate(epsilon: float, delta: float = 0.05) -> om.Problem:
     return problem(om.DifferentialPrivacy(epsilon, delta=delta))
 
@@ -60,6 +66,10 @@ CASES: dict[str, tuple[Callable[[float], om.Problem], float, str]] = {
     "maximise, epsilon": (lambda t: attacked(0.6, t), 1.5, "epsilon"),
     "distribution": (distributions, 0.1, "epsilon"),
     "distribution, delta": (lambda t: distributions(0.1, t), 0.03, "delta"),
+    "kl": (lambda t: diverging("kl", t), 0.05, "epsilon"),
+    "chi2": (lambda t: diverging("chi2", t), 0.04, "epsilon"),
+    "hellinger": (lambda t: diverging("hellinger", t), 0.01, "epsilon"),
+    "total variation": (lambda t: diverging("tv", t), 0.1, "epsilon"),
     "approximate, epsilon": (approximate, 0.7, "epsilon"),
     "approximate, delta": (lambda t: approximate(0.7, t), 0.05, "delta"),
     "loss of every secret": (

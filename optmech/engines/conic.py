@@ -16,6 +16,10 @@ from optmech.engines.cvx import CvxpyEngine
 from optmech.engines.tangents import TangentEngine, first_slopes, refine
 from optmech.lp.blocks import BlockLP, Point
 
+_SHARE = 1e-5
+"""Clarabel's own tolerance, as a share of the gap that is to be certified."""
+_TIGHTEST = 1e-12
+
 
 class ConicEngine:
     """See the module's docstring."""
@@ -27,7 +31,9 @@ class ConicEngine:
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         watched = _Watched(monitor)
-        result = CvxpyEngine().run(lp, replace(options, solver="CLARABEL", parameters={}), watched)
+        tolerance = min(options.tolerance, max(_TIGHTEST, _SHARE * options.gap))
+        conic = replace(options, solver="CLARABEL", parameters={}, tolerance=tolerance)
+        result = CvxpyEngine().run(lp, conic, watched)
         if watched.gap <= options.gap or monitor.should_stop():
             return result
         slopes = first_slopes(lp)

@@ -45,10 +45,12 @@ class CvxpyEngine:
         scale = 1.0 / top if top > 0 else 1.0
         x = cp.Variable(len(free), nonneg=True)
         constraints = {}
+        # probabilities of order one, without which interior points of cones make no progress
+        units = float(lp.blocks) if lp.perspectives else 1.0
         if equal.any():
-            constraints["equal"] = matrix[equal] @ x == flat.upper[equal]
+            constraints["equal"] = matrix[equal] @ x == units * flat.upper[equal]
         if not equal.all():
-            constraints["at most"] = matrix[~equal] @ x <= flat.upper[~equal]
+            constraints["at most"] = matrix[~equal] @ x <= units * flat.upper[~equal]
         column = np.full(len(flat.cost), -1)
         column[free] = np.arange(len(free))
         convex = [row for part in lp.perspectives for row in cones(lp, part, x, column)]
@@ -70,7 +72,7 @@ class CvxpyEngine:
         if x.value is None:
             return EngineResult(Outcome.FAILED, message)
         values = np.zeros(len(flat.cost))
-        values[free] = x.value
+        values[free] = x.value / units
         dual = np.zeros(len(equal))
         for name, rows in (("equal", equal), ("at most", ~equal)):
             if name in constraints:

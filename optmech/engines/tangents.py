@@ -28,6 +28,9 @@ _FIRST = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 8.0])
 """Logarithms of the first ratios, in units of the root of the limit."""
 _EXTREME = 20.0
 """Ratios beyond e^±20 are left to repair."""
+_PATIENCE = 4
+_PROGRESS = 0.9
+"""Rounds in which the gap stays above this share of the best count as stalled."""
 _SAME = 1e-9
 _NEGLIGIBLE = 1e-12
 """What a plane must add to a term, in units of the limit, to be worth a row."""
@@ -59,6 +62,7 @@ class TangentEngine:
         active = near[:, None] & every
         methods = list(attempts(options))
         outcome, message, rounds = Outcome.FAILED, "", 0
+        best, stalled = np.inf, 0
         for rounds in range(1, MAX_ROUNDS + 1):
             linear = with_tangents(lp, slopes)
             require_memory(linear.with_cone(replace(lp.cone, active=active)))
@@ -80,10 +84,13 @@ class TangentEngine:
                 break
             found = separate(lp.cone, point.z[: lp.secrets]) & every & ~active
             active |= found
-            if not (refine(lp, slopes, point) or found.any()):
-                # all planes that matter are in: only a more accurate method can close the gap
+            refined = refine(lp, slopes, point) or found.any()
+            stalled = stalled + 1 if gap > _PROGRESS * best else 0
+            best = min(best, gap)
+            if not refined or stalled >= _PATIENCE:
+                # only a more accurate method can close the gap
                 outcome = Outcome.SOLVED if status == "Optimal" else Outcome.FAILED
-                methods = methods[1:]
+                methods, stalled = methods[1:], 0
                 if not methods:
                     break
         return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
@@ -139,10 +146,7 @@ def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:
         key = ("divergence", part.number)
         weight, given = point.links[links[key]], point.local[local[key]]
         count = len(part.unit)
-        alpha, beta = (
-            given[k * count : (k + 1) * count] - given[(k + 1) * count : (k + 2) * count]
-            for k in (0, 2)
-        )
+        alpha, beta = -given[-2 * count : -count], -given[-count:]
         for k in range(count):
             p, q = np.maximum(point.z[part.p[k]], 0.0), np.maximum(point.z[part.q[k]], 0.0)
             price = weight[k] / part.unit[k]

@@ -6,7 +6,7 @@ and the block's auxiliary variables, with the same layout in every block. All va
     minimise    Σ_o cost[:,o]·z_o + shared_cost·g
     subject to  v_i <= e^{r} v_j                 for the pairs of the cone, in every block
                 unit · w >= q f(p / q)           for the perspectives, in every block
-                local · z_o <= 0                 the same rows in every block
+                local · z_o <= 0 (or = 0)        the same rows in every block
                 links · (z_1, ..., z_O) + shared · g  (= or <=)  rhs
                 z_o <= 0                         where fixed[:,o]
 
@@ -55,11 +55,13 @@ class PairCone:
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Rows ``matrix @ z_o <= 0`` in every block; ``family`` and ``number`` name the origin."""
+    """Rows ``matrix @ z_o <= 0`` in every block, or ``== 0`` where ``equal``; ``family`` and
+    ``number`` name the origin."""
 
     family: str
     number: int
     matrix: sp.csr_array
+    equal: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +136,7 @@ class Point:
     """A primal–dual point of a BlockLP, in the program's own shapes.
 
     ``z`` (block_size, blocks) and ``shared`` (g,) are primal. Multipliers of <= rows are >= 0:
-    ``cone`` is a sparse (pairs, blocks) matrix, ``local[k]`` (rows, blocks), ``links[k]`` (rows,)
+    ``cone`` is a sparse (pairs, blocks) matrix, ``local[k]`` (rows, blocks), ``links[k]`` (rows,),
     with either sign for equations, in the convention  cost + Σ multiplier·row >= 0.
     """
 

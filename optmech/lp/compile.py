@@ -89,11 +89,11 @@ def _tests(weight: Floats, product: Floats) -> ApproximateMultipliers:
 
 
 def _tangents(part: Divergence, weight: Floats, given: Floats) -> DivergenceMultipliers:
-    """Slopes from the multipliers of p = aP, written as two rows each."""
+    """Slopes from the multipliers of the rows that say p = aP, the first of the last ones."""
     count = len(part.limit)
     price = weight / part.limit
     safe = np.where(price > 0, price, 1.0)
-    slope = (given[:count] - given[count : 2 * count]) / safe[:, None]
+    slope = -given[len(given) - 2 * count : len(given) - count] / safe[:, None]
     return DivergenceMultipliers(price, generator(part.kind).cut(slope))
 
 
@@ -123,7 +123,7 @@ class _Assembly:
         self.auxiliary = 0
         self.aux_cost: list[float] = []
         self.shared_cost: list[float] = []
-        self.local: list[tuple[str, int, sp.coo_array]] = []
+        self.local: list[tuple[str, int, sp.coo_array, bool]] = []
         self.links: list[tuple[str, int, Sense, Floats, sp.coo_array, sp.coo_array]] = []
         self.cost = np.zeros((self.secrets, self.blocks))
         self._row_sums()
@@ -176,8 +176,8 @@ class _Assembly:
             fixed=fixed,
             cone=pair_cone(self.s),
             local=tuple(
-                LocalRows(family, number, _resized(rows, size))
-                for family, number, rows in self.local
+                LocalRows(family, number, _resized(rows, size), equal)
+                for family, number, rows, equal in self.local
             ),
             links=tuple(
                 LinkRows(
@@ -257,16 +257,25 @@ class _Assembly:
         self._link("approximate", number, Sense.AT_MOST, np.full(count, given.delta), total)
 
     def _divergence(self, number: int, part: Divergence) -> Perspective:
-        """p = a·v and q = b·v by two rows each, and w with Σ_o w_o <= 1 in units of the limit."""
+        """u = λ·v for every distribution λ once; p and q, each the u of its own; and w with
+        Σ_o w_o <= 1 in units of the limit."""
         count = len(part.limit)
+        distinct, back = np.unique(np.vstack([part.left, part.right]), axis=0, return_inverse=True)
+        pushed = np.array(self._new_auxiliary(len(distinct), 0.0), dtype=np.int64)
         columns = np.array(self._new_auxiliary(3 * count, 0.0), dtype=np.int64).reshape(3, count)
         size = self.secrets + self.auxiliary
-        rows = []
-        for side, own in zip((part.left, part.right), columns[:2], strict=True):
-            known = sp.coo_array((np.ones(count), (np.arange(count), own)), shape=(count, size))
-            pushed = sp.csr_array(known) - _resized(sp.coo_array(side), size)
-            rows += [-pushed, pushed]
-        self._local("divergence", number, sp.coo_array(sp.vstack(rows)))
+
+        def ones(places: np.ndarray) -> sp.csr_array:
+            index = (np.arange(len(places)), places)
+            return sp.csr_array((np.ones(len(places)), index), shape=(len(places), size))
+
+        rows = sp.vstack(
+            [
+                ones(pushed) - _resized(sp.coo_array(distinct), size),
+                ones(columns[:2].ravel()) - ones(pushed[back.ravel()]),
+            ]
+        )
+        self._local("divergence", number, sp.coo_array(rows), equal=True)
         total = self._over_blocks(np.ones(count), columns[2])
         self._link("divergence", number, Sense.AT_MOST, np.ones(count), total)
         p, q, w = columns
@@ -290,8 +299,8 @@ class _Assembly:
         shape = (self.secrets if per_secret else 1, self.secrets * self.blocks)
         return sp.coo_array((weighted[s, o], (row, s * self.blocks + o)), shape=shape)
 
-    def _local(self, family: str, number: int, rows: sp.coo_array) -> None:
-        self.local.append((family, number, rows))
+    def _local(self, family: str, number: int, rows: sp.coo_array, *, equal: bool = False) -> None:
+        self.local.append((family, number, rows, equal))
 
     def _link(
         self, family: str, number: int, sense: Sense, rhs: Floats, rows: sp.coo_array

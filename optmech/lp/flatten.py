@@ -45,7 +45,7 @@ class FlatLP:
         for rows in lp.local:
             count = rows.matrix.shape[0]
             part = dual[start : start + count * lp.blocks].reshape(lp.blocks, count).T
-            local.append(np.maximum(part, 0.0))
+            local.append(part if rows.equal else np.maximum(part, 0.0))
             start += count * lp.blocks
         links = []
         for link in lp.links:
@@ -115,7 +115,7 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
         pad = sp.csr_array((stacked.shape[0], lp.shared))
         parts.append(sp.csr_array(sp.hstack([stacked, pad], format="csr")))
         scales.append(np.tile(row_scale, lp.blocks))
-        lower.append(np.full(stacked.shape[0], -np.inf))
+        lower.append(np.full(stacked.shape[0], 0.0 if local.equal else -np.inf))
         upper.append(np.zeros(stacked.shape[0]))
     for link in lp.links:
         whole = sp.csr_array(sp.hstack([link.matrix, link.shared], format="csr"))
