@@ -151,7 +151,7 @@ def _tightest(share: Floats, matrix: Floats) -> tuple[float, tuple[int, int, int
             np.multiply(part, row, out=product)
             product.max(axis=1, out=most[i, begin : begin + step])
     most *= share
-    i, j = divmod(int(most.argmax()), most.shape[1])
+    i, j = divmod(int(most.argmax()), share.shape[1])
     return float(most[i, j]), (i, j, int((matrix[i] * inverse[j]).argmax()))
 
 
