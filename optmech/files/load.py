@@ -56,6 +56,8 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
     from optmech.files.build import assemble
 
+    if "kind" in document and "loss" not in document:
+        raise ProblemError("this is a trace file", where=str(path), remedy="Use optmech trace")
     errors = Collector()
     spec = validate(document, errors)
     # overflow shows up as a non-finite entry, which is refused with its place

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from optmech.domain import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
+from optmech.traces.intervals import require_family
 from optmech.traces.kernels import Kernel, rbf
 from optmech.traces.prior import increasing
 
@@ -72,7 +73,14 @@ def fit(
     """
     from scipy.optimize import minimize
 
-    data = [_trace(pair, k) for k, pair in enumerate(traces)]
+    require_family(family)
+    try:
+        listed = list(traces)
+    except TypeError:
+        raise ProblemError(
+            f"{traces!r} is not a list", where="traces", remedy="Give [(times, positions), ...]"
+        ) from None
+    data = [_trace(pair, k) for k, pair in enumerate(listed)]
     if mean not in ("fitted", "zero"):
         raise ProblemError(f"{mean!r} is unknown", where="mean", remedy='Use "fitted" or "zero"')
     if not data or max(len(times) for times, _ in data) < 2:

@@ -85,6 +85,7 @@ def worst_length_scale(
         On bad arguments, and for kernels without an enclosure.
     """
     low, high = length_interval(interval)
+    require_family(kernel)
     first = GaussianPrior(times, kernel(low), dimensions)
     if not first.kernel.exact:
         raise ProblemError(
@@ -184,6 +185,16 @@ def _repeated(matrix: BallMatrix, k: int) -> BallMatrix:
             for a in range(k):
                 out[i * k + a, j * k + a] = matrix[i, j]
     return out
+
+
+def require_family(kernel: object) -> None:
+    """Refuse what is not a function of a length scale."""
+    if not callable(kernel):
+        raise ProblemError(
+            f"{type(kernel).__name__} is not a function of the length scale",
+            where="kernel",
+            remedy="Give om.traces.rbf itself, or lambda l: om.traces.matern(l, 2.5)",
+        )
 
 
 def length_interval(value: Sequence[float]) -> tuple[float, float]:

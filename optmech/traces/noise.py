@@ -41,7 +41,7 @@ class NoiseDesign:
     losses: tuple[TraceLoss, ...]
     """By prior, and by secret set within a prior."""
     lower_bound: float
-    """No noise that keeps the promise has a smaller trace; proved."""
+    """No noise of this structure that keeps the promise has a smaller trace; proved."""
     isotropic: float
     """The trace of the least isotropic noise with the same promise."""
     structure: Structure

@@ -131,6 +131,12 @@ def increasing(times: ArrayLike) -> Floats:
 
 def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
     """Indices of the secret times, in the order given; refuses what is not among the times."""
+    if not isinstance(trace, GaussianPrior):
+        raise ProblemError(
+            f"{type(trace).__name__} is not a prior",
+            where="trace",
+            remedy="Give om.traces.GaussianPrior(times, kernel)",
+        )
     try:
         listed = list(secrets)
     except TypeError:

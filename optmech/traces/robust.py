@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 
 from optmech.errors import ProblemError, VerificationError
 from optmech.traces.calibration import promise
-from optmech.traces.intervals import IntervalLoss, length_interval, worst_length_scale
+from optmech.traces.intervals import (
+    IntervalLoss,
+    length_interval,
+    require_family,
+    worst_length_scale,
+)
 from optmech.traces.kernels import Kernel
 from optmech.traces.noise import NoiseDesign, Structure, optimal_noise
 from optmech.traces.prior import GaussianPrior, secret_steps
@@ -56,6 +61,7 @@ def robust_noise(
         Where the promise could not be proved.
     """
     low, high = length_interval(interval)
+    require_family(kernel)
     promised = promise(epsilon)
     if not 0 < margin <= 1:
         raise ProblemError(f"{margin!r} is not between 0 and 1", where="margin")

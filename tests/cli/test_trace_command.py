@@ -218,6 +218,9 @@ def test_a_problem_file_is_told_from_a_trace(capsys: pytest.CaptureFixture[str])
     status, _, err = output(capsys, str(data_folder("problems") / "metric.toml"))
     assert status == 2
     assert "optmech solve" in err
+    status = main(["solve", str(data_folder("problems") / "traces" / "ten-points.toml")])
+    assert status == 2
+    assert "Use optmech trace" in capsys.readouterr().err
     status, _, err = output(capsys, "ten-pionts")
     assert status == 2
     assert "'ten-points'" in err or "ten-points" in err

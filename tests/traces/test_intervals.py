@@ -98,6 +98,7 @@ def test_models_of_inverses_hold_every_inverse() -> None:
         ({"kernel": lambda length: traces.matern(length, 1.7)}, "kernel"),
         ({"kernel": lambda length: traces.custom(lambda s, t: 1.0 * (s == t))}, "kernel"),
         ({"secrets": [11]}, r"secrets\[0\]"),
+        ({"kernel": traces.rbf(1.0)}, "kernel"),
     ],
 )
 def test_bad_arguments_are_placed(change: dict[str, object], where: str) -> None:

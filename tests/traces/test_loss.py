@@ -217,6 +217,7 @@ def test_local_search_is_locally_best(seed: int) -> None:
         ({"secrets": []}, "secrets"),
         ({"secrets": [1.5]}, r"secrets\[0\]"),
         ({"secrets": None}, "secrets"),
+        ({"trace": 3}, "trace"),
         ({"radius": 0.0}, "radius"),
         ({"radius": -1.0}, "radius"),
         ({"radius": math.nan}, "radius"),
@@ -236,4 +237,4 @@ def test_bad_arguments_are_placed(arguments: dict[str, object], where: str) -> N
         "noise_covariance": 1.0, "secrets": [0, 2], "radius": 1.0, "order": 2.0,
     }  # fmt: skip
     with pytest.raises(om.ProblemError, match=f"^{where}"):
-        traces.privacy_loss(trace, **{**good, **arguments})  # type: ignore[arg-type]
+        traces.privacy_loss(**{"trace": trace, **good, **arguments})  # type: ignore[arg-type]
