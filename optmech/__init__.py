@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from optmech import distributional as distributional
     from optmech import divergences as divergences
     from optmech import exchange as exchange
+    from optmech import frontier as frontier
     from optmech import guarantees as guarantees
     from optmech import losses as losses
     from optmech import measures as measures
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from optmech.prior import Prior as Prior
     from optmech.problem import Problem as Problem
     from optmech.reports import report as report
+    from optmech.sweeps import SweepResult as SweepResult
+    from optmech.sweeps import sweep as sweep
 
 _HOME = {
     "DifferentialPrivacy": "constraints",
@@ -70,6 +73,8 @@ _HOME = {
     "solve": "pipeline",
     "Prior": "prior",
     "Problem": "problem",
+    "SweepResult": "sweeps",
+    "sweep": "sweeps",
     "report": "reports",
 }
 _MODULES = (
@@ -78,6 +83,7 @@ _MODULES = (
     "distributional",
     "exchange",
     "divergences",
+    "frontier",
     "guarantees",
     "losses",
     "measures",

@@ -29,7 +29,7 @@ from optmech.encoding import (
     encode_problem,
 )
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.sealed import DESIGN, FAMILY, read_sealed, seal
+from optmech.sealed import DESIGN, FAMILY, parse_sealed, read_sealed, seal
 from optmech.storage import write_atomically
 
 _REWRITE = "Solve the problem again and save the design"
@@ -37,6 +37,11 @@ _REWRITE = "Solve the problem again and save the design"
 
 def save_design(design: Design, path: str | Path) -> None:
     """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
+    write_atomically(path, encode_design(design))
+
+
+def encode_design(design: Design) -> bytes:
+    """The content of a design's file; raises ProblemError where labels cannot be written."""
     body = {
         "format": DESIGN,
         "problem": encode_problem(design.problem),
@@ -65,7 +70,7 @@ def save_design(design: Design, path: str | Path) -> None:
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
         "multipliers": encode_multipliers(design.certificate.multipliers),
     }
-    write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
+    return seal(json.dumps(body, allow_nan=False).encode())
 
 
 @dataclass(frozen=True)
@@ -109,11 +114,19 @@ def load_design(path: str | Path) -> Design:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    body = read_sealed(path, (DESIGN,), _REWRITE)
-    design = _decode(body, str(path))
-    report = _examine(design, str(path))
+    return _examined(read_sealed(path, (DESIGN,), _REWRITE), str(path))
+
+
+def decode_design(content: bytes, where: str) -> Design:
+    """As ``load_design``, from a file's content; ``where`` names it in messages."""
+    return _examined(parse_sealed(content, where, (DESIGN,), _REWRITE), where)
+
+
+def _examined(body: dict[str, Any], where: str) -> Design:
+    design = _decode(body, where)
+    report = _examine(design, where)
     if not report.passed:
-        raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
+        raise VerificationError(report.faults[0], where=where, remedy=_REWRITE)
     return design
 
 

@@ -19,9 +19,9 @@ from optmech.engines import load_engine
 from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
 from optmech.errors import ProblemError, SolverError
-from optmech.exact import parse_exact
 from optmech.lp.blocks import BlockLP, Point
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.neighbour import offer, require_fit
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
@@ -41,6 +41,7 @@ def solve(
     gap: float | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    start: Design | None = None,
 ) -> Design:
     """Find the best mechanism for a problem, and prove how good it is.
 
@@ -56,6 +57,10 @@ def solve(
         Seconds after which the best verified result so far is returned; default the profile's.
     progress:
         Called with short lines of text while solving.
+    start:
+        The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
+        and observables): a hint. Its matrix is repaired and checked and its multipliers are
+        evaluated like any engine's; where that closes the gap, nothing is searched.
 
     Returns
     -------
@@ -77,7 +82,8 @@ def solve(
             where="problem",
             remedy="Make one with om.Problem(...) or om.load_problem(file)",
         )
-    chosen = _with_limits(load_profile(profile), gap, time_limit)
+    chosen = load_profile(profile).with_limits(gap, time_limit)
+    neighbour = None if start is None else require_fit(problem, start)
     statement = problem.statement
     session = Session(statement, chosen.gap, chosen.time_limit, progress)
     reason = closed_form_reason(statement) or support_reason(statement)
@@ -85,6 +91,10 @@ def solve(
         return make_design(problem, session, "closed form", "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
         return make_design(problem, session, "closed form", "the ratios are so large that it fits")
+    if neighbour is not None:
+        offer(session, neighbour)
+        if session.gap <= chosen.gap and session.release():
+            return make_design(problem, session, "start", "the start is optimal here as well")
     search = _Search(session, chosen)
     with session.interruptible():
         result = search.run(statement)
@@ -104,15 +114,6 @@ def solve(
             "no room (a loss bound at its minimum, for example)",
         )
     return make_design(problem, session, search.engine, search.why, reason, result.message)
-
-
-def _with_limits(profile: Profile, gap: float | None, time_limit: float | None) -> Profile:
-    if gap is not None:
-        profile = replace(profile, gap=float(parse_exact(gap, where="gap", positive=True)))
-    if time_limit is not None:
-        seconds = float(parse_exact(time_limit, where="time_limit", positive=True))
-        profile = replace(profile, time_limit=seconds)
-    return profile
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from optmech.engines import NAMES
@@ -64,6 +64,16 @@ class Profile:
     def parsed_reductions(self) -> tuple[Reduction, ...]:
         """The reductions as objects, in order."""
         return tuple(parse_reduction(text) for text in self.reductions)
+
+    def with_limits(self, gap: float | None, time_limit: float | None) -> Profile:
+        """The profile with another gap or time limit, where they are given."""
+        profile = self
+        if gap is not None:
+            profile = replace(profile, gap=float(parse_exact(gap, where="gap", positive=True)))
+        if time_limit is not None:
+            seconds = float(parse_exact(time_limit, where="time_limit", positive=True))
+            profile = replace(profile, time_limit=seconds)
+        return profile
 
     def options(self) -> Options:
         """What an engine gets to see."""

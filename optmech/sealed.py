@@ -45,22 +45,29 @@ def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict
         raise ProblemError(
             f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
         ) from error
+    return parse_sealed(content, str(path), formats, remedy)
+
+
+def parse_sealed(
+    content: bytes, where: str, formats: tuple[str, ...], remedy: str
+) -> dict[str, Any]:
+    """As ``read_sealed``, from a file's content; ``where`` names it in messages."""
     head, _, rest = content.partition(b"\n")
     sealed = head.startswith(b'{"digest": "sha256:')
     if sealed and seal(b"{" + rest) != content:
         raise VerificationError(
             "the content does not match its digest: the file was altered",
-            where=str(path),
+            where=where,
             remedy=remedy,
         )
     try:
         body = json.loads(content, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ProblemError(f"is not JSON: {error}", where=str(path)) from error
+        raise ProblemError(f"is not JSON: {error}", where=where) from error
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
         raise ProblemError(
             f"is not a design file of format {formats[0]!r}",
-            where=str(path),
+            where=where,
             remedy=f"Give a file written by {' or '.join(_WRITERS[name] for name in formats)}",
         )
     return body

@@ -23,6 +23,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(target)
+        _settle(target.parent)
     except OSError as error:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -31,3 +32,14 @@ def write_atomically(path: str | Path, content: bytes) -> None:
             where=str(path),
             remedy="Choose a folder that exists, is writable and has room",
         ) from error
+
+
+def _settle(folder: Path) -> None:
+    """Make a renaming last through a loss of power, where the system can be asked to."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

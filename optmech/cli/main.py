@@ -22,6 +22,7 @@ COMMANDS = (
     "report",
     "export",
     "adopt",
+    "sweep",
     "transport",
     "trace",
     "problems",

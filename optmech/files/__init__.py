@@ -17,6 +17,7 @@ __all__ = [
     "load_problem",
     "problem_schema",
     "read_problem",
+    "sweep_schema",
     "trace_schema",
 ]
 
@@ -31,5 +32,12 @@ def problem_schema() -> dict[str, Any]:
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1."""
     from optmech.files.schema.traces import trace_schema as schema
+
+    return schema()
+
+
+def sweep_schema() -> dict[str, Any]:
+    """The JSON Schema of sweep files, format 1."""
+    from optmech.files.schema.sweep import sweep_schema as schema
 
     return schema()

@@ -28,6 +28,8 @@ class GalleryEntry:
 
 TRACES = "traces"
 """Folder of the trace files inside the gallery."""
+SWEEPS = "sweeps"
+"""Folder of the sweep files inside the gallery."""
 
 
 def gallery_names(folder: str = "") -> list[str]:

@@ -1,10 +1,10 @@
-"""``optmech schema``: the JSON Schema of problem files and trace files."""
+"""``optmech schema``: the JSON Schema of problem, trace and sweep files."""
 
 from __future__ import annotations
 
 import argparse
 
-SUMMARY = "print the JSON Schema of problem files, or of trace files"
+SUMMARY = "print the JSON Schema of problem files, or of trace or sweep files"
 EXAMPLE = "optmech schema > problem.schema.json"
 
 
@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "of",
         nargs="?",
-        choices=("problem", "trace"),
+        choices=("problem", "trace", "sweep"),
         default="problem",
         help="the kind of file (default: problem)",
     )
@@ -23,8 +23,9 @@ def run(args: argparse.Namespace) -> int:
     """Indented for people, on one line with --json."""
     import json
 
-    from optmech.files import problem_schema, trace_schema
+    from optmech.files import problem_schema, sweep_schema, trace_schema
 
-    schema = trace_schema() if args.of == "trace" else problem_schema()
+    schemas = {"problem": problem_schema, "trace": trace_schema, "sweep": sweep_schema}
+    schema = schemas[args.of]()
     print(json.dumps(schema, indent=None if args.json else 2))
     return 0

@@ -1,0 +1,116 @@
+"""``optmech sweep``: many designs from one template, resumable."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optmech.sweeps import SweepResult
+
+SUMMARY = "solve a problem for many values, into a directory that survives interruptions"
+EXAMPLE = "optmech sweep epsilon-curve -o curve"
+_LISTED = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("sweep", metavar="FILE|NAME", help="a sweep file, or a gallery name")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="directory of the results (default: the file's name with -run); the same command "
+        "goes on where an interrupted one was",
+    )
+    parser.add_argument("--profile", metavar="NAME|FILE", help="solver profile of every task")
+    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
+    parser.add_argument("--time-limit", type=float, metavar="S", help="seconds for every task")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes (default: the cores at hand)"
+    )
+    parser.add_argument(
+        "--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
+    from optmech.cli.output import note, print_json
+    from optmech.sweeps import sweep
+    from optmech.sweeps.cluster import dask_executor
+
+    folder = args.output or f"{Path(args.sweep).stem}-run"
+    try:
+        with dask_executor(args.dask) as executor:
+            result = sweep(
+                args.sweep,
+                directory=folder,
+                profile=args.profile,
+                gap=args.gap,
+                time_limit=args.time_limit,
+                workers=args.workers,
+                executor=executor,
+                progress=None if args.quiet else note,
+            )
+    except KeyboardInterrupt:
+        note(f"what is done is kept in {folder}; the same command goes on from there")
+        raise
+    failed = result.failed
+    if args.json:
+        print_json(_summary(result))
+    else:
+        _show(result)
+    for row in failed[:_LISTED]:
+        note(f"failed: task {row['task']}: {row['reason']}")
+    if len(failed) > _LISTED:
+        note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
+    return 1 if failed else 0
+
+
+def _summary(result: SweepResult) -> dict[str, object]:
+    counts: dict[str, int] = {}
+    for row in result.rows:
+        counts[str(row["status"])] = counts.get(str(row["status"]), 0) + 1
+    return {
+        "status": "failed" if result.failed else "done",
+        "directory": str(result.directory),
+        "tasks": len(result.rows),
+        "counts": counts,
+        "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
+        "failed": [{"task": row["task"], "reason": row["reason"]} for row in result.failed],
+    }
+
+
+def _show(result: SweepResult) -> None:
+    from optmech.cli import output
+
+    summary = _summary(result)
+    counts = summary["counts"]
+    assert isinstance(counts, dict)
+    words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    output.facts([("tasks", f"{summary['tasks']}: {words}"), ("directory", str(result.directory))])
+    columns = [name for name in result.rows[0] if name in _shown(result)]
+    output.blank()
+    output.grid(
+        columns,
+        [[_text(row[name]) for name in columns] for row in result.rows[:_LISTED]],
+        right=range(len(columns)),
+    )
+    if len(result.rows) > _LISTED:
+        output.note(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
+
+
+def _shown(result: SweepResult) -> set[str]:
+    """The axes' columns and the most wanted figures."""
+    names = list(result.rows[0])
+    axes = names[1 : names.index("status")]
+    return {"task", *axes, "status", "loss", "lower_bound", "gap", "seconds"}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return "" if value is None else str(value)

@@ -1,0 +1,173 @@
+"""Sweep files: a problem template and the axes along which it is varied."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from optmech.files.schema.base import NonNegative, Positive, Spec, kind_of, refusal, shorten
+
+PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
+_MOST_POINTS = 1_000_000
+
+
+def _problem(value: object) -> Any:
+    if not isinstance(value, str | dict) or not value:
+        raise refusal(
+            f"{shorten(value)} is not a problem", "Give a file, a gallery name, or a table"
+        )
+    return value
+
+
+def _place(value: object) -> Any:
+    if not isinstance(value, str) or not PLACE.fullmatch(value):
+        raise refusal(
+            f"{shorten(value)} is not a place in a problem", "Write it like constraints[0].epsilon"
+        )
+    return value
+
+
+def _values(value: object) -> Any:
+    if not isinstance(value, list):
+        raise refusal(f"{shorten(value)} is not an array", "Write [...]")
+    if not value:
+        raise refusal("is empty", "Give at least one value")
+    return value
+
+
+def _format(value: object) -> object:
+    if type(value) is not int:
+        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
+    return value
+
+
+Place = Annotated[
+    Any,
+    BeforeValidator(_place),
+    WithJsonSchema({"type": "string", "pattern": f"^{PLACE.pattern}$"}),
+]
+"""A place in the problem file, like constraints[0].epsilon."""
+
+Values = Annotated[Any, BeforeValidator(_values), WithJsonSchema({"type": "array", "minItems": 1})]
+
+
+class ListAxis(Spec):
+    """The values as they are listed."""
+
+    kind: Literal["list"]
+    path: Place
+    values: Values
+    name: str | None = None
+
+
+class RangeAxis(Spec):
+    """``count`` numbers from ``start`` to ``stop``, both included, evenly or by equal factors."""
+
+    kind: Literal["range"]
+    path: Place
+    start: float
+    stop: float
+    count: Annotated[int, Field(ge=1, le=_MOST_POINTS)]
+    scale: Literal["linear", "log"] = "linear"
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _usable(self) -> RangeAxis:
+        if self.scale == "log" and (self.start <= 0 or self.stop <= 0):
+            raise refusal("needs start and stop above 0 for a log scale", 'Use scale = "linear"')
+        if self.count > 1 and self.start == self.stop:
+            raise refusal("starts where it stops", "Give two ends, or count = 1")
+        if self.count == 1 and self.start != self.stop:
+            raise refusal("has two ends for one value", "Give count >= 2, or stop = start")
+        return self
+
+
+class PriorsAxis(Spec):
+    """One prior per user, from one CSV table of rows (user, visit).
+
+    Visits are points (``x``, ``y``) or secrets (``secret``: labels), of weight one or that of a
+    column.
+    """
+
+    kind: Literal["priors"]
+    file: str
+    user: str
+    x: str | None = None
+    y: str | None = None
+    secret: str | None = None
+    weight: str | None = None
+    users: Annotated[list[str], Field(min_length=1)] | None = None
+    minimum: Annotated[int, Field(ge=1)] = 1
+    smoothing: NonNegative = 0.0
+    max_distance: NonNegative | None = None
+    path: Place = "prior"
+    name: str | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> PriorsAxis:
+        points = (self.x is not None, self.y is not None)
+        if points != (self.secret is None,) * 2:
+            raise refusal("needs either x and y, or secret", "Keep one of the two forms")
+        return self
+
+
+Single = Annotated[
+    Annotated[ListAxis, Tag("kind=list")]
+    | Annotated[RangeAxis, Tag("kind=range")]
+    | Annotated[PriorsAxis, Tag("kind=priors")],
+    Discriminator(kind_of),
+]
+
+
+class ZipAxis(Spec):
+    """Axes of equal length that move together."""
+
+    kind: Literal["zip"]
+    axes: Annotated[list[Single], Field(min_length=2)]
+
+
+AxisSpec = Annotated[
+    Annotated[ListAxis, Tag("kind=list")]
+    | Annotated[RangeAxis, Tag("kind=range")]
+    | Annotated[PriorsAxis, Tag("kind=priors")]
+    | Annotated[ZipAxis, Tag("kind=zip")],
+    Discriminator(kind_of),
+]
+
+
+class SweepSpec(Spec):
+    """A whole sweep file."""
+
+    model_config = ConfigDict(title="optmech sweep file")
+
+    format: Annotated[Literal[1], BeforeValidator(_format)]
+    title: str = ""
+    description: str = ""
+    problem: Annotated[
+        Any,
+        BeforeValidator(_problem),
+        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]}),
+    ]
+    profile: str | None = None
+    gap: Positive | None = None
+    time_limit: Positive | None = None
+    chain: Annotated[int, Field(ge=1)] = 10
+    axes: Annotated[list[AxisSpec], Field(min_length=1)]
+
+
+def sweep_schema() -> dict[str, Any]:
+    """The JSON Schema of sweep files, format 1."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **SweepSpec.model_json_schema(),
+    }

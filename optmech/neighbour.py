@@ -1,0 +1,69 @@
+"""What a design of a neighbouring problem is worth at the start: hints, never trusted."""
+
+from __future__ import annotations
+
+from optmech.certificate import Multipliers
+from optmech.design import Design
+from optmech.errors import ProblemError
+from optmech.problem import Problem
+from optmech.session import Session
+from optmech.statement import Statement
+
+
+def require_fit(problem: Problem, start: object) -> Design:
+    """``start`` as a design whose matrix has the problem's shape.
+
+    Raises
+    ------
+    ProblemError
+        Where it is no design, or one over other numbers of secrets or observables.
+    """
+    if not isinstance(start, Design):
+        raise ProblemError(
+            f"{type(start).__name__} is not a Design",
+            where="start",
+            remedy="Give the design of a neighbouring problem, or om.Design.load(file)",
+        )
+    given, wanted = start.problem.loss_matrix.shape, problem.loss_matrix.shape
+    if given != wanted:
+        raise ProblemError(
+            f"a design of {given[0]} secrets and {given[1]} observables does not fit a problem of "
+            f"{wanted[0]} and {wanted[1]}",
+            where="start",
+            remedy="Start from a design over the same secrets and observables, or from none",
+        )
+    return start
+
+
+def offer(session: Session, start: Design) -> None:
+    """Offer the neighbour's matrix, repaired, and those of its multipliers that still fit."""
+    if start.matrix is not None:
+        session.offer_matrix(start.matrix)
+        session.unrepaired = None
+    old, new = start.problem.statement, session.statement
+    session.offer_bound(_fitting(start.certificate.multipliers, old, new))
+
+
+def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:
+    """The families of multipliers whose inequalities the new statement has in the same numbers."""
+    same = {name for name, shape in _shapes(old).items() if shape == _shapes(new)[name]}
+    return Multipliers(
+        ratio=multipliers.ratio,
+        windowed=multipliers.windowed if "windowed" in same else (),
+        lifted=multipliers.lifted if "lifted" in same else (),
+        approximate=multipliers.approximate if "approximate" in same else (),
+        distortion=multipliers.distortion if "distortion" in same else (),
+        loss_limits=multipliers.loss_limits if "loss_limits" in same else (),
+        objective=multipliers.objective if "objective" in same else None,
+    )
+
+
+def _shapes(statement: Statement) -> dict[str, object]:
+    return {
+        "windowed": len(statement.windowed),
+        "lifted": [part.left.shape for part in statement.lifted],
+        "approximate": [part.left.shape for part in statement.approximate],
+        "distortion": len(statement.distortion),
+        "loss_limits": [part.per_secret for part in statement.loss_limits],
+        "objective": statement.objective,
+    }

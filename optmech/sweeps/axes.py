@@ -1,0 +1,117 @@
+"""Axes of a sweep: columns of its table, and what every point of an axis changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optmech.errors import ProblemError
+from optmech.sweeps.places import parse_place
+
+Cell = str | int | float | bool | None
+"""A value of the table."""
+
+RESERVED = (
+    "task", "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
+    "secrets", "observables", "reason", "start", "design", "seconds",
+)  # fmt: skip
+"""Columns that the table has anyway."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of an axis: what the table shows, and the values by place."""
+
+    cells: tuple[Cell, ...]
+    settings: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Named columns and their points."""
+
+    columns: tuple[str, ...]
+    points: tuple[Point, ...]
+
+
+def simple_axis(place: str, values: Sequence[Any] | Mapping[str, Any], name: str = "") -> Axis:
+    """One place with a list of values, or a mapping from what the table shows to the value.
+
+    Raises
+    ------
+    ProblemError
+        On an empty list.
+    """
+    parse_place(place)
+    labelled = values.items() if isinstance(values, Mapping) else ((None, v) for v in values)
+    points = tuple(
+        Point((_cell(value) if label is None else str(label),), ((place, value),))
+        for label, value in labelled
+    )
+    if not points:
+        raise ProblemError("is empty", where=f"axes[{place!r}]", remedy="Give at least one value")
+    return Axis((name or place,), points)
+
+
+def zipped(axes: Sequence[Axis]) -> Axis:
+    """Axes of equal length that move together.
+
+    Raises
+    ------
+    ProblemError
+        On different lengths.
+    """
+    lengths = [len(axis.points) for axis in axes]
+    if len(set(lengths)) > 1:
+        raise ProblemError(
+            f"the axes that move together have {' and '.join(map(str, lengths))} points",
+            remedy="Give them the same number",
+        )
+    return Axis(
+        columns=tuple(name for axis in axes for name in axis.columns),
+        points=tuple(
+            Point(
+                tuple(cell for point in points for cell in point.cells),
+                tuple(setting for point in points for setting in point.settings),
+            )
+            for points in zip(*(axis.points for axis in axes), strict=True)
+        ),
+    )
+
+
+def named(axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes with short names for columns that are still called by their place: the last key,
+    where it says enough.
+
+    Raises
+    ------
+    ProblemError
+        Where two columns have one name, or one that the table has anyway.
+    """
+    listed = tuple(axes)
+    columns = [name for axis in listed for name in axis.columns]
+    places = [place for axis in listed for place, _ in axis.points[0].settings]
+    short = [name.rpartition(".")[2] for name in columns]
+    plain = []
+    for name, place, shorter in zip(columns, places, short, strict=True):
+        default = shorter if short.count(shorter) == 1 else name
+        taken = f"axis_{name}" if default in RESERVED else default
+        plain.append(taken if name == place else name)
+    for name in plain:
+        if plain.count(name) > 1 or name in RESERVED:
+            raise ProblemError(
+                f"the name {name!r} is taken", where="axes", remedy="Give the axis another name"
+            )
+    chosen = iter(plain)
+    return tuple(Axis(tuple(next(chosen) for _ in axis.columns), axis.points) for axis in listed)
+
+
+def _cell(value: Any) -> Cell:
+    """A value as the table shows it."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return float(value) if isinstance(value, float) else value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _cell(value.item())
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) and name else type(value).__name__

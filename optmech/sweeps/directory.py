@@ -1,0 +1,179 @@
+"""A run directory: one certified design and one record per task; a table that follows from them.
+
+    sweep.json             which sweep this is: digests by part
+    designs/000012.json    the design of task 12, as optmech solve -o writes it
+    tasks/000012.json      its values and figures, and the digest of the design's file
+    table.csv              all records, one line each (table.parquet where pyarrow is there)
+
+A task is done when its record is there and fits the design. The design is written before the
+record, each beside its place and then renamed, so a run that ends at any instant, whatever ends
+it, leaves tasks that are done or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from optmech.errors import ProblemError
+from optmech.storage import write_atomically
+from optmech.sweeps.lock import locked
+from optmech.sweeps.plan import FORMAT, Plan
+from optmech.sweeps.worker import Outcome
+
+MANIFEST = "sweep.json"
+_DESIGNS, _TASKS = "designs", "tasks"
+_WORDS = {
+    "problem": "the problem",
+    "axes": "the axes",
+    "profile": "the profile, gap or time limit",
+    "chain": "the chain length",
+    "tasks": "the number of tasks",
+}
+
+Record = dict[str, Any]
+
+
+class RunDirectory:
+    """The files of one run. Made by ``opened`` for writing; reading needs no lock."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: str | Path, plan: Plan) -> Iterator[RunDirectory]:
+        """The directory of a plan, made where there is none, locked inside.
+
+        Raises
+        ------
+        ProblemError
+            Where it belongs to another sweep or holds other files, another run is working in it,
+            or it cannot be written.
+        """
+        run = cls(path)
+        run._make()
+        with locked(run.path):
+            run._claim(plan)
+            run._tidy()
+            yield run
+
+    def design_path(self, task: int) -> Path:
+        """Where the design of a task is."""
+        return self.path / _DESIGNS / f"{task:06d}.json"
+
+    def keep(self, plan: Plan, outcome: Outcome) -> Record:
+        """Write what came of a task; a failure too, which the next run tries again."""
+        task = outcome.task
+        record: Record = {"task": task, **plan.cells(task), **outcome.figures}
+        record["reason"] = outcome.reason
+        record["status"] = outcome.figures.get("status", "failed")
+        record["digest"] = ""
+        if outcome.design is not None:
+            write_atomically(self.design_path(task), outcome.design)
+            record["digest"] = hashlib.sha256(outcome.design).hexdigest()
+        content = json.dumps({"record": record, "columns": list(plan.columns)}, allow_nan=False)
+        write_atomically(self._record_path(task), content.encode())
+        return record
+
+    def read(self, task: int) -> Record | None:
+        """A task's record where its design is there as recorded; None otherwise."""
+        record = self._record(task)
+        if record is None or record["status"] == "failed":
+            return None
+        try:
+            content = self.design_path(task).read_bytes()
+        except OSError:
+            return None
+        return record if hashlib.sha256(content).hexdigest() == record["digest"] else None
+
+    def design(self, task: int) -> bytes:
+        """The content of a done task's design file."""
+        return self.design_path(task).read_bytes()
+
+    def records(self) -> list[Record]:
+        """All records there are, failures too, in the order of the tasks."""
+        found = []
+        for path in sorted((self.path / _TASKS).glob("*.json")):
+            record = self._record(int(path.stem)) if path.stem.isdigit() else None
+            if record is not None:
+                found.append(record)
+        return sorted(found, key=lambda record: int(record["task"]))
+
+    def _record_path(self, task: int) -> Path:
+        return self.path / _TASKS / f"{task:06d}.json"
+
+    def _record(self, task: int) -> Record | None:
+        try:
+            body = json.loads(self._record_path(task).read_bytes())
+            record = body["record"]
+            fits = record["task"] == task and isinstance(record["status"], str)
+            return record if fits and isinstance(record["digest"], str) else None
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(exist_ok=True)
+        except OSError as error:
+            raise ProblemError(
+                f"cannot be made: {error.strerror}",
+                where=str(self.path),
+                remedy="Choose a directory whose parent exists and is writable",
+            ) from error
+
+    def _claim(self, plan: Plan) -> None:
+        """Write the manifest, or see that it is this plan's."""
+        wanted = plan.identity()
+        manifest = self.path / MANIFEST
+        if not manifest.exists():
+            if any(not entry.name.startswith(".") for entry in self.path.iterdir()):
+                raise ProblemError(
+                    "is neither empty nor the directory of a sweep",
+                    where=str(self.path),
+                    remedy="Choose another directory",
+                )
+            about = {"title": plan.title, "columns": list(plan.columns)}
+            write_atomically(manifest, json.dumps({**about, **wanted}, indent=1).encode())
+        found = read_manifest(self.path)
+        other = [words for key, words in _WORDS.items() if found.get(key) != wanted[key]]
+        if other:
+            raise ProblemError(
+                f"is the directory of another sweep: {' and '.join(other)} differ",
+                where=str(self.path),
+                remedy="Choose another directory, or run the sweep that it belongs to",
+            )
+
+    def _tidy(self) -> None:
+        """Remove what writes left that were cut short."""
+        try:
+            for name in (_DESIGNS, _TASKS):
+                (self.path / name).mkdir(exist_ok=True)
+            for folder in (self.path, self.path / _DESIGNS, self.path / _TASKS):
+                for entry in folder.glob(".*.*"):
+                    entry.unlink()
+        except OSError as error:
+            raise ProblemError(
+                f"cannot be written: {error.strerror}",
+                where=str(self.path),
+                remedy="Choose a folder that is writable and has room",
+            ) from error
+
+
+def read_manifest(path: Path) -> Mapping[str, Any]:
+    """The manifest of a run directory; raises ProblemError where there is none."""
+    try:
+        found = json.loads((path / MANIFEST).read_bytes())
+        if isinstance(found, dict) and found.get("format") == FORMAT:
+            return found
+    except (OSError, ValueError):
+        pass
+    raise ProblemError(
+        "is not the directory of a sweep",
+        where=str(path),
+        remedy="Give a directory that optmech sweep has written",
+    )

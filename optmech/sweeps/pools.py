@@ -1,0 +1,135 @@
+"""Where tasks run: processes of our own, or any ``concurrent.futures.Executor``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Protocol
+
+from optmech.errors import ProblemError
+from optmech.sweeps import worker
+from optmech.sweeps.worker import Job, Outcome
+
+GIVEN_LIMIT = 64
+"""Tasks handed to a foreign executor at once, unless it or the caller says how many it takes."""
+
+
+class Pool(Protocol):
+    """Runs tasks; may break, and may be able to begin anew."""
+
+    limit: int
+    """How many tasks to hand over at once."""
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Start a task."""
+
+    def renew(self) -> bool:
+        """Begin anew after a breakdown; False where only the owner of the executor could."""
+
+    def stop(self) -> None:
+        """Drop what has not begun, and end what has where that is ours to do."""
+
+
+class Processes:
+    """Processes on this machine, started afresh (never forked) and with one thread each."""
+
+    def __init__(self, workers: int) -> None:
+        self.limit = workers
+        self._pool = self._made()
+
+    def _made(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self.limit, mp_context=get_context("spawn"), initializer=worker.prepare
+        )
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Start a task."""
+        return self._pool.submit(worker.run, job)
+
+    def renew(self) -> bool:
+        """New processes for those that died."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool = self._made()
+        return True
+
+    def stop(self) -> None:
+        """End the processes; what they were doing is lost."""
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+
+
+class Given:
+    """Somebody else's executor, which is left as it is."""
+
+    def __init__(self, executor: Executor, limit: int | None) -> None:
+        self._executor = executor
+        self._futures: set[Future[Outcome]] = set()
+        self.limit = limit or int(getattr(executor, "_max_workers", 0) or GIVEN_LIMIT)
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Start a task."""
+        future = self._executor.submit(worker.run, job)
+        self._futures.add(future)
+        future.add_done_callback(self._futures.discard)
+        return future
+
+    def renew(self) -> bool:
+        """Not ours to do."""
+        return False
+
+    def stop(self) -> None:
+        """Cancel what has not begun."""
+        for future in list(self._futures):
+            future.cancel()
+
+
+@contextmanager
+def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterator[Pool]:
+    """The pool to use, stopped at the end.
+
+    Raises
+    ------
+    ProblemError
+        On an executor that is none, or a number of workers below one.
+    """
+    if workers is not None and (isinstance(workers, bool) or workers < 1):
+        raise ProblemError(f"{workers!r} is not a whole number >= 1", where="workers")
+    if executor is not None:
+        if not hasattr(executor, "submit"):
+            raise ProblemError(
+                f"{type(executor).__name__} is not an Executor",
+                where="executor",
+                remedy="Give a concurrent.futures.Executor, or client.get_executor() of Dask",
+            )
+        pool: Pool = Given(executor, workers)
+        try:
+            yield pool
+        finally:
+            pool.stop()
+        return
+    former = {name: os.environ.get(name) for name in worker.SINGLE}
+    # read when the new processes load their numeric libraries
+    os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
+    try:
+        pool = Processes(max(1, min(workers or _cores(), tasks)))
+        try:
+            yield pool
+        finally:
+            pool.stop()
+    finally:
+        for name, value in former.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

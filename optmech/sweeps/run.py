@@ -1,0 +1,210 @@
+"""``om.sweep``: every design of a sweep into a run directory, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from optmech.design import Design
+from optmech.design_file import load_design
+from optmech.errors import ProblemError
+from optmech.files import find_problem
+from optmech.files.source import read_document
+from optmech.problem import Problem
+from optmech.profiles import Profile, load_profile
+from optmech.sweeps import pools
+from optmech.sweeps.axes import Axis, named, simple_axis, zipped
+from optmech.sweeps.directory import RunDirectory, read_manifest
+from optmech.sweeps.file import read_plan
+from optmech.sweeps.plan import Plan
+from optmech.sweeps.progress import Progress, Report
+from optmech.sweeps.scheduler import Scheduler
+from optmech.sweeps.table import Row, make_rows, read_table, write_tables
+from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
+
+Values = Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """A run directory and its table, one row per task."""
+
+    directory: Path
+    rows: tuple[Row, ...]
+
+    @property
+    def failed(self) -> tuple[Row, ...]:
+        """Rows of tasks without a result; ``reason`` says why."""
+        return tuple(row for row in self.rows if row["status"] == "failed")
+
+    def design(self, task: int) -> Design:
+        """The design of a task, loaded and checked again.
+
+        Raises
+        ------
+        ProblemError
+            Where the task has none.
+        """
+        for row in self.rows:
+            if row["task"] == task and row["design"] is not None:
+                return load_design(self.directory / str(row["design"]))
+        raise ProblemError(f"task {task!r} has no design", where=str(self.directory))
+
+    @staticmethod
+    def load(directory: str | Path) -> SweepResult:
+        """The table of a run directory, as it is now."""
+        folder = Path(directory)
+        read_manifest(folder)
+        try:
+            return SweepResult(folder, tuple(read_table(folder / "table.csv")))
+        except OSError as error:
+            raise ProblemError(
+                f"has no table yet: {error.strerror}",
+                where=str(folder),
+                remedy="Run the sweep again: it goes on where it was",
+            ) from error
+
+
+def sweep(
+    problem: str | Path | Problem | Mapping[str, Any],
+    axes: Mapping[str | tuple[str, ...], Values] | None = None,
+    directory: str | Path | None = None,
+    *,
+    profile: str | Path | Profile | None = None,
+    gap: float | None = None,
+    time_limit: float | None = None,
+    chain: int | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    progress: Report | None = None,
+) -> SweepResult:
+    """Solve a problem for every combination of values, each task on its own.
+
+    Parameters
+    ----------
+    problem:
+        Without ``axes`` a sweep file; with them the template: a ``Problem``, the file or gallery
+        name of one, or a problem file's content.
+    axes:
+        Values by place: ``{"constraints[0].epsilon": [0.3, 0.6]}``. A mapping instead of a list
+        names the values in the table, as for priors: ``{"prior": {"alice": prior}}``. A tuple
+        of places has tuples of values, which move together. The last axis moves fastest.
+    directory:
+        Where the results go; the same call goes on where an interrupted one was.
+    profile, gap, time_limit:
+        As for ``solve``, for every task; default what a sweep file says.
+    chain:
+        Up to how many neighbours on the last axis start from each other's designs; 1 for none.
+    executor:
+        Any ``concurrent.futures.Executor``; default processes on this machine.
+    workers:
+        Number of processes (default: the cores at hand), or of tasks that ``executor`` gets at
+        once.
+    progress:
+        Called with short lines of text.
+
+    Returns
+    -------
+    SweepResult
+        Tasks that failed are in it with their reason; nothing is raised for them. An infeasible
+        problem is a result.
+
+    Raises
+    ------
+    ProblemError
+        On anything unusable in the sweep, or a directory that is another sweep's, is in use, or
+        cannot be written (a full disk: what is done is kept, and the same call goes on).
+    KeyboardInterrupt
+        On Ctrl-C, with everything done so far kept.
+    """
+    plan = _plan(problem, axes, profile, gap, time_limit, chain)
+    if directory is None:
+        raise ProblemError(
+            "is missing", where="directory", remedy="Say where the designs are to be written"
+        )
+    counts = Progress(progress, plan.count)
+    with RunDirectory.opened(directory, plan) as run:
+
+        def table() -> None:
+            write_tables(run, make_rows(run, plan))
+
+        with pools.opened(executor, workers, plan.count) as pool:
+            try:
+                Scheduler(plan, run, pool, counts).run(table)
+            finally:
+                pool.stop()
+                table()
+        counts.say(now=True)
+        return SweepResult(Path(directory), tuple(make_rows(run, plan)))
+
+
+def _plan(
+    problem: object,
+    axes: Mapping[str | tuple[str, ...], Values] | None,
+    profile: str | Path | Profile | None,
+    gap: float | None,
+    time_limit: float | None,
+    chain: int | None,
+) -> Plan:
+    if axes is None:
+        if not isinstance(problem, str | Path):
+            raise ProblemError(
+                f"{type(problem).__name__} is not a sweep file",
+                where="problem",
+                remedy="Give axes as well, or the path of a sweep file",
+            )
+        plan = read_plan(problem)
+    else:
+        plan = Plan(_template(problem), named(_axes(axes)), load_profile(profile or "auto"))
+        for task in range(0, plan.count, max(1, plan.count // 100)):
+            plan.source(task)
+    chosen = plan.profile if profile is None else load_profile(profile)
+    length = plan.chain if chain is None else chain
+    return replace(plan, profile=chosen.with_limits(gap, time_limit), chain=length)
+
+
+def _template(problem: object) -> Template:
+    if isinstance(problem, Problem):
+        return ObjectTemplate(problem)
+    if isinstance(problem, Mapping):
+        return DocumentTemplate(dict(problem), Path.cwd() / "problem")
+    if isinstance(problem, str | Path):
+        path = find_problem(problem)
+        return DocumentTemplate(read_document(path), path.absolute())
+    raise ProblemError(
+        f"{type(problem).__name__} is not a problem",
+        where="problem",
+        remedy="Give an om.Problem, a problem file, a gallery name or a file's content",
+    )
+
+
+def _axes(axes: Mapping[str | tuple[str, ...], Values]) -> list[Axis]:
+    if not axes or not hasattr(axes, "items"):
+        raise ProblemError(
+            "is not a mapping of places to values",
+            where="axes",
+            remedy='Give {"constraints[0].epsilon": [0.3, 0.6]}, for example',
+        )
+    return [_axis(place, values) for place, values in axes.items()]
+
+
+def _axis(place: str | tuple[str, ...], values: object) -> Axis:
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, str) or not isinstance(values, Mapping | Sequence):
+        raise ProblemError(
+            f"a {type(values).__name__} is not a list of values",
+            where=f"axes[{place!r}]",
+            remedy="Give a list",
+        )
+    if isinstance(place, str):
+        return simple_axis(place, values)
+    rows = list(values)
+    if not all(isinstance(row, Sequence) and len(row) == len(place) for row in rows):
+        raise ProblemError(
+            f"needs lists of {len(place)} values", where=f"axes[{place!r}]", remedy="Complete them"
+        )
+    return zipped([simple_axis(one, [row[k] for row in rows]) for k, one in enumerate(place)])

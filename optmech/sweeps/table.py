@@ -1,0 +1,104 @@
+"""The tidy table of a run: one row per task, written from the records."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from optmech.storage import write_atomically
+from optmech.sweeps.axes import Cell
+from optmech.sweeps.directory import RunDirectory
+from optmech.sweeps.plan import Plan
+
+_FIGURES = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
+    "secrets", "observables", "reason",
+)  # fmt: skip
+
+Row = dict[str, Cell]
+
+
+def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
+    """A row for every task of the plan that has a record."""
+    return [_row(run, plan, record) for record in run.records()]
+
+
+def _row(run: RunDirectory, plan: Plan, record: Mapping[str, Any]) -> Row:
+    task = int(record["task"])
+    made = bool(record["digest"])
+    return {
+        "task": task,
+        **plan.cells(task),
+        **{name: record.get(name) for name in _FIGURES},
+        "start": plan.before(task),
+        "design": str(run.design_path(task).relative_to(run.path)) if made else None,
+        "seconds": record.get("seconds"),
+    }
+
+
+def write_tables(run: RunDirectory, rows: Sequence[Row]) -> None:
+    """``table.csv``, and ``table.parquet`` where pyarrow is installed."""
+    write_atomically(run.path / "table.csv", to_csv(rows))
+    if find_spec("pyarrow") is not None:
+        write_atomically(run.path / "table.parquet", to_parquet(rows))
+
+
+def to_csv(rows: Sequence[Row]) -> bytes:
+    """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    if rows:
+        writer.writerow(rows[0])
+    for row in rows:
+        writer.writerow([_text(value) for value in row.values()])
+    return text.getvalue().encode()
+
+
+def _text(value: Cell) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_parquet(rows: Sequence[Row]) -> bytes:
+    """The same as Parquet; a column of numbers and texts together becomes text."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = list(rows[0]) if rows else []
+    columns = {name: _column([row[name] for row in rows]) for name in names}
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def _column(values: list[Cell]) -> list[Any]:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and float in kinds:
+        return [None if value is None else float(value) for value in values]
+    if len(kinds) > 1:
+        return [None if value is None else _text(value) for value in values]
+    return values
+
+
+def read_table(path: Path) -> list[Row]:
+    """The rows of a ``table.csv``, numbers as numbers and what is empty as None."""
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [
+            {name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(stream)
+        ]
+
+
+def _value(cell: str) -> Cell:
+    if cell in ("", "true", "false"):
+        return None if cell == "" else cell == "true"
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return cell

@@ -1,0 +1,190 @@
+"""What a sweep varies: the document of a problem file, or a ``Problem``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from optmech.encoding import encode_problem
+from optmech.errors import ProblemError
+from optmech.exact import Exact
+from optmech.files import build_problem
+from optmech.prior import Prior
+from optmech.problem import Problem
+from optmech.sweeps.places import Steps, parse_place, with_value
+
+Settings = Iterable[tuple[str, Any]]
+_PARTS = ("prior", "loss", "observables", "objective", "constraints")
+
+
+class Source(Protocol):
+    """The problem of one task: small, and ready to be sent to another process."""
+
+    def build(self) -> Problem:
+        """The problem; raises ProblemError where the task's values do not make one."""
+
+
+class Template(Protocol):
+    """A problem with places to change."""
+
+    def source(self, settings: Settings) -> Source:
+        """The problem with other values; raises ProblemError where a place does not exist."""
+
+    def identity(self) -> object:
+        """Plain values that differ where the template does."""
+
+    def values(self, settings: Settings) -> object:
+        """Plain values that differ where the settings do."""
+
+
+@dataclass(frozen=True)
+class DocumentTemplate:
+    """The document of a problem file; names of data files in it are relative to ``path``."""
+
+    document: dict[str, Any]
+    path: Path
+
+    def source(self, settings: Settings) -> DocumentTemplate:
+        """The same with values changed at places."""
+        document: Any = self.document
+        for place, value in settings:
+            document = with_value(document, parse_place(place), value)
+        return DocumentTemplate(document, self.path)
+
+    def identity(self) -> object:
+        """The document, with the content of its data files in place of their names."""
+        return self._with_content(self.document)
+
+    def values(self, settings: Settings) -> object:
+        """The same of settings."""
+        return [[place, self._with_content(value)] for place, value in settings]
+
+    def build(self) -> Problem:
+        """The problem of the document."""
+        return build_problem(self.document, self.path).problem
+
+    def _with_content(self, node: Any) -> Any:
+        if isinstance(node, Mapping):
+            inner = {key: self._with_content(value) for key, value in node.items()}
+            if isinstance(node.get("file"), str):
+                inner["file"] = _digest(self.path.parent / node["file"])
+            return inner
+        return [self._with_content(value) for value in node] if isinstance(node, list) else node
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectTemplate:
+    """A ``Problem``; places are its arguments and those of its constraints."""
+
+    problem: Problem
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    def source(self, settings: Settings) -> ObjectTemplate:
+        """The same with arguments changed."""
+        listed = tuple(settings)
+        for place, _ in listed:
+            _require_place(self.problem, parse_place(place), place)
+        return replace(self, settings=listed)
+
+    def identity(self) -> object:
+        """The problem as a design file would hold it."""
+        return encode_problem(self.problem)
+
+    def values(self, settings: Settings) -> object:
+        """The settings."""
+        return [[place, value] for place, value in settings]
+
+    def build(self) -> Problem:
+        """The problem with the changed arguments."""
+        parts = {name: getattr(self.problem, name) for name in _PARTS}
+        for place, value in self.settings:
+            head, *rest = parse_place(place)
+            if not rest:
+                parts[str(head)] = value
+                continue
+            listed = list(parts["constraints"])
+            index, key = int(rest[0]), rest[1]
+            try:
+                listed[index] = replace(listed[index], **{str(key): value})
+            except ProblemError as error:
+                raise error.at(f"constraints[{index}]") from error
+            parts["constraints"] = listed
+        return Problem(**parts, title=self.problem.title)
+
+
+def _require_place(problem: Problem, steps: Steps, place: str) -> None:
+    if len(steps) == 1 and steps[0] in _PARTS:
+        return
+    if len(steps) == 3 and steps[0] == "constraints" and isinstance(steps[1], int):
+        known = len(problem.constraints)
+        if steps[1] >= known:
+            raise ProblemError(
+                f"does not exist: the problem has {known} constraints",
+                where=f"constraints[{steps[1]}]",
+                remedy="Name one of them",
+            )
+        names = [field.name for field in fields(problem.constraints[steps[1]])]
+        if steps[2] in names:
+            return
+        raise ProblemError(
+            f"there is no argument {steps[2]!r}",
+            where=f"constraints[{steps[1]}]",
+            remedy=f"Use one of {', '.join(names)}",
+        )
+    raise ProblemError(
+        "is no place in a Problem",
+        where=place,
+        remedy=f"Use {', '.join(_PARTS[:-1])}, or constraints[k] with one of its arguments",
+    )
+
+
+def plain(value: Any) -> object:
+    """A value as JSON that differs where the value does.
+
+    Raises
+    ------
+    ProblemError
+        On an object whose content cannot be told.
+    """
+    if isinstance(value, Exact):
+        return value.text
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        data = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return [str(value.dtype), list(value.shape), data]
+    if isinstance(value, Prior):
+        return [list(map(str, value.domain.labels)), plain(value.weights)]
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {"type": type(value).__qualname__, **inside}
+    raise ProblemError(
+        f"a {type(value).__name__} cannot be told from another in a later run",
+        where="axes",
+        remedy="Give numbers, texts, arrays, priors, or distances of optmech",
+    )
+
+
+def digest(value: object) -> str:
+    """SHA-256 of plain values."""
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return "missing"

@@ -1,0 +1,94 @@
+"""One task, in whatever process an executor runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from dataclasses import dataclass
+from multiprocessing import connection, parent_process
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optmech.design import Design
+    from optmech.profiles import Profile
+    from optmech.sweeps.templates import Source
+
+SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that keep numeric libraries to one thread, where they are set before loading."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a process needs to know; ``start`` is the content of the neighbour's design file."""
+
+    task: int
+    source: Source
+    profile: Profile
+    start: bytes | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """``design`` is the content of a design file, None where the task failed for ``reason``."""
+
+    task: int
+    figures: dict[str, Any]
+    design: bytes | None
+    reason: str = ""
+
+
+_last: tuple[str, Design] | None = None
+"""The design that this process made last, by digest: the next task of a chain often wants it."""
+
+
+def prepare() -> None:
+    """Set up a process of our own: no Ctrl-C, one thread, and no life after its parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in SINGLE:
+        os.environ[name] = "1"
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+
+
+def _follow(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
+
+
+def run(job: Job) -> Outcome:
+    """Solve a task. Whatever goes wrong with it is an outcome; only the machinery raises."""
+    from optmech.errors import OptmechError
+
+    try:
+        return _solved(job)
+    except OptmechError as error:
+        reason = " ".join(str(error).split())
+    except MemoryError:
+        reason = "the memory at hand does not suffice"
+    except Exception as error:
+        reason = " ".join(f"internal error: {type(error).__name__}: {error}".split())
+    return Outcome(job.task, {}, None, reason)
+
+
+def _solved(job: Job) -> Outcome:
+    global _last  # noqa: PLW0603
+    from optmech.design_file import encode_design
+    from optmech.pipeline import solve
+
+    design = solve(job.source.build(), profile=job.profile, start=_start(job.start))
+    content = encode_design(design)
+    _last = (hashlib.sha256(content).hexdigest(), design)
+    return Outcome(job.task, design.summary(), content, design.reason)
+
+
+def _start(content: bytes | None) -> Design | None:
+    from optmech.design_file import decode_design
+
+    if content is None:
+        return None
+    if _last is not None and _last[0] == hashlib.sha256(content).hexdigest():
+        return _last[1]
+    return decode_design(content, "start")
