@@ -1,4 +1,4 @@
-"""docs/traces.md: its code runs, its file is a trace file, and it names every key."""
+"""docs/traces.md: its code runs, its file is a trace file, and it names every key of its kind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from optmech.files import trace_schema
+from optmech.files.schema.traces import GaussianTrace
 from optmech.files.traces import read_trace
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
@@ -53,7 +53,7 @@ def names(node: Any) -> Iterator[str]:
 
 def test_every_key_and_kind_is_documented() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    known = sorted(set(names(trace_schema())))
+    known = sorted(set(names(GaussianTrace.model_json_schema())))
     assert len(known) > 40
     missing = [name for name in known if f"`{name}`" not in text and f'"{name}"' not in text]
     assert not [name for name in missing if not re.search(rf"\b{name} = ", text)]
