@@ -232,16 +232,10 @@ def test_the_gallery_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
         status, found, _ = output(capsys, name, "--json")
         assert status == 0, name
         assert found["verified"] is True
-    assert "trace files" in main_help(capsys)
     main(["problems", "--json"])
     listed = json.loads(capsys.readouterr().out)["traces"]
     assert [entry["name"] for entry in listed] == trace_names()
     assert all(Path(entry["path"]).is_file() for entry in listed)
-
-
-def main_help(capsys: pytest.CaptureFixture[str]) -> str:
-    main(["schema", "--help"])
-    return capsys.readouterr().out
 
 
 def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> None:
