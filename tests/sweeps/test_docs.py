@@ -40,7 +40,7 @@ def test_the_example_is_a_sweep_and_so_is_the_gallery(text: str, tmp_path: Path)
     path.write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
     plan = read_plan(path)
     assert plan.count == 18
-    assert plan.columns == ("d_m", "epsilon")
+    assert plan.columns == ("epsilon", "d_m")
     assert gallery_names(SWEEPS)
     for name in gallery_names(SWEEPS):
         assert read_plan(name).count > 1
