@@ -85,12 +85,19 @@ def kills(folder: Path) -> dict[str, object]:
     seeds = '[[axes]]\nkind = "list"\npath = "prior.seed"\nvalues = [1, 2, 3]\n'
     file = sweep_file(folder, 5, 20, seeds=seeds)
     whole, killed = folder / "whole", folder / "killed"
-    wall, _ = timed(command(file, whole))
+    started = time.monotonic()
+    process = subprocess.Popen(command(file, whole), stdout=subprocess.DEVNULL)
+    while not any((whole / "tasks").glob("0*.json")):
+        time.sleep(0.01)
+    first = time.monotonic() - started
+    process.wait()
+    # long enough that lives get somewhere, short enough that most kills meet an unfinished sweep
+    longest = first + 2 * (time.monotonic() - started - first) / 50
     rng = random.Random(11)
     before_first = progress = 0
     for _ in range(50):
-        process = subprocess.Popen(command(file, killed))
-        time.sleep(rng.uniform(0.0, 0.4 * wall))
+        process = subprocess.Popen(command(file, killed), stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.0, 1.3 * longest))
         process.kill()
         process.wait()
         done = len(list((killed / "tasks").glob("0*.json")))
