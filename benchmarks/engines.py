@@ -93,7 +93,8 @@ def suite(name: str) -> Iterator[Task]:
                 yield Task(side, side, unit, 1.0, "euclidean", "uniform", 0.0, solver)
     elif name == "large":
         for loss in losses:
-            yield Task(32, 32, unit, 0.5, loss, "dirichlet", 0.0, "structured", 1e-2, 480.0)
+            for gap, limit in ((1e-2, 480.0), (1e-3, 1200.0)):
+                yield Task(32, 32, unit, 0.5, loss, "dirichlet", 0.0, "structured", gap, limit)
     else:
         raise SystemExit(f"unknown suite {name!r}")
 

@@ -58,16 +58,9 @@ class Backend(Protocol):
     def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
         """B = Gᵀ(T/s), T = mu - ds dz, which is kept in ds2."""
 
-    def corrector_rhs(
-        self,
-        rows: Rows,
-        weights: tuple[float, float],
-        mu: float,
-        aim: tuple[float, float],
-        B: Floats,
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
         """Add the last corrector with its weights to the direction, then B = Gᵀ(T/s) with the
-        T of the next one (Gondzio, 1996), for steps of length ``aim``."""
+        T of the next one (Gondzio, 1996), which aims at full steps."""
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         """ds, dz from dP."""

@@ -123,17 +123,10 @@ class CompiledBackend:
             rows.dz, rows.ds2, mu, B,
         )  # fmt: skip
 
-    def corrector_rhs(
-        self,
-        rows: Rows,
-        weights: tuple[float, float],
-        mu: float,
-        aim: tuple[float, float],
-        B: Floats,
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
         self._pass(
             kernels.corrector_rhs, rows, rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z,
-            rows.ds, rows.dz, rows.ds2, rows.dz2, *weights, mu, *aim, B,
+            rows.ds, rows.dz, rows.ds2, rows.dz2, *weights, mu, B,
         )  # fmt: skip
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:

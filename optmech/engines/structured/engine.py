@@ -20,7 +20,7 @@ from optmech.engines.structured.collection import paused
 from optmech.engines.structured.dense import add_dense
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
-from optmech.engines.structured.pairs import Cone, Rows, add_rows, make_cone, unseen
+from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct, make_cone
 from optmech.engines.structured.state import Residuals, residuals, start
 from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP
@@ -163,11 +163,13 @@ class Run:
         return self._result(Outcome.FAILED, message)
 
     def _due(self, now: Residuals) -> bool:
-        """Bounds cost about as much as an iteration: seldom unless the gap has fallen a lot."""
-        if self._iterations in (1, 4) or self._iterations - self._last_due >= 5:
+        """Bounds cost about as much as two iterations: when the gap has fallen a lot, and often
+        once it is as small as asked."""
+        since = self._iterations - self._last_due
+        if self._iterations in (1, 4) or now.gap < 0.5 * self._gap_then or since >= 10:
             due = True
         else:
-            due = now.gap < max(0.1 * self._gap_then, 5 * self._options.gap)
+            due = since >= 2 and now.gap < self._options.gap
         if due:
             self._last_due, self._gap_then = self._iterations, now.gap
         return due
@@ -226,7 +228,7 @@ class Run:
             np.concatenate([i, by_j[block2, j2]]),
             np.concatenate([by_i[block, i], j2]),
         )
-        block, i, j = unseen(state.rows, self._cone, candidates)
+        block, i, j = distinct(self._model.variables, candidates)
         if not len(block):
             return None
         return add_rows(state.rows, self._cone, state.P, (block, i, j), now.mu)

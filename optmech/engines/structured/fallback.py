@@ -101,17 +101,10 @@ class NumpyBackend:
         q = rows.ds2 / rows.s
         B[:] = self._scatter(-q, rows.e * q)
 
-    def corrector_rhs(
-        self,
-        rows: Rows,
-        weights: tuple[float, float],
-        mu: float,
-        aim: tuple[float, float],
-        B: Floats,
-    ) -> None:
+    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
         rows.ds += weights[0] * rows.ds2
         rows.dz += weights[1] * rows.dz2
-        product = (rows.s + aim[0] * rows.ds) * (rows.z + aim[1] * rows.dz)
+        product = (rows.s + rows.ds) * (rows.z + rows.dz)
         rows.ds2[:] = gondzio(product, mu)
         q = rows.ds2 / rows.s
         B[:] = self._scatter(-q, rows.e * q)

@@ -60,9 +60,9 @@ def second_order_rhs(t, nt, offset, ri, rj, re, s, ds, dz, ds2, mu, B):
 
 
 @jit
-def corrector_rhs(t, nt, offset, ri, rj, re, s, z, ds, dz, ds2, dz2, wp, wd, mu, ap, ad, B):
+def corrector_rhs(t, nt, offset, ri, rj, re, s, z, ds, dz, ds2, dz2, wp, wd, mu, B):
     """Take the last corrector into the direction with weights wp, wd; then B = Gᵀ(T/s) with
-    Gondzio's T, which pulls products that a step (ap, ad) would leave far from mu."""
+    Gondzio's T, which pulls products that a full step would leave far from mu."""
     blocks, width = B.shape
     for o in range(t, blocks, nt):
         g = B[o]
@@ -70,7 +70,7 @@ def corrector_rhs(t, nt, offset, ri, rj, re, s, z, ds, dz, ds2, dz2, wp, wd, mu,
         for k in range(offset[o], offset[o + 1]):
             ds[k] += wp * ds2[k]
             dz[k] += wd * dz2[k]
-            product = (s[k] + ap * ds[k]) * (z[k] + ad * dz[k])
+            product = (s[k] + ds[k]) * (z[k] + dz[k])
             T = 0.0
             if product < 0.1 * mu:
                 T = 0.1 * mu - product
@@ -137,9 +137,8 @@ def move(t, nt, s, z, ds, dz, ds2, dz2, wp, wd, ap, ad):
 
 @jit
 def violations(t, nt, offset, ri, rj, later, P, level, by_i, by_j):
-    """Of the pairs that a block does not hold, the one with the largest v_i e^-r / v_j above
-    ``level``, for every (block, i): by_i, and for every (block, j): by_j; -1 where there is none.
-    """
+    """Of the pairs that a block does not hold the one with the largest v_i e^-r / v_j above
+    ``level``, for every (block, i): by_i, and every (block, j): by_j; -1 where there is none."""
     blocks, width = P.shape
     m = width - 1
     inverse, high = np.empty(m), np.empty(m)

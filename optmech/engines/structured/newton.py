@@ -139,13 +139,10 @@ class _Iteration:
             own = np.where(dense.live, mu - direction.u * direction.lam, 0.0)
             links = mu - direction.sigma * direction.nu
         else:
-            aim = (min(1.0, 1.5 * self._primal + 0.3), min(1.0, 1.5 * self._dual + 0.3))
-            self._backend.corrector_rhs(rows, self._weights, mu, aim, self._buffer[:, 0])
-            products = (dense.u + aim[0] * direction.u) * (dense.lam + aim[1] * direction.lam)
+            self._backend.corrector_rhs(rows, self._weights, mu, self._buffer[:, 0])
+            products = (dense.u + direction.u) * (dense.lam + direction.lam)
             own = np.where(dense.live, gondzio(products, mu), 0.0)
-            links = gondzio(
-                (state.sigma + aim[0] * direction.sigma) * (state.nu + aim[1] * direction.nu), mu
-            )
+            links = gondzio((state.sigma + direction.sigma) * (state.nu + direction.nu), mu)
         sides = Sides(
             dense=own / np.where(dense.live, dense.lam, 1.0),
             auxiliary=np.zeros_like(state.a),

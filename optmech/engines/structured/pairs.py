@@ -194,18 +194,11 @@ def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu
     )
 
 
-def unseen(rows: Rows, cone: Cone, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
-    """Candidates (block, i, j) that are not rows yet, each once, sorted by block."""
-    width = len(cone.e)
-    pairs = rows.i < width
-    held = np.flatnonzero(pairs)[cone.later[rows.i[pairs], rows.j[pairs]] > 0]
-    present = np.sort((rows.block[held] * width + rows.i[held]) * width + rows.j[held])
+def distinct(width: int, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:
+    """Candidates (block, i, j), each once, sorted by block."""
     block, i, j = candidates
     wanted = np.sort((block * width + i) * width + j)
     wanted = wanted[np.diff(wanted, prepend=-1) > 0]
-    if len(present):
-        place = np.minimum(np.searchsorted(present, wanted), len(present) - 1)
-        wanted = wanted[present[place] != wanted]
     pair, j = np.divmod(wanted, width)
     block, i = np.divmod(pair, width)
     return block, i, j
