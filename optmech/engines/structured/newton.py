@@ -15,8 +15,10 @@ from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
 
-_BACK = 0.99
-"""Share of the way to the boundary that a step goes."""
+_BACK = 0.93
+"""Share of the way to the boundary that a step goes, and ..."""
+_BACK_NEARLY_FULL = 0.99
+"""... where the whole step is almost possible."""
 _WEIGHTS = np.linspace(0.0, 1.0, 11)
 
 
@@ -90,7 +92,7 @@ class _Iteration:
             gain = self._primal + self._dual - before
             if k and (gain < least_gain or min(self._primal, self._dual) > 0.97):
                 break
-        step = (min(1.0, _BACK * self._primal), min(1.0, _BACK * self._dual))
+        step = (_shortened(self._primal), _shortened(self._dual))
         if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
             raise BreakdownError("a direction is not finite")
         self._move(direction, step)
@@ -199,6 +201,10 @@ def _most(*parts: Floats) -> float:
 
 def _length(ratio: float) -> float:
     return min(1.0, 1.0 / max(ratio, 1e-300))
+
+
+def _shortened(length: float) -> float:
+    return (_BACK if length < 0.9 else _BACK_NEARLY_FULL) * length
 
 
 def _best(ratios: Floats, weights: Floats) -> tuple[float, float]:

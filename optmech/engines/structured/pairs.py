@@ -169,14 +169,14 @@ def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
 def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float) -> Rows:
     """``rows`` with pairs (block, i, j) added, near the central path of ``mu``.
 
-    A pair may enter violated: its slack starts at a hundredth of v_i and the difference is
-    carried as a residual.
+    A pair may enter violated: its slack starts at a tenth of v_i and the difference is carried
+    as a residual.
     """
     block, i, j = new
     m = P.shape[1] - 1
     e = cone.e[i, j]
     smaller = P[block, i]
-    s = np.maximum(e * P[block, j] - smaller, 0.01 * smaller)
+    s = np.maximum(e * P[block, j] - smaller, 0.1 * smaller)
     largest = np.zeros(P.shape)
     np.maximum.at(largest, (rows.block, rows.i), rows.z)
     scale = largest[block, i]
