@@ -8,10 +8,13 @@ Laplace (Andrés et al., CCS 2013): density ε²/(2π) e^{-ε|z|}. The mass of a
 origin is ∫ (G(near(θ)) - G(far(θ))) dθ/2π over the directions that meet it, with
 G(r) = (1 + εr) e^{-εr} the mass beyond radius r. Between the directions of the four corners the
 integrand is smooth, and Gauss–Legendre nodes are doubled until no mass changes by more than
-10⁻¹² of itself, so that ratios of small masses are right as well.
+10⁻¹² of itself, so that ratios of small masses are right as well. Where ε is small against a cell
+that reaches to infinity all changes near the end of a range; a rule that is dense there takes over.
 """
 
 from __future__ import annotations
+
+from itertools import chain
 
 import numpy as np
 
@@ -24,9 +27,17 @@ from optmech.regions import Regions, grid_boxes
 ACCURACY = 1e-12
 """Relative accuracy of every cell mass of the Laplace noise above 10⁻²⁵⁰."""
 
-_MOST_NODES = 4096
+_LEGENDRE = (16, 32, 64, 128)
+_LOGISTIC = (257, 513, 1025, 2049)
+Rule = tuple[Floats, Floats]
+"""Nodes in (0, 1) and weights."""
+
 _BATCH = 2**21
 _NEGLIGIBLE = 1e-250
+_REACH = 40.0
+"""Weights beyond e^{-40} add nothing."""
+_TERMS = 14
+"""0.5^14 / 15! is below 10⁻¹⁶ of the first term."""
 
 
 def planar_laplace(cells: Grid | Regions, epsilon: float | str) -> Mechanism:
@@ -134,29 +145,31 @@ def _quadrant_mass(boxes: Floats) -> Floats:
     """Mass of boxes x0 <= x <= x1, y0 <= y <= y1 with x0, y0 >= 0; x1 and y1 may be infinite."""
     if not len(boxes):
         return np.zeros(0)
-    nodes = 16
-    values = _integrate(boxes, nodes)
+    # directions near 0 are resolved on any scale, those near π/2 are not
+    upright = np.isinf(boxes[:, 3]) & np.isfinite(boxes[:, 2])
+    boxes = np.where(upright[:, None], boxes[:, [1, 0, 3, 2]], boxes)
+    rules = chain(map(_legendre, _LEGENDRE), map(_logistic, _LOGISTIC))
+    values = _integrate(boxes, next(rules))
     open_ = np.arange(len(boxes))
-    while len(open_):
-        nodes *= 2
-        if nodes > _MOST_NODES:
-            raise SolverError(
-                "the mass of a cell did not converge",
-                where="planar_laplace",
-                remedy="Use smaller cells, or a smaller epsilon",
-            )
-        finer = _integrate(boxes[open_], nodes)
-        moved = np.abs(finer - values[open_]) > ACCURACY / 2 * finer
+    for rule in rules:
+        finer = _integrate(boxes[open_], rule)
+        moved = np.abs(finer - values[open_]) > ACCURACY * finer
         values[open_] = finer
         open_ = open_[moved & (finer > _NEGLIGIBLE)]
-    return values
+        if not len(open_):
+            return values
+    raise SolverError(
+        "the mass of a cell did not converge",
+        where="planar_laplace",
+        remedy="Use cells of less extreme proportions, or the exponential mechanism",
+    )
 
 
-def _integrate(boxes: Floats, nodes: int) -> Floats:
-    """Gauss–Legendre with ``nodes`` directions in each of the three ranges between corners."""
-    x, weight = np.polynomial.legendre.leggauss(nodes)
+def _integrate(boxes: Floats, rule: Rule) -> Floats:
+    """A rule on (0, 1), applied to each of the three ranges of directions between corners."""
+    share_of_range, weight = rule
     out = np.empty(len(boxes))
-    step = max(1, _BATCH // (3 * nodes))
+    step = max(1, _BATCH // (3 * len(weight)))
     for start in range(0, len(boxes), step):
         x0, y0, x1, y1 = boxes[start : start + step].T[:, :, None, None]
         angles = np.sort(
@@ -166,16 +179,29 @@ def _integrate(boxes: Floats, nodes: int) -> Floats:
             axis=1,
         )
         low, high = angles[:, :-1], angles[:, 1:]
-        theta = (low + high) / 2 + (high - low) / 2 * x
+        theta = low + (high - low) * share_of_range
         with np.errstate(divide="ignore", invalid="ignore"):
             cosine, sine = np.cos(theta), np.sin(theta)
             near = np.maximum(x0 / cosine, y0 / sine)
             far = np.minimum(x1 / cosine, y1 / sine)
-            share = _between(near, np.maximum(near, far)) * weight * (high - low) / 2
+            share = _between(near, np.maximum(near, far)) * weight * (high - low)
         # a range without width, between corners in one direction, may have no radius at all
         share = np.where(high > low, share, 0.0)
         out[start : start + step] = share.sum(axis=(1, 2)) / (2 * np.pi)
     return out
+
+
+def _legendre(nodes: int) -> Rule:
+    x, weight = np.polynomial.legendre.leggauss(nodes)
+    return (1 + x) / 2, weight / 2
+
+
+def _logistic(nodes: int) -> Rule:
+    """The trapezoidal rule after θ = 1/(1 + e^{-u}): what changes at an end of the range, on
+    whatever scale, changes on the scale 1 of u."""
+    u = np.linspace(-_REACH, _REACH, nodes)
+    tail = np.exp(-np.abs(u))
+    return np.where(u > 0, 1.0, tail) / (1 + tail), tail / (1 + tail) ** 2 * (u[1] - u[0])
 
 
 def _angle(y: Floats, x: Floats) -> Floats:
@@ -188,6 +214,16 @@ def _between(near: Floats, far: Floats) -> Floats:
     """(1 + a) e^{-a} - (1 + b) e^{-b} for a <= b, without cancellation where b - a is small."""
     with np.errstate(invalid="ignore", over="ignore"):
         width = far - near
-        inner = -(1 + far) * np.expm1(-width) - width
+        # (1 + b)(1 - e^{-w}) - w, in two terms of which the second is at most half the first
+        inner = -far * np.expm1(-width) - _above_tangent(width)
         inner = np.where(np.isinf(far), 1 + near, inner)
         return np.asarray(np.where(np.isinf(near), 0.0, np.exp(-near) * inner))
+
+
+def _above_tangent(w: Floats) -> Floats:
+    """e^{-w} - 1 + w for w >= 0, accurately: by its series where the terms would cancel."""
+    small = np.minimum(w, 0.5)
+    series = np.zeros_like(small)
+    for k in range(_TERMS, 1, -1):
+        series = (1.0 - series) * small / k
+    return np.where(w < 0.5, series * small, np.expm1(-w) + w)

@@ -108,7 +108,7 @@ def test_planar_laplace_against_monte_carlo(start: int) -> None:
     assert (np.abs(seen - p) < 5 * np.sqrt(p / count)).all()
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 6.0])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.05, 1.0, 6.0])
 def test_planar_laplace_masses_by_cubature(epsilon: float) -> None:
     """Inner cells that the origin is not in, against adaptive cubature of the density."""
     from scipy.integrate import dblquad
@@ -133,7 +133,7 @@ def test_planar_laplace_masses_by_cubature(epsilon: float) -> None:
 
 def test_planar_laplace_keeps_its_promise() -> None:
     grid = om.Grid(6, 7, (0.5, 0.8))
-    for epsilon in (0.3, 4.0, 40.0):
+    for epsilon in (1e-6, 0.3, 4.0, 40.0):
         m = mechanisms.planar_laplace(grid, epsilon)
         measured = om.measures.epsilon(m, EUCLIDEAN)
         assert measured <= epsilon * (1 + 1e-9)
