@@ -178,6 +178,7 @@ class PartialRun(Run):
         z[:, self._active] = P[:, :-1].T
         duals = Duals(self._model, self._backend, self._state, _PROJECTIONS)
         near = now.gap < _PRICED_FROM
+        self._offered = self._iterations
         cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
         self._gap = self._monitor.propose(
             Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=duals.links()),

@@ -92,7 +92,7 @@ class Run:
         self._upper, self._lower = np.inf, -np.inf
         self._proposed = np.inf
         self._gap = np.inf
-        self._iterations, self._last_due = 0, 0
+        self._iterations, self._last_due, self._offered = 0, 0, -1
         self._gap_then = np.inf
         self._stalled = 0
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
@@ -118,8 +118,7 @@ class Run:
                 if self._lower > self._ceiling:
                     return self._result(Outcome.INFEASIBLE, "the bound exceeds every loss")
                 if self._monitor.should_stop():
-                    if self._last_due != self._iterations:
-                        self._propose(now, system)
+                    self._finally(now, system)
                     return self._result(Outcome.STOPPED)
                 if self._exhausted(now):
                     return self._last(now, system, "no further progress in float64")
@@ -157,10 +156,16 @@ class Run:
 
     def _last(self, now: Residuals, system: System, message: str) -> EngineResult:
         """End with the bounds of the present iterate."""
-        self._propose(now, system)
+        self._finally(now, system)
         if self._gap <= self._options.gap or now.gap <= self._options.gap:
             return self._result(Outcome.SOLVED)
         return self._result(Outcome.FAILED, message)
+
+    def _finally(self, now: Residuals, system: System) -> None:
+        """Offer the present bounds, however little better they are, unless that was done."""
+        if self._offered != self._iterations:
+            self._proposed = np.inf
+            self._propose(now, system)
 
     def _due(self, now: Residuals) -> bool:
         """Bounds cost about as much as two iterations: when the gap has fallen a lot, and often
@@ -187,6 +192,7 @@ class Run:
             self._proposed = gap
         elif self._has_pairs:
             P = lifted(self._model, self._backend, self._state, now.mu, system)
+        self._offered = self._iterations
         self._gap = self._monitor.propose(
             point(self._model, P, self._state, duals),
             primal=not self._plain or upper < self._upper,
