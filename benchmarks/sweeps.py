@@ -119,7 +119,7 @@ def kills(folder: Path) -> dict[str, object]:
 
 def speedup(folder: Path) -> dict[str, object]:
     """Independent tasks (chains of one) on one and on two processes."""
-    file = sweep_file(folder, 8, 40, chain=1)
+    file = sweep_file(folder, 8, 120, chain=1)
     one, one_cpu = timed(command(file, folder / "one", "--workers", "1"))
     two, two_cpu = timed(command(file, folder / "two", "--workers", "2"))
     return {
