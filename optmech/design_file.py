@@ -28,8 +28,8 @@ from optmech.encoding import (
     encode_numerators,
     encode_problem,
 )
-from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.sealed import DESIGN, FAMILY, parse_sealed, read_sealed, seal
+from optmech.errors import ProblemError, VerificationError
+from optmech.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
 from optmech.storage import write_atomically
 
 _REWRITE = "Solve the problem again and save the design"
@@ -186,7 +186,7 @@ def _examine(design: Design, path: str) -> CheckReport:
 
 
 def _decode(body: dict[str, Any], path: str) -> Design:
-    try:
+    with decoding(path, _REWRITE):
         problem = decode_problem(body["problem"])
         result = body["result"]
         exact = None
@@ -226,18 +226,6 @@ def _decode(body: dict[str, Any], path: str) -> Design:
             ),
             rounding_cost=_float(result["rounding_cost"]),
         )
-    except OptmechError as error:
-        raise VerificationError(str(error), where=path, remedy=_REWRITE) from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise VerificationError(
-            f"is not a well-formed design: {type(error).__name__} {error}",
-            where=path,
-            remedy=_REWRITE,
-        ) from error
-    except (RecursionError, MemoryError) as error:
-        raise VerificationError(
-            "is nested too deeply or too large", where=path, remedy=_REWRITE
-        ) from error
 
 
 def _status(status: object, released: bool) -> Status:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import OptmechError, ProblemError, VerificationError
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -84,3 +86,22 @@ def is_of_format(path: str | Path, name: str) -> bool:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
+
+
+@contextmanager
+def decoding(where: str, remedy: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a document's values are read into a VerificationError."""
+    try:
+        yield
+    except OptmechError as error:
+        raise VerificationError(str(error), where=where, remedy=remedy) from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise VerificationError(
+            f"is not a well-formed design: {type(error).__name__} {error}",
+            where=where,
+            remedy=remedy,
+        ) from error
+    except (RecursionError, MemoryError) as error:
+        raise VerificationError(
+            "is nested too deeply or too large", where=where, remedy=remedy
+        ) from error

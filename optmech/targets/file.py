@@ -20,10 +20,10 @@ from optmech.certificate.check import Check
 from optmech.design_file import CheckReport
 from optmech.domain import Floats, finite_array
 from optmech.encoding.problem import decode_domain, encode_domain
-from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.errors import ProblemError, VerificationError
 from optmech.exact import Exact, parse_exact
 from optmech.rationals import Shares
-from optmech.sealed import FAMILY, read_sealed, seal
+from optmech.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.storage import write_atomically
 from optmech.targets.closeness import are_close, max_divergence
 from optmech.targets.design import TargetDesign
@@ -171,20 +171,8 @@ def _worst_move(name: str, plan: RationalPlan, sources: tuple[int, ...], distanc
 
 
 def _decode(body: dict[str, Any], path: str) -> TargetDesign:
-    try:
+    with decoding(path, _REWRITE):
         return _design(body)
-    except OptmechError as error:
-        raise VerificationError(str(error), where=path, remedy=_REWRITE) from error
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise VerificationError(
-            f"is not a well-formed design: {type(error).__name__} {error}",
-            where=path,
-            remedy=_REWRITE,
-        ) from error
-    except (RecursionError, MemoryError) as error:
-        raise VerificationError(
-            "is nested too deeply or too large", where=path, remedy=_REWRITE
-        ) from error
 
 
 def _design(body: dict[str, Any]) -> TargetDesign:
