@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -33,9 +34,9 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=10, help="how many, drawn at random; 0: all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--designs", type=Path, help="keep the design files in this folder")
+    parser.add_argument("--designs", type=Path, help="keep design files here, to start from later")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--cold", action="store_true", help="no reuse between neighbours")
+    parser.add_argument("--cold", action="store_true", help="without reuse, into a file of its own")
     arguments = parser.parse_args()
     if arguments.part == "figures":
         from figures import draw
@@ -44,27 +45,38 @@ def main() -> None:
         return
     if not (arguments.data / "fsq_nyc_checkins.csv").exists():
         raise SystemExit(f"{arguments.data} has no fsq_nyc_checkins.csv: name its folder by --data")
-    city = City(arguments.data, arguments.grid)
-    work = partial(run, arguments)
-    users = city.drawn(arguments.users)
+    users = City(arguments.data, arguments.grid).drawn(arguments.users)
     with ProcessPoolExecutor(arguments.processes) as pool:
-        for done, user in enumerate(pool.map(work, users), start=1):
-            print(f"user {user}: {done} of {len(users)}", file=sys.stderr, flush=True)
+        counts = pool.map(partial(size, arguments), users)
+        parts = sorted((k, user) for user, n in zip(users, counts, strict=True) for k in range(n))
+        for done, (k, user) in enumerate(pool.map(partial(run, arguments), parts), start=1):
+            print(f"user {user}, part {k}: {done} of {len(parts)}", file=sys.stderr, flush=True)
 
 
-def run(arguments: argparse.Namespace, user: int) -> int:
-    """All of a part for one user, in a process of its own."""
+def work(arguments: argparse.Namespace, user: int) -> list[Callable[[], None]]:
+    """What there is to do for a user, in parts that do not depend on each other."""
     grid = arguments.grid
     city = _CITIES.setdefault(grid, City(arguments.data, grid))
-    name = "approximations" if arguments.part == "approximations" else "designs"
-    store = Store(arguments.results / f"{name}-{grid}.jsonl")
     if arguments.part == "approximations":
         from approximations import approximate
 
-        approximate(city, user, store)
-    else:
-        SCENARIOS[arguments.part](Study(city, user, store, arguments.designs, arguments.cold))
-    return user
+        store = Store(arguments.results / f"approximations-{grid}.jsonl")
+        return [partial(approximate, city, user, store)]
+    store = Store(arguments.results / f"designs-{grid}{'-cold' * arguments.cold}.jsonl")
+    threads = 2 if arguments.processes == 1 else 1
+    study = Study(city, user, store, arguments.designs, arguments.cold, threads)
+    return list(SCENARIOS[arguments.part](study))
+
+
+def size(arguments: argparse.Namespace, user: int) -> int:
+    return len(work(arguments, user))
+
+
+def run(arguments: argparse.Namespace, part: tuple[int, int]) -> tuple[int, int]:
+    """One part of a user's work, in whichever process is free."""
+    k, user = part
+    work(arguments, user)[k]()
+    return part
 
 
 _CITIES: dict[str, City] = {}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from store import Record, Store
 from users import EUCLIDEAN, HAMMING, City
 
 import optmech as om
+from optmech.profiles import load_profile
 
 GAP = 1e-6
 EVIDENCE = (0.25, 0.5, 0.75)
@@ -29,6 +32,7 @@ class Study:
     store: Store
     designs: Path | None = None
     cold: bool = False
+    threads: int = 2
     _last: dict[str, om.Design] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -44,8 +48,11 @@ class Study:
             "epsilon": epsilon,
             "minimum": minimum,
         }
+        file = None if self.designs is None else self.designs / f"{_name(task)}.json"
         found = self.store.find(task)
         if found is not None:
+            if file is not None and file.exists():
+                self._last[kind] = om.load(file)
             return found
         constraints: list[Any] = []
         if epsilon is not None:
@@ -55,13 +62,13 @@ class Study:
         problem = om.Problem(self.prior, HAMMING, constraints=constraints)
         start = None if self.cold else self._neighbour(kind)
         wall, cpu = time.perf_counter(), time.process_time()
-        design = om.solve(problem, gap=GAP)
+        profile = replace(load_profile("auto"), gap=GAP, threads=self.threads)
+        design = om.solve(problem, profile=profile, start=start)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         self._last[kind] = design
-        if self.designs is not None:
-            self.designs.mkdir(parents=True, exist_ok=True)
-            name = "-".join(str(part) for part in task.values())
-            design.save(self.designs / f"{name}.json")
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            design.save(file)
         figures: Record = {
             "status": design.status,
             "loss": design.loss,
@@ -95,33 +102,52 @@ class Study:
         }
 
 
-def scenario1(study: Study) -> None:
+def _name(task: Record) -> str:
+    return "-".join(str(part) for part in task.values())
+
+
+Chain = Callable[[], None]
+"""Designs that are made one after the other, because each starts from those before it."""
+
+
+def scenario1(study: Study) -> Iterator[Chain]:
     """Equal distortion: d_m is what the optimal differential mechanism happens to give."""
     for epsilon in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9):
-        reached = study.design("differential", epsilon, None)["optimal"]
-        study.design("joint", epsilon, reached)
-        study.design("distortion", None, reached)
+        yield partial(_beyond, study, epsilon, (0.0,))
 
 
-def scenario2(study: Study) -> None:
+def scenario2(study: Study) -> Iterator[Chain]:
     """More distortion than the differential mechanism gives: a part of the way to d_max."""
     for epsilon in (0.3, 0.6, 0.9):
-        reached = study.design("differential", epsilon, None)["optimal"]
-        for part in (0.25, 0.5, 0.75):
-            minimum = reached + part * (study.blind - reached)
-            study.design("joint", epsilon, minimum)
-            study.design("distortion", None, minimum)
+        yield partial(_beyond, study, epsilon, (0.25, 0.5, 0.75))
 
 
-def scenario3(study: Study) -> None:
+def scenario3(study: Study) -> Iterator[Chain]:
     """Both thresholds chosen independently."""
     minima = [float(d) for d in np.arange(0.5, study.blind, 0.5)] + [study.blind]
-    for minimum in minima:
-        study.design("distortion", None, minimum)
     for epsilon in (0.2, 0.4, 0.6, 0.8, 1.0):
-        study.design("differential", epsilon, None)
-        for minimum in minima:
-            study.design("joint", epsilon, minimum)
+        yield partial(_joint, study, epsilon, minima)
+    for minimum in minima:
+        yield partial(_distortion, study, minimum)
+
+
+def _beyond(study: Study, epsilon: float, parts: tuple[float, ...]) -> None:
+    """Distortions that lie these parts of the way from the differential mechanism's to d_max."""
+    reached = study.design("differential", epsilon, None)["optimal"]
+    for part in parts:
+        minimum = reached + part * (study.blind - reached)
+        study.design("joint", epsilon, minimum)
+        study.design("distortion", None, minimum)
+
+
+def _joint(study: Study, epsilon: float, minima: list[float]) -> None:
+    study.design("differential", epsilon, None)
+    for minimum in minima:
+        study.design("joint", epsilon, minimum)
+
+
+def _distortion(study: Study, minimum: float) -> None:
+    study.design("distortion", None, minimum)
 
 
 SCENARIOS = {"scenario1": scenario1, "scenario2": scenario2, "scenario3": scenario3}
