@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from optmech import cores
 from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError
@@ -14,10 +15,15 @@ from optmech.exact import parse_exact
 from optmech.reductions import Reduction, parse_reduction
 from optmech.resources import data_folder
 
+_MOST_THREADS = 16
+"""More threads than this have every block's work shared out too thinly, each with its own sums."""
+
 
 @dataclass(frozen=True)
 class Profile:
     """Engine, reductions, tolerances and limits. See ``solvers/README.md``.
+
+    ``threads`` None stands for the processors at hand, up to 16.
 
     Raises
     ------
@@ -34,7 +40,7 @@ class Profile:
     gap: float = 1e-6
     tolerance: float = 1e-10
     time_limit: float | None = None
-    threads: int = 2
+    threads: int | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,7 +62,9 @@ class Profile:
         parse_exact(self.tolerance, where="tolerance", positive=True)
         if self.time_limit is not None:
             parse_exact(self.time_limit, where="time_limit", positive=True)
-        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1:
+        if self.threads is not None and (
+            isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1
+        ):
             raise ProblemError(f"{self.threads!r} is not a whole number >= 1", where="threads")
         if not isinstance(self.parameters, Mapping):
             raise ProblemError("is not a table", where="parameters")
@@ -82,7 +90,7 @@ class Profile:
             tolerance=self.tolerance,
             method=self.method,
             solver=self.solver,
-            threads=self.threads,
+            threads=self.threads or min(cores.at_hand(), _MOST_THREADS),
             parameters=self.parameters,
         )
 

@@ -307,6 +307,17 @@ def test_unusable_arguments_are_refused(arguments: dict[str, object], where: str
         om.solve("montreal")
 
 
+def test_the_default_is_as_many_threads_as_there_are_processors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for processors, threads in ((1, 1), (3, 3), (64, 16)):
+        monkeypatch.setattr(
+            "os.sched_getaffinity", lambda _, n=processors: set(range(n)), raising=False
+        )
+        assert Profile().options().threads == threads
+        assert Profile(threads=5).options().threads == 5
+
+
 def test_profiles_are_checked() -> None:
     for settings_ in (
         {"engine": "abacus"},

@@ -63,7 +63,7 @@ def work(arguments: argparse.Namespace, user: int) -> list[Callable[[], None]]:
         store = Store(arguments.results / f"approximations-{grid}.jsonl")
         return [partial(approximate, city, user, store)]
     store = Store(arguments.results / f"designs-{grid}{'-cold' * arguments.cold}.jsonl")
-    threads = 2 if arguments.processes == 1 else 1
+    threads = None if arguments.processes == 1 else 1
     study = Study(city, user, store, arguments.designs, arguments.cold, threads)
     return list(SCENARIOS[arguments.part](study))
 

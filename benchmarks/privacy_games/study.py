@@ -32,7 +32,7 @@ class Study:
     store: Store
     designs: Path | None = None
     cold: bool = False
-    threads: int = 2
+    threads: int | None = None
     _last: dict[str, om.Design] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

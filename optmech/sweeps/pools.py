@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Protocol
 
+from optmech import cores
 from optmech.errors import ProblemError
 from optmech.sweeps import worker
 from optmech.sweeps.worker import Job, Outcome
@@ -116,7 +117,7 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
     # read when the new processes load their numeric libraries
     os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
     try:
-        pool = Processes(max(1, min(workers or _cores(), tasks)))
+        pool = Processes(max(1, min(workers or cores.at_hand(), tasks)))
         try:
             yield pool
         finally:
@@ -127,9 +128,3 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
