@@ -136,7 +136,41 @@ def _certified(grid: str) -> str:
             )
         )
     head = ("kind", "designs", "exact check passed", "largest gap", "median s", "slowest s")
-    return f"{_title(grid, found)}, {seconds.sum() / 3600:.2f} h of solving\n\n{table(head, rows)}"
+    hours = sum(r["cpu"] for r in designs) / 3600
+    return (
+        f"{_title(grid, found)}, {seconds.sum() / 3600:.2f} h of solving, {hours:.2f} h of "
+        f"processor time\n\n{table(head, rows)}"
+    )
+
+
+def _reuse(grid: str) -> str:
+    """Processor time of the same designs with and without what neighbours had found."""
+    warm = Store(RESULTS / f"designs-{grid}.jsonl").records
+    cold = Store(RESULTS / f"designs-{grid}-cold.jsonl").records
+    pairs = [(warm[k], cold[k]) for k in cold if k in warm]
+    if not pairs:
+        return ""
+    rows = []
+    for kind in _KINDS:
+        of = [(w, c) for w, c in pairs if w["task"]["kind"] == kind]
+        with_reuse, without = (sum(r["cpu"] for r in side) for side in zip(*of, strict=True))
+        rows.append(
+            (
+                kind,
+                f"{len(of)}",
+                f"{sum(w['warm'] for w, _ in of)}",
+                f"{sum(w['engine'] == 'start' for w, _ in of)}",
+                f"{with_reuse:,.0f}",
+                f"{without:,.0f}",
+            )
+        )
+    head = ("kind", "designs", "started", "already optimal", "with reuse s", "without s")
+    with_reuse, without = (sum(r["cpu"] for r in side) for side in zip(*pairs, strict=True))
+    return (
+        f"**{GRIDS[grid][0]} x {GRIDS[grid][1]} cells, scenario 1**: {len(pairs)} designs take "
+        f"{with_reuse / 60:.1f} minutes of processor time with reuse, {without / 60:.1f} without: "
+        f"{1 - with_reuse / without:.0%} saved\n\n{table(head, rows)}"
+    )
 
 
 def _scenario1(grid: str) -> str:
@@ -297,6 +331,7 @@ def _approximations(grid: str) -> str:
                 method,
                 "" if parameter is None else f"{parameter}",
                 f"{len(of)}",
+                f"{sum(r.get('status', 'optimal') == 'optimal' for r in of)}",
                 f"{np.median(ratios):.4f}" if ratios else "",
                 f"{max(finite):.3g}" if finite else "",
                 f"{broken}",
@@ -308,6 +343,7 @@ def _approximations(grid: str) -> str:
         "method",
         "parameter",
         "users",
+        "solved",
         "loss / optimum",
         "largest true ε",
         "no ε at all",
@@ -329,6 +365,7 @@ _KINDS = ("differential", "distortion", "joint")
 _CLAIMS = (_claims1, _claims2, _claims3)
 _SECTIONS: dict[str, Callable[[str], str]] = {
     "certified": _certified,
+    "reuse": _reuse,
     "scenario1": _scenario1,
     "claims": _claims,
     "approximations": _approximations,
