@@ -197,7 +197,8 @@ class _Search:
             channel.dual &= reduced.dual
             name, why = self._choice(reduced.lp)
             result = self._engine(reduced.lp, channel, name, why, named)
-            if not named or self.profile.engine != "auto" or channel.should_stop():
+            exact = reduced.primal and reduced.dual  # others fall short of the gap by themselves
+            if not (named and exact and self.profile.engine == "auto") or channel.should_stop():
                 continue
             other = second(reduced.lp, name)
             if other and result.outcome is not Outcome.INFEASIBLE:

@@ -108,6 +108,14 @@ def test_spanner_designs_keep_epsilon_and_bracket_the_optimum(stretch: float) ->
     assert spanned.verified
 
 
+def test_no_second_engine_is_asked_for_a_gap_that_a_spanner_gave_up() -> None:
+    p = prior(np.random.default_rng(4), om.Grid(3, 4))
+    problem = om.Problem(p, E, constraints=[om.MetricPrivacy(1.0, E)])
+    design = om.solve(problem, Profile(reductions=("spanner:1.5",)))
+    assert design.gap > 1e-3
+    assert "ended at a gap" not in design.engine_reason
+
+
 def test_unknown_reductions_are_refused_with_a_remedy() -> None:
     for text in ("magic", "spanner", "spanner:x", "spanner:0.5", "implied-pairs:2"):
         with pytest.raises(ProblemError, match="spanner"):
