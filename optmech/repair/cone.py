@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from optmech.certificate.infeasible import forced_zeros
 from optmech.domain import Floats, Ints
@@ -50,12 +49,12 @@ class Cone:
             joint = np.minimum(joint, ratios)
         if windows:
             joint = _closed(joint)
-        _, component = connected_components(np.isfinite(joint), directed=False)
+        component = _components(joint)
         allowed = ~forced_zeros(statement)
         rows = LiftedRows.of(statement)
         if len(rows) and allowed.all(axis=0).any():
             component = np.zeros_like(component)  # which lifted rows tie together
-        return cls(joint, always, windows, component.astype(np.int64), allowed, rows)
+        return cls(joint, always, windows, component, allowed, rows)
 
     def closure(self, matrix: Floats) -> Floats:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
@@ -135,6 +134,15 @@ def _closed(log_ratio: Floats) -> Floats:
         np.minimum(out, out[:, [k]] + out[[k], :], out=out)
     np.fill_diagonal(out, np.inf)
     return out
+
+
+def _components(log_ratio: Floats) -> Ints:
+    """Number of the component of every secret that ratios tie together, in either direction."""
+    if np.isinf(log_ratio).sum() <= len(log_ratio):
+        return np.zeros(len(log_ratio), dtype=np.int64)
+    from scipy.sparse.csgraph import connected_components
+
+    return np.asarray(connected_components(np.isfinite(log_ratio), directed=False)[1], np.int64)
 
 
 def _max_times(factor: Floats, matrix: Floats) -> Floats:

@@ -11,7 +11,7 @@ from optmech.domain import Floats, Ints
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows
 
-SMALL = 1500
+SMALL = 6000
 """Variables times blocks up to which loading compiled code takes longer than solving."""
 
 
@@ -94,9 +94,19 @@ def has_numba() -> bool:
     return not forbidden and importlib.util.find_spec("numba") is not None
 
 
+def _compiled(model: Model) -> bool:
+    """Whether compiled kernels are there, and worth loading."""
+    return has_numba() and model.blocks * model.variables > SMALL
+
+
+def blas_module(model: Model) -> str:
+    """The extension module whose BLAS the blocks are worked on with."""
+    return "scipy.linalg.cython_blas" if _compiled(model) else "numpy.linalg._umath_linalg"
+
+
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
-    if has_numba() and model.blocks * model.variables > SMALL:
+    if _compiled(model):
         from optmech.engines.structured.compiled import CompiledBackend
 
         return CompiledBackend(model, cone, threads)

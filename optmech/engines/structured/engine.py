@@ -13,7 +13,7 @@ from optmech import memory
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
-from optmech.engines.structured.backend import Backend, has_numba, make_backend
+from optmech.engines.structured.backend import Backend, blas_module, has_numba, make_backend
 from optmech.engines.structured.blas_threads import single_threaded
 from optmech.engines.structured.bounds import Duals, closed, lifted, point
 from optmech.engines.structured.collection import paused
@@ -30,6 +30,9 @@ _NEARLY_VIOLATED = 0.9
 """Long pairs join from here on, in every iteration: those that enter violated shorten the steps
 and spoil the bounds for a long time."""
 _STALLED = 12
+_QUICK = 2_000_000
+"""Blocks times variables squared up to which an iteration takes some milliseconds: bounds on the
+way are then of use to nobody, and would take as long as the iterations."""
 
 
 class StructuredEngine:
@@ -58,7 +61,7 @@ class StructuredEngine:
             return EngineResult(
                 Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
             )
-        with single_threaded(), np.errstate(all="ignore"):
+        with single_threaded(blas_module(model)), np.errstate(all="ignore"):
             with paused():
                 run = _start(model, options, monitor)
             return run.finish()
@@ -93,8 +96,9 @@ class Run:
         self._proposed = np.inf
         self._gap = np.inf
         self._iterations, self._last_due, self._offered = 0, 0, -1
-        self._gap_then = np.inf
         self._stalled = 0
+        self._quick = model.blocks * model.variables**2 <= _QUICK
+        self._gap_then = 1.0 if self._quick else np.inf
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         lp = model.lp
         self._ceiling = float(lp.cost.max(axis=1).sum()) if plain_cost else np.inf
@@ -171,10 +175,11 @@ class Run:
         """Bounds cost about as much as two iterations: when the gap has fallen a lot, and often
         once it is as small as asked."""
         since = self._iterations - self._last_due
-        if self._iterations in (1, 4) or now.gap < 0.5 * self._gap_then or since >= 10:
+        fallen = now.gap < (0.01 if self._quick else 0.5) * self._gap_then
+        if fallen or since >= 10 or (self._iterations in (1, 4) and not self._quick):
             due = True
         else:
-            due = since >= 2 and now.gap < self._options.gap
+            due = since >= (1 if self._quick else 2) and now.gap < self._options.gap
         if due:
             self._last_due, self._gap_then = self._iterations, now.gap
         return due

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from optmech.domain import Floats, Ints
 from optmech.lp.blocks import BlockLP, LinkRows, Sense
@@ -142,6 +141,10 @@ def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], 
         for i, j, k in zip(lp.cone.i[zero], lp.cone.j[zero], zero, strict=True)
     }
     mutual = [(i, j) for i, j in number if (j, i) in number and i != j]
+    if not mutual:
+        return np.arange(secrets), np.arange(secrets), ()
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
+
     i, j = (np.array([edge[side] for edge in mutual], dtype=np.int64) for side in (0, 1))
     graph = sp.csr_array((np.ones(len(mutual)), (i, j)), shape=(secrets, secrets))
     count, class_of = connected_components(graph, directed=False)

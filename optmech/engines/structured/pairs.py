@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import floyd_warshall
 
 from optmech.domain import Floats, Ints
 from optmech.engines.structured.model import Model
@@ -20,6 +19,8 @@ iterations."""
 MOST_NEIGHBOURS = 24
 """Programs of up to this many variables hold all their pairs from the start."""
 _IMPLIED = 1 + 1e-12
+_LOOPED = 128
+"""Variables up to which a loop over them takes less time than loading graph algorithms."""
 
 
 @dataclass(eq=False)
@@ -74,8 +75,7 @@ def make_cone(model: Model) -> Cone:
     needed = present & (shorter > ratio * _IMPLIED)
     few = len(ratio) <= MOST_NEIGHBOURS
     short = needed if few else _limited(ratio, needed & (shorter > ratio * STRETCH))
-    path = np.asarray(floyd_warshall(np.where(present, ratio, np.inf)))
-    np.fill_diagonal(path, 0.0)
+    path = _paths(ratio)
     return Cone(
         e=np.exp(ratio),
         decay=np.ascontiguousarray(np.exp(-path.T)),
@@ -92,6 +92,20 @@ def _two_steps(ratio: Floats) -> Floats:
         closer = np.maximum(first, second) < ratio
         np.minimum(best, np.where(closer, first + second, np.inf), out=best)
     return best
+
+
+def _paths(ratio: Floats) -> Floats:
+    """Lengths of the shortest paths (Floyd and Warshall)."""
+    path = ratio.copy()
+    if len(path) > _LOOPED:
+        from scipy.sparse.csgraph import floyd_warshall
+
+        path = np.asarray(floyd_warshall(path))
+    else:
+        for k in range(len(path)):
+            np.minimum(path, path[:, k, None] + path[k], out=path)
+    np.fill_diagonal(path, 0.0)
+    return path
 
 
 def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -177,9 +191,7 @@ def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu
     e = cone.e[i, j]
     smaller = P[block, i]
     s = np.maximum(e * P[block, j] - smaller, 0.1 * smaller)
-    largest = np.zeros(P.shape)
-    np.maximum.at(largest, (rows.block, rows.i), rows.z)
-    scale = largest[block, i]
+    scale = _largest_at(rows, block * P.shape[1] + i, P.size)
     z = np.minimum(mu / s, np.where(scale > 0, scale, np.inf))
     position = rows.offset[block + 1]
     counts = np.bincount(block, minlength=len(P))
@@ -192,6 +204,18 @@ def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu
         np.insert(rows.s, position, s),
         np.insert(rows.z, position, z),
     )
+
+
+def _largest_at(rows: Rows, places: Ints, size: int) -> Floats:
+    """The largest z among the rows whose smaller side is at each of the places, numbers in all
+    blocks of m + 1 variables; 0 where there is none."""
+    wanted = np.zeros(size, dtype=bool)
+    wanted[places] = True
+    own = rows.block * (size // (len(rows.offset) - 1)) + rows.i
+    some = np.flatnonzero(wanted[own])
+    largest = np.zeros(size)
+    np.maximum.at(largest, own[some], rows.z[some])
+    return largest[places]
 
 
 def distinct(width: int, candidates: tuple[Ints, Ints, Ints]) -> tuple[Ints, Ints, Ints]:

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as la
 
 from optmech.domain import Floats
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, link_values
+from optmech.engines.structured.triangular import lower_inverse
 
 _REFINEMENTS = 2
 
@@ -267,18 +267,20 @@ def scaled_solver(matrix: Floats) -> Any:
     ridge = 0.0
     while True:
         try:
-            factors = la.cho_factor(scaled + ridge * np.eye(len(matrix)), check_finite=True)
+            factor = np.linalg.cholesky(scaled + ridge * np.eye(len(matrix)))
             break
-        except la.LinAlgError:
+        except np.linalg.LinAlgError:
             ridge = max(10 * ridge, 1e-15)
             if ridge > 1e-6:
                 raise
 
+    root = lower_inverse(np.asarray(factor, np.float64)[None])[0]
+
     def solve(right: Floats) -> Floats:
         rhs = right * (scale if right.ndim == 1 else scale[:, None])
-        x = la.cho_solve(factors, rhs)
+        x = root.T @ (root @ rhs)
         for _ in range(_REFINEMENTS):
-            x += la.cho_solve(factors, rhs - scaled @ x)
+            x += root.T @ (root @ (rhs - scaled @ x))
         return np.asarray(x * (scale if right.ndim == 1 else scale[:, None]))
 
     return solve
