@@ -38,9 +38,13 @@ def _system_bytes() -> int:
         return 4 * 2**30
 
 
-def require(needed: float, *, what: str, where: str, remedy: str) -> None:
-    """Raise TooLargeError when ``needed`` bytes exceed 90 % of what is available."""
-    available = available_bytes()
+def require(
+    needed: float, *, what: str, where: str, remedy: str, available: int | None = None
+) -> None:
+    """Raise TooLargeError when ``needed`` bytes exceed 90 % of what is available: on this machine,
+    or ``available`` elsewhere."""
+    if available is None:
+        available = available_bytes()
     if needed > 0.9 * available:
         raise TooLargeError(
             f"{what} needs about {_readable(needed)} of memory and "
@@ -48,6 +52,11 @@ def require(needed: float, *, what: str, where: str, remedy: str) -> None:
             where=where,
             remedy=remedy,
         )
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Whether an error says that memory ran out, here or (PyTorch's own) on a device."""
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 def _readable(count: float) -> str:

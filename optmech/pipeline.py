@@ -42,6 +42,7 @@ def solve(
     time_limit: float | None = None,
     progress: Progress | None = None,
     start: Design | None = None,
+    device: str | None = None,
 ) -> Design:
     """Find the best mechanism for a problem, and prove how good it is.
 
@@ -61,6 +62,11 @@ def solve(
         The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
         and observables): a hint. Its matrix is repaired and checked and its multipliers are
         evaluated like any engine's; where that closes the gap, nothing is searched.
+    device:
+        Where the structured engine computes: ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` through
+        PyTorch, ``"cupy"`` or ``"cupy:1"`` through CuPy, ``"numpy"``, or ``""`` for compiled code
+        on this machine's processors; default the profile's. With a device ``auto`` takes the
+        structured engine wherever it can.
 
     Returns
     -------
@@ -72,7 +78,8 @@ def solve(
     Raises
     ------
     ProblemError
-        On unusable arguments, or a problem too large for the memory at hand.
+        On unusable arguments, a device that is not there or whose library is not installed, or
+        a problem too large for the memory at hand.
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
@@ -82,7 +89,11 @@ def solve(
             where="problem",
             remedy="Make one with om.Problem(...) or om.load_problem(file)",
         )
-    chosen = load_profile(profile).with_limits(gap, time_limit)
+    chosen = load_profile(profile).with_limits(gap, time_limit).on_device(device)
+    if chosen.device:
+        from optmech.engines.structured.arrays import open_device
+
+        open_device(chosen.device)
     neighbour = None if start is None else require_fit(problem, start)
     statement = problem.statement
     session = Session(statement, chosen.gap, chosen.time_limit, progress)
@@ -209,7 +220,9 @@ class _Search:
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
         """The engine for a program, and why."""
         name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
-        if name == "auto":
+        if self.profile.device:
+            name, why = "structured", f"asked for by device {self.profile.device}"
+        elif name == "auto":
             name, why = select(lp)
         refusal = load_engine(name).refusal(lp)
         if refusal:

@@ -41,6 +41,7 @@ class Profile:
     tolerance: float = 1e-10
     time_limit: float | None = None
     threads: int | None = None
+    device: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -50,7 +51,7 @@ class Profile:
                 where="engine",
                 remedy=f"Use one of {', '.join(NAMES)}",
             )
-        for name in ("name", "description", "method", "solver"):
+        for name in ("name", "description", "method", "solver", "device"):
             if not isinstance(getattr(self, name), str):
                 raise ProblemError("is not a text", where=name)
         if not isinstance(self.reductions, tuple) or not all(
@@ -66,6 +67,12 @@ class Profile:
             isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1
         ):
             raise ProblemError(f"{self.threads!r} is not a whole number >= 1", where="threads")
+        if self.device and (self.engine not in ("auto", "structured") or self.method):
+            raise ProblemError(
+                "only the structured engine without a method computes on a device",
+                where="device",
+                remedy="Take engine auto or structured and no method, or leave the device out",
+            )
         if not isinstance(self.parameters, Mapping):
             raise ProblemError("is not a table", where="parameters")
 
@@ -83,6 +90,10 @@ class Profile:
             profile = replace(profile, time_limit=seconds)
         return profile
 
+    def on_device(self, device: str | None) -> Profile:
+        """The profile with another device, where one is given."""
+        return self if device is None else replace(self, device=device)
+
     def options(self) -> Options:
         """What an engine gets to see."""
         return Options(
@@ -91,6 +102,7 @@ class Profile:
             method=self.method,
             solver=self.solver,
             threads=self.threads or min(cores.at_hand(), _MOST_THREADS),
+            device=self.device,
             parameters=self.parameters,
         )
 

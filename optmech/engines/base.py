@@ -28,7 +28,8 @@ class Options:
     """Settings of one engine run, from a profile.
 
     ``gap`` is the relative gap asked for. ``tolerance`` is the solver's own feasibility and
-    optimality tolerance. ``method`` and ``solver`` pick a variant inside the engine.
+    optimality tolerance. ``method`` and ``solver`` pick a variant inside the engine, ``device``
+    where it computes (see ``structured.arrays.open_device``; empty: compiled code, here).
     ``parameters`` are handed to the underlying solver as they are.
     """
 
@@ -37,6 +38,7 @@ class Options:
     method: str = ""
     solver: str = ""
     threads: int = 2
+    device: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
 

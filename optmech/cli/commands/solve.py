@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds after which the best verified result so far is returned",
     )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the design to this file")
     parser.add_argument("--picture", metavar="PNG", help="draw the mechanism to this file")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
@@ -55,6 +60,7 @@ def run(args: argparse.Namespace) -> int:
             gap=args.gap,
             time_limit=args.time_limit,
             progress=progress,
+            device=args.device,
         )
     if args.output:
         design.save(args.output)

@@ -54,7 +54,7 @@ class StructuredEngine:
         """
         if reason := self.refusal(lp):
             return EngineResult(Outcome.FAILED, reason)
-        _require_memory(lp)
+        _require_memory(lp, options.device)
         model = shape.build(lp)
         if not model.allowed.any(axis=0).all():
             secret = int(model.first[np.flatnonzero(~model.allowed.any(axis=0))[0]])
@@ -64,12 +64,20 @@ class StructuredEngine:
         with single_threaded(blas_module(model)), np.errstate(all="ignore"):
             with paused():
                 run = _start(model, options, monitor)
-            return run.finish()
+            try:
+                return run.finish()
+            except Exception as error:
+                if not memory.is_exhausted(error):
+                    raise
+                return EngineResult(Outcome.FAILED, "the memory was used up")
 
 
 def _start(model: Model, options: Options, monitor: Monitor) -> Run:
     """A run on all blocks or, for method "columns" where it applies, on the useful ones."""
     cone = make_cone(model)
+    if options.device:
+        backend = _on_device(model, cone, options.device, monitor)
+        return Run(model, cone, backend, options, monitor)
     if options.method == "columns" and has_numba():
         from optmech.engines.structured import columns
 
@@ -77,6 +85,16 @@ def _start(model: Model, options: Options, monitor: Monitor) -> Run:
             active = columns.useful(model, options.threads)
             return columns.PartialRun(model, cone, active, options, monitor)
     return Run(model, cone, make_backend(model, cone, options.threads), options, monitor)
+
+
+def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:
+    from optmech.engines.structured.arrays import open_device
+    from optmech.engines.structured.device import DeviceBackend, require_device_memory
+
+    arrays = open_device(device)
+    require_device_memory(model, arrays)
+    monitor.report(f"blocks on {arrays.name}")
+    return DeviceBackend(model, cone, arrays)
 
 
 class Run:
@@ -261,11 +279,14 @@ class Run:
         )
 
 
-def _require_memory(lp: BlockLP) -> None:
-    """Rows of about 30 pairs per variable, and factors of half a dense matrix per block."""
+def _require_memory(lp: BlockLP, device: str) -> None:
+    """Rows of about 30 pairs per variable, and factors of half a dense matrix per block unless
+    they are on a device."""
     n, blocks = float(lp.secrets), float(lp.blocks)
     pairs = 30 * n * blocks * 72
     factors = blocks * n * min(n, 12 * np.sqrt(n)) * 8 if has_numba() else blocks * n * n * 8
+    if device:
+        factors = 0.0
     memory.require(
         pairs + factors + 40 * 8 * n * (n + blocks),
         what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",

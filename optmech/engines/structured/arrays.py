@@ -1,0 +1,178 @@
+"""Array libraries behind one interface: the array API standard, and the little it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech import memory
+from optmech.errors import ProblemError
+from optmech.needed import needed
+
+Array = Any
+"""An array of whichever library."""
+_USE = "Use cpu, cuda or cuda:1 (PyTorch), cupy or cupy:1 (CuPy), or numpy"
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """A namespace of the array API standard on one device, and what the standard has not.
+
+    ``sums(index, values, size)`` adds values up by their index. ``cholesky`` takes a batch of
+    symmetric matrices, of which it reads the lower triangles, and leaves NaN in the factors of
+    those that are not positive definite. ``free_bytes`` is the device's memory still to be had.
+    """
+
+    xp: Any
+    device: Any
+    name: str
+    to_host: Callable[[Array], np.ndarray]
+    sums: Callable[[Array, Array, int], Array]
+    cholesky: Callable[[Array], Array]
+    free_bytes: Callable[[], int]
+
+    def from_host(self, array: np.ndarray) -> Array:
+        """A copy on the device."""
+        return self.xp.asarray(np.ascontiguousarray(array), device=self.device, copy=True)
+
+    def zeros(self, *shape: int) -> Array:
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
+
+
+def open_device(text: str) -> Arrays:
+    """The library and device that ``text`` names.
+
+    ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` are PyTorch's, ``"cupy"`` and ``"cupy:1"`` CuPy's, and
+    ``"numpy"`` is NumPy.
+
+    Raises
+    ------
+    ProblemError
+        When the library is not installed, or there is no such device.
+    """
+    library, _, number = text.partition(":")
+    if number and not number.isdecimal():
+        raise _unknown(text)
+    compat = needed("array_api_compat", "gpu", where="device")
+    if text == "numpy":
+        return from_numpy(needed(f"{compat.__name__}.numpy", "gpu", where="device"))
+    if library == "cupy":
+        needed("cupy", "gpu", where="device")
+        return _cupy(needed(f"{compat.__name__}.cupy", "gpu", where="device"), int(number or 0))
+    if text == "cpu" or library == "cuda":
+        needed("torch", "gpu", where="device")
+        return _torch(needed(f"{compat.__name__}.torch", "gpu", where="device"), text)
+    raise _unknown(text)
+
+
+def _unknown(text: str) -> ProblemError:
+    return ProblemError(f"{text!r} is not a device", where="device", remedy=_USE)
+
+
+def _missing(text: str, there: list[str]) -> ProblemError:
+    return ProblemError(
+        f"there is no device {text!r}", where="device", remedy=f"There are: {', '.join(there)}"
+    )
+
+
+def from_numpy(xp: Any, name: str = "numpy") -> Arrays:
+    """NumPy's namespace, or another one whose arrays live in NumPy's memory."""
+
+    def host(array: Array) -> np.ndarray:
+        return np.from_dlpack(array)
+
+    def sums(index: Array, values: Array, size: int) -> Array:
+        return xp.asarray(np.bincount(host(index), host(values), size).astype(np.float64))
+
+    def cholesky(batch: Array) -> Array:
+        return xp.asarray(_factors(host(batch), np.linalg.cholesky, np.full_like))
+
+    return Arrays(
+        xp=xp,
+        device=None,
+        name=name,
+        to_host=host,
+        sums=sums,
+        cholesky=cholesky,
+        free_bytes=memory.available_bytes,
+    )
+
+
+def _factors(batch: Array, cholesky: Callable[[Array], Array], full: Callable[..., Array]) -> Array:
+    """The factors of a batch; one by one where the library refuses the whole."""
+    try:
+        return cholesky(batch)
+    except np.linalg.LinAlgError:
+        factors = full(batch, np.nan)
+        for k, matrix in enumerate(batch):
+            try:
+                factors[k] = cholesky(matrix)
+            except np.linalg.LinAlgError:
+                continue
+        return factors
+
+
+def _torch(xp: Any, text: str) -> Arrays:
+    import torch
+
+    there = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
+    device = torch.device(text)
+    if device.type == "cuda" and f"cuda:{device.index or 0}" not in there:
+        raise _missing(text, ["cpu", *there])
+
+    def sums(index: Array, values: Array, size: int) -> Array:
+        total = torch.zeros(size, dtype=torch.float64, device=device)
+        return total.index_add_(0, index, values)
+
+    def cholesky(batch: Array) -> Array:
+        factors, info = torch.linalg.cholesky_ex(batch)
+        return torch.where((info != 0)[:, None, None], torch.nan, factors)
+
+    def free() -> int:
+        # what PyTorch holds and does not use can be had as well
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + unused)
+
+    return Arrays(
+        xp=xp,
+        device=device,
+        name=text if device.type == "cpu" else f"{text} ({torch.cuda.get_device_name(device)})",
+        to_host=lambda array: np.asarray(array.cpu().numpy()),
+        sums=sums,
+        cholesky=cholesky,
+        free_bytes=memory.available_bytes if device.type == "cpu" else free,
+    )
+
+
+def _cupy(xp: Any, number: int) -> Arrays:
+    import cupy
+    import cupyx
+
+    runtime = cupy.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError:
+        count = 0
+    if number >= count:
+        raise _missing(f"cupy:{number}", [f"cupy:{k}" for k in range(count)] or ["none"])
+    device = cupy.cuda.Device(number)
+    device.use()
+
+    def cholesky(batch: Array) -> Array:
+        with cupyx.errstate(linalg="raise"):
+            return _factors(batch, cupy.linalg.cholesky, cupy.full_like)
+
+    return Arrays(
+        xp=xp,
+        device=device,
+        name=f"cupy:{number}",
+        to_host=lambda array: np.asarray(array.get()),
+        sums=cupy.bincount,
+        cholesky=cholesky,
+        free_bytes=lambda: int(
+            runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+        ),
+    )

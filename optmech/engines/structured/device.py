@@ -1,0 +1,265 @@
+"""The blocks' work through the array API: the same passes on a GPU, or wherever a library computes.
+
+Rows stay on the device between calls; what the host reads of them, slacks and multipliers, is
+copied back after every step. What differs between rows changes in ``structure`` and ``move``
+only, so nothing else has to be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech import memory
+from optmech.domain import Floats, Ints
+from optmech.engines.structured.arrays import Array, Arrays
+from optmech.engines.structured.backend import Affine, Schur
+from optmech.engines.structured.inverses import Inverses, factor_bytes
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.pairs import Cone, Rows
+
+WORKSPACE = 2 * 2**30
+"""Bytes for the blocks that are dense at the same time."""
+_DENSE = 6
+"""Dense matrices per block that are around at once."""
+_PAIRS = 24
+"""Rows per variable that memory is put aside for."""
+_ROW = 8 * 16
+"""Bytes of a row, passing arrays included."""
+
+
+@dataclass(eq=False)
+class _Held:
+    """Rows on the device. ``i`` and ``j`` number variables through all blocks."""
+
+    rows: Rows
+    i: Array
+    j: Array
+    e: Array
+    s: Array
+    z: Array
+    ds: Array
+    dz: Array
+    ds2: Array
+    dz2: Array
+
+
+class DeviceBackend:
+    """See ``backend.Backend``. Inverse factors are kept between solves."""
+
+    correctors = (8, 0.01)
+
+    def __init__(self, model: Model, cone: Cone, arrays: Arrays) -> None:
+        self._arrays, self._xp = arrays, arrays.xp
+        self._blocks, self._m = model.blocks, model.variables
+        self._links = model.links
+        self._decay, self._later = arrays.from_host(cone.decay), arrays.from_host(cone.later)
+        self._inverses = Inverses(arrays, self._blocks, self._m)
+        self._step = _chunk(self._m)
+        self._held: _Held | None = None
+
+    def structure(self, rows: Rows, changed: Ints) -> None:
+        self._held = None
+        xp, up, width = self._xp, self._arrays.from_host, self._m + 1
+        first = xp.repeat(up(np.arange(self._blocks) * width), up(np.diff(rows.offset)))
+        none = self._arrays.zeros(0)
+        i, j = (first + xp.astype(up(side), xp.int64) for side in (rows.i, rows.j))
+        self._held = _Held(rows, i, j, up(rows.e), up(rows.s), up(rows.z), none, none, none, none)
+
+    def _on(self, rows: Rows) -> _Held:
+        """The rows on the device: those of ``structure``, or these pairs with other values."""
+        held = self._held
+        assert held is not None
+        if rows is held.rows:
+            return held
+        assert len(rows) == len(held.rows)
+        up, none = self._arrays.from_host, self._arrays.zeros(0)
+        return _Held(rows, held.i, held.j, held.e, up(rows.s), up(rows.z), none, none, none, none)
+
+    def _gather(self, values: Array, index: Array) -> Array:
+        return self._xp.take(values, index, axis=0)
+
+    def _flat(self, P: Floats) -> Array:
+        return self._xp.reshape(self._arrays.from_host(P), (-1,))
+
+    def _slack(self, held: _Held, P: Array) -> Array:
+        return held.e * self._gather(P, held.j) - self._gather(P, held.i)
+
+    def _spread(self, held: _Held, on_i: Array, on_j: Array) -> Array:
+        """Rows added up per variable, (blocks, m + 1)."""
+        size = self._blocks * (self._m + 1)
+        total = self._arrays.sums(held.i, on_i, size) + self._arrays.sums(held.j, on_j, size)
+        total = self._xp.reshape(total, (self._blocks, self._m + 1))
+        total[:, -1] = 0.0
+        return total
+
+    def _pull(self, held: _Held, q: Array) -> Floats:
+        """Gᵀq on the host."""
+        return self._arrays.to_host(self._spread(held, -q, held.e * q))
+
+    def _most(self, ratios: Iterable[Array]) -> Floats:
+        """The largest of every array's entries and 0."""
+        none = self._arrays.zeros()
+        most = [self._xp.max(ratio) if ratio.shape[0] else none for ratio in ratios]
+        return np.asarray(np.maximum(0.0, self._arrays.to_host(self._xp.stack(most))))
+
+    def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
+        held = self._on(rows)
+        R -= self._pull(held, held.z)
+        worst = self._xp.abs(self._slack(held, self._flat(P)) - held.s)
+        return float(self._most([worst])[0]), float(self._xp.sum(held.s * held.z))
+
+    def _chunks(self) -> Iterator[tuple[int, int]]:
+        for first in range(0, self._blocks, self._step):
+            yield first, min(first + self._step, self._blocks)
+
+    def _cells(self, held: _Held, first: int, last: int) -> tuple[slice, Array, Array]:
+        """The rows of some blocks, and their variables: i from 0 in the first of these blocks
+        on, j within its own."""
+        own = slice(int(held.rows.offset[first]), int(held.rows.offset[last]))
+        width = self._m + 1
+        return own, held.i[own] - first * width, held.j[own] % width
+
+    def factor(self, rows: Rows) -> Schur | None:
+        held, xp, m = self._on(rows), self._xp, self._m
+        w = held.z / held.s
+        diagonal = self._spread(held, w, w * held.e**2)
+        scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0)), 0.0)
+        flat = xp.reshape(scale, (-1,))
+        w = -w * held.e * self._gather(flat, held.i) * self._gather(flat, held.j)
+        for first, last in self._chunks():
+            own, i, j = self._cells(held, first, last)
+            block, i = i // (m + 1), i % (m + 1)
+            # rows v_j >= 0 have weight 0 here, and the scale of the constant zero is 0
+            i = xp.where(i < m, i, j)
+            cell = (block * m + xp.maximum(i, j)) * m + xp.minimum(i, j)
+            entries = self._arrays.sums(cell, w[own], (last - first) * m * m)
+            entries = xp.reshape(entries, (last - first, m * m))
+            if not self._inverses.factor(first, entries, scale[first:last, :m]):
+                return None
+        return Schur(*self._inverses.summed(self._links.variable, self._links.value))
+
+    def solve(self, B: Floats) -> None:
+        B[:, :, :-1] = self._arrays.to_host(
+            self._inverses.solve(self._arrays.from_host(B[:, :, :-1]))
+        )
+
+    def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
+        held = self._on(rows)
+        left = self._slack(held, self._flat(P)) - held.s
+        B[:] = self._pull(held, -held.z - held.z * left / held.s) - rd
+
+    def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
+        held = self._on(rows)
+        held.ds2 = mu - held.ds * held.dz
+        B[:] = self._pull(held, held.ds2 / held.s)
+
+    def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
+        held, xp = self._on(rows), self._xp
+        held.ds = held.ds + weights[0] * held.ds2
+        held.dz = held.dz + weights[1] * held.dz2
+        product = (held.s + held.ds) * (held.z + held.dz)
+        # into [mu/10, 10 mu], and down by no more than 10 mu (Gondzio, 1996)
+        held.ds2 = xp.clip(xp.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu)
+        B[:] = self._pull(held, held.ds2 / held.s)
+
+    def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
+        held, xp = self._on(rows), self._xp
+        s, z = held.s, held.z
+        held.ds = ds = self._slack(held, self._flat(P + dP)) - s
+        held.dz = dz = -z - z * ds / s
+        sums = xp.stack([xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))])
+        sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
+        primal, dual = self._most([-ds / s, -dz / z]).tolist()
+        return Affine(primal, dual, (sz, sdz, dsz, dd))
+
+    def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
+        held = self._on(rows)
+        u = self._slack(held, self._flat(dP))
+        held.dz2 = (held.ds2 - held.z * u) / held.s
+        held.ds2 = u
+        most = []
+        for value, d, d2 in ((held.s, held.ds, held.ds2), (held.z, held.dz, held.dz2)):
+            first, second = -d / value, -d2 / value
+            most.append(self._most(first + w * second for w in weights.tolist()))
+        return most[0], most[1]
+
+    def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
+        held = self._on(rows)
+        held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
+        held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
+        rows.s[:], rows.z[:] = self._arrays.to_host(held.s), self._arrays.to_host(held.z)
+
+    def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
+        held, xp, m = self._on(rows), self._xp, self._m
+        by_i, by_j = np.full((2, self._blocks, m), -1)
+        v = self._arrays.from_host(P[:, :m])
+        inverse = xp.where(v > 0, 1 / xp.where(v > 0, v, 1.0), 0.0)
+        for first, last in self._chunks():
+            own, i, j = self._cells(held, first, last)
+            # one more row for i = m, as P has
+            cells = (last - first) * (m + 1) * m
+            taken = self._arrays.sums(i * m + j, xp.ones_like(held.e[own]), cells)
+            taken = xp.reshape(taken, (last - first, m + 1, m))[:, :m, :]
+            excess = self._later * v[first:last, :, None] * inverse[first:last, None, :]
+            excess = xp.where(taken > 0, 0.0, excess)
+            for axis, out in ((2, by_i), (1, by_j)):
+                worst = xp.argmax(excess, axis=axis)
+                worst = xp.where(xp.max(excess, axis=axis) > level, worst, -1)
+                out[first:last] = self._arrays.to_host(worst)
+        return by_i, by_j
+
+    def majorant(self, P: Floats) -> Floats:
+        out = np.zeros_like(P)
+        v = self._arrays.from_host(P[:, :-1])
+        for first, last in self._chunks():
+            most = self._xp.max(self._decay * v[first:last, None, :], axis=2)
+            out[first:last, :-1] = self._arrays.to_host(most)
+        return out
+
+    def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
+        R -= self._pull(self._on(rows), self._arrays.from_host(z))
+
+    def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
+        held = self._on(rows)
+        moved = held.z / held.s * self._slack(held, self._flat(x))
+        moved = moved + self._arrays.from_host(z)
+        return self._arrays.to_host(self._xp.where(moved > 0, moved, 0.0))
+
+    def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
+        held, xp, sums = self._on(rows), self._xp, self._arrays.sums
+        size = self._blocks * (self._m + 1)
+        left, reduced = self._arrays.from_host(z), self._flat(rd)
+        constant = xp.arange(size, device=self._arrays.device) % (self._m + 1) == self._m
+        for _ in range(sweeps):
+            if float(xp.min(reduced)) > -1e-16:
+                break
+            inflow = sums(held.j, held.e * left, size)
+            needy = (reduced < 0) & (inflow > 0)
+            share = -reduced / xp.where(needy, inflow, 1.0) * (1 + 1e-12)
+            share = xp.where(needy, xp.where(share < 1, share, 1.0), 0.0)
+            less = self._gather(share, held.j) * left
+            left = left - less
+            reduced = reduced + share * inflow - sums(held.i, less, size)
+            reduced = xp.where(constant, 0.0, reduced)
+        return self._arrays.to_host(left)
+
+
+def _chunk(m: int) -> int:
+    """How many blocks are dense at the same time."""
+    return max(1, int(WORKSPACE / (8 * _DENSE * m**2)))
+
+
+def require_device_memory(model: Model, arrays: Arrays) -> None:
+    """Raise TooLargeError, with the figure, when the device's free memory will not do."""
+    blocks, m = model.blocks, model.variables
+    dense = 8.0 * _DENSE * min(blocks, _chunk(m)) * m**2
+    memory.require(
+        factor_bytes(blocks, m, len(model.links.rhs)) + _ROW * _PAIRS * blocks * m + dense,
+        what=f"the structured engine for {m:,} secrets and {blocks:,} observables on {arrays.name}",
+        where="device",
+        remedy="Leave the device out, or use a coarser domain or fewer observables",
+        available=arrays.free_bytes(),
+    )
