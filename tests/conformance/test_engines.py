@@ -9,15 +9,20 @@ from oracle import optimum
 
 import optmech as om
 from optmech.engines.structured import backend
+from optmech.profiles import Profile
 
-ENGINES = ["highs", "lazy", "structured", "structured-compiled", "cvxpy"]
+ENGINES = ["highs", "lazy", "structured", "structured-compiled", "structured-device", "cvxpy"]
 SEEDS = range(2)
 
 
 @pytest.fixture
-def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The profile of an engine; "-compiled" forces compiled code on problems of any size."""
+def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str | Profile:
+    """The profile of an engine; "-compiled" forces compiled code on problems of any size, and
+    "-device" code for any array library."""
     name: str = request.param
+    if name.endswith("-device"):
+        pytest.importorskip("array_api_compat")
+        return Profile(engine=name.removesuffix("-device"), device="numpy")
     if name.endswith("-compiled"):
         pytest.importorskip("numba")
         monkeypatch.setattr(backend, "SMALL", 0)
@@ -28,7 +33,7 @@ def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("profile", ENGINES, indirect=True)
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_certified_optimum_equals_the_oracle(make: Make, profile: str, seed: int) -> None:
+def test_certified_optimum_equals_the_oracle(make: Make, profile: str | Profile, seed: int) -> None:
     problem = make(np.random.default_rng([seed, len(make.__name__)]))
     if problem.statement.divergences and profile not in ("highs", "cvxpy"):
         pytest.skip("every linear engine gives way to the same tangents")

@@ -4,6 +4,7 @@ and published optima; no repair and no pipeline in between."""
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -15,8 +16,10 @@ from optmech import memory
 from optmech.certificate import lower_bound
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Options, Outcome
-from optmech.engines.structured import StructuredEngine, backend
+from optmech.engines.structured import StructuredEngine, backend, engine
+from optmech.engines.structured.arrays import open_device
 from optmech.engines.structured.backend import make_backend
+from optmech.engines.structured.device import DeviceBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
@@ -28,9 +31,18 @@ HAS_NUMBA = importlib.util.find_spec("numba") is not None
 Make = Callable[[np.random.Generator], om.Problem]
 
 
-@pytest.fixture(params=["numpy", "compiled"])
+@pytest.fixture(params=["numpy", "compiled", "device"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run under both backends, small problems included."""
+    """Run under every backend, small problems included."""
+    if request.param == "device":
+        pytest.importorskip("array_api_compat")
+        for module in (engine, sys.modules[__name__]):
+            monkeypatch.setattr(
+                module,
+                "make_backend",
+                lambda model, cone, threads: DeviceBackend(model, cone, open_device("numpy")),
+            )
+        return "device"
     if request.param == "compiled" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
     monkeypatch.setenv("OPTMECH_NO_NUMBA", "1" if request.param == "numpy" else "0")
@@ -410,14 +422,14 @@ def test_factors_solve_the_dense_normal_equations_with_long_pairs(either: str) -
     far = np.array([[0, 0, 29], [0, 29, 0], [4, 3, 28], [29, 12, 0]])
     rows = add_rows(first_rows(model, cone), cone, P, (far[:, 0], far[:, 1], far[:, 2]), 0.1)
     rows.s, rows.z = rng.uniform(0.1, 2, (2, len(rows)))
-    engine = make_backend(model, cone, 2)
-    engine.structure(rows, np.arange(30))
-    schur = engine.factor(rows)
+    blocks = make_backend(model, cone, 2)
+    blocks.structure(rows, np.arange(30))
+    schur = blocks.factor(rows)
     assert schur is not None
     right = rng.normal(size=(30, 2, 31))
     right[:, :, -1] = 0
     solved = right.copy()
-    engine.solve(solved)
+    blocks.solve(solved)
     total = np.zeros((30, 30))
     for o in range(30):
         matrix = np.zeros((30, 30))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -56,15 +57,19 @@ def open_device(text: str) -> Arrays:
     library, _, number = text.partition(":")
     if number and not number.isdecimal():
         raise _unknown(text)
-    compat = needed("array_api_compat", "gpu", where="device")
     if text == "numpy":
-        return from_numpy(needed(f"{compat.__name__}.numpy", "gpu", where="device"))
+        return from_numpy(needed("array_api_compat.numpy", "gpu", where="device"))
     if library == "cupy":
-        needed("cupy", "gpu", where="device")
-        return _cupy(needed(f"{compat.__name__}.cupy", "gpu", where="device"), int(number or 0))
+        if find_spec("cupy") is None:
+            raise ProblemError(
+                "needs cupy, which is not installed",
+                where="device",
+                remedy="Install CuPy for this machine's CUDA (cupy-cuda12x, say), or use cuda",
+            )
+        return _cupy(needed("array_api_compat.cupy", "gpu", where="device"), int(number or 0))
     if text == "cpu" or library == "cuda":
         needed("torch", "gpu", where="device")
-        return _torch(needed(f"{compat.__name__}.torch", "gpu", where="device"), text)
+        return _torch(needed("array_api_compat.torch", "gpu", where="device"), text)
     raise _unknown(text)
 
 
@@ -119,9 +124,9 @@ def _torch(xp: Any, text: str) -> Arrays:
     import torch
 
     there = [f"cuda:{k}" for k in range(torch.cuda.device_count())]
-    device = torch.device(text)
-    if device.type == "cuda" and f"cuda:{device.index or 0}" not in there:
+    if text != "cpu" and f"cuda:{int(text.partition(':')[2] or 0)}" not in there:
         raise _missing(text, ["cpu", *there])
+    device = torch.device(text)
 
     def sums(index: Array, values: Array, size: int) -> Array:
         total = torch.zeros(size, dtype=torch.float64, device=device)
