@@ -52,7 +52,7 @@ class Study:
         found = self.store.find(task)
         if found is not None:
             if file is not None and file.exists():
-                self._last[kind] = om.load(file)
+                self._last[kind] = om.Design.load(file)
             return found
         constraints: list[Any] = []
         if epsilon is not None:
