@@ -87,5 +87,6 @@ def test_privacy_games_on_a_made_up_city(city: Path) -> None:
     path.write_text("".join(line for line in before if '"joint"' not in line))
     run(*command)
     after = lines(path)
-    assert sorted(str(line["task"]) for line in after) == sorted(str(t["task"]) for t in of.values())
+    assert {str(line["task"]) for line in after} == {str(line["task"]) for line in of.values()}
+    assert len(after) == len(of)
     assert all(line["warm"] for line in after if line["task"]["kind"] == "joint")
