@@ -1,16 +1,17 @@
 """Times engines and peers on the same problems, one fresh process each, into a JSON-lines file.
 
     python benchmarks/engines.py --suite small            # n = 64 and 100, engines only
-    python benchmarks/engines.py --suite peers            # n = 64 beside libqif, HiGHS, cvxpy
+    python benchmarks/engines.py --suite peers            # n = 64, every peer, two losses
     python benchmarks/engines.py --suite paper            # n = 300, metric and joint
     python benchmarks/engines.py --suite scaling          # every peer, n = 16 to ten minutes each
     python benchmarks/engines.py --suite large            # n = 1024, stopped by a time limit
     python benchmarks/engines.py --suite smoke --results FILE     # everything small, in a minute
+    python benchmarks/engines.py --suite scaling peers --jobs 8   # side by side, two cores each
     python benchmarks/engines.py --report                 # a table of what is there
 
-A run that is already in the file is not repeated: interrupt and resume at will. Every line has
-the machine, the versions, its load, the certified gap, and whether the matrix passed an
-independent check over all pairs.
+A run that is already in the file is not repeated: interrupt and resume at will; to repeat a run,
+delete its line. Every line has the machine, the cores used, the versions, the load, the certified
+gap, and what an independent check over all pairs says of the matrix; ``scaling.py`` makes tables.
 """
 
 from __future__ import annotations
@@ -19,197 +20,120 @@ import argparse
 import json
 import os
 import platform
-import resource
+import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from peers import PEERS
+from pool import Cores, Pool, core_groups, memory_share
+from registry import OURS, SEED, Task, suite
 
-RESULTS = Path(__file__).resolve().parent / "results" / "engines.jsonl"
-
-
-@dataclass(frozen=True)
-class Task:
-    """One problem for one solver."""
-
-    rows: int
-    columns: int
-    cell: tuple[float, float]
-    epsilon: float
-    loss: str
-    prior: str
-    distortion: float  # as a part of d_max; 0 for none
-    solver: str
-    gap: float = 1e-6
-    limit: float = 600.0
-
-    @property
-    def key(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "engines.jsonl"
+PACKAGES = (
+    "numpy", "scipy", "highspy", "highspy-extras", "cvxpy", "clarabel", "numba", "qif"
+)  # fmt: skip
 
 
-def prior_weights(name: str, count: int) -> np.ndarray:
-    """Uniform, Dirichlet(1) or sparse: a tenth of the cells hold almost all of a user's visits."""
-    rng = np.random.default_rng(0)
-    if name == "uniform":
-        return np.full(count, 1 / count)
-    if name == "dirichlet":
-        return rng.dirichlet(np.ones(count))
-    weights = np.zeros(count)
-    chosen = rng.choice(count, max(2, count // 10), replace=False)
-    weights[chosen] = 1 / np.arange(1, len(chosen) + 1) ** 1.2
-    return weights / weights.sum()
+def processor() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
 
 
-def suite(name: str) -> Iterator[Task]:
-    """The tasks of a suite."""
-    unit, paper = (1.0, 1.0), (0.75, 0.5333)
-    losses, priors = ("euclidean", "hamming"), ("uniform", "dirichlet")
-    if name == "small":
-        for side in (8, 10):
-            for epsilon in (0.7, 1.0):
-                for loss in losses:
-                    for prior in priors:
-                        yield Task(side, side, unit, epsilon, loss, prior, 0.0, "auto")
-    elif name == "peers":
-        for solver in ("structured", "libqif", "highs-default", "cvxpy-default"):
-            for loss in losses:
-                yield Task(8, 8, unit, 1.0, loss, "uniform", 0.0, solver, limit=590.0)
-    elif name == "paper":
-        for distortion in (0.0, 0.6, 0.9):
-            for epsilon in (0.15, 0.3, 0.6, 0.9):
-                for loss in losses:
-                    for prior in (*priors, "sparse"):
-                        yield Task(15, 20, paper, epsilon, loss, prior, distortion, "auto")
-    elif name in ("scaling", "smoke"):
-        for solver in ("auto", *PEERS):
-            for side in (4, 5, 6, 7, 8, 9, 10, 12, 14, 17) if name == "scaling" else (3, 4):
-                yield Task(side, side, unit, 1.0, "euclidean", "uniform", 0.0, solver)
-    elif name == "large":
-        for loss in losses:
-            for gap, limit in ((1e-2, 480.0), (1e-3, 1200.0)):
-                yield Task(32, 32, unit, 0.5, loss, "dirichlet", 0.0, "structured", gap, limit)
-    else:
-        raise SystemExit(f"unknown suite {name!r}")
+def commit() -> str:
+    """What was measured: the commit of this checkout, or what the environment says it is."""
+    if stated := os.environ.get("OPTMECH_COMMIT"):
+        return stated
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
-def run(task: Task) -> dict[str, object]:
-    """Solve one task in this process and check the matrix independently."""
-    import optmech as om
-
-    grid = om.Grid(task.rows, task.columns, task.cell)
-    euclidean = om.distances.euclidean()
-    weights = prior_weights(task.prior, len(grid))
-    d = euclidean(grid, grid)
-    constraints: list[object] = [om.MetricPrivacy(task.epsilon, euclidean)]
-    if task.distortion:
-        blind = float((d * weights[None, :]).sum(axis=1).min())
-        constraints.append(om.DistortionPrivacy(task.distortion * blind, euclidean))
-    loss = getattr(om.distances, task.loss)()
-    problem = om.Problem(om.Prior(grid, weights), loss, constraints=constraints)
-    history: list[tuple[float, float]] = []
-    started = time.monotonic()
-    if task.solver in PEERS:
-        matrix = PEERS[task.solver](weights, loss(grid, grid), task.epsilon * d)
-        seconds, bound, engine = time.monotonic() - started, None, task.solver
-    else:
-
-        def follow(text: str) -> None:
-            if "gap" in text:
-                gap = float(text.rsplit("gap", 1)[1])
-                history.append((round(time.monotonic() - started, 2), gap))
-
-        design = om.solve(
-            problem, profile=task.solver, gap=task.gap, time_limit=task.limit, progress=follow
-        )
-        seconds, bound, engine = time.monotonic() - started, design.lower_bound, design.engine
-        matrix = design.mechanism.matrix
-    value = float(weights @ (loss(grid, grid) * matrix).sum(axis=1))
-    return {
-        "seconds": round(seconds, 3),
-        "loss": value,
-        "lower_bound": bound,
-        "gap": None if bound is None else (value - bound) / value,
-        "private": private(matrix, task.epsilon * d),
-        "engine": engine,
-        "history": history,
-        "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
-
-
-def private(matrix: np.ndarray, log_ratio: np.ndarray) -> bool:
-    """Whether all pairs keep their ratios, relative error 1e-12 in ε, and rows sum to one."""
-    if np.abs(matrix.sum(axis=1) - 1).max() > 1e-12 or matrix.min() < 0:
-        return False
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(matrix)
-        for i in range(len(matrix)):
-            excess = logs[i][None, :] - logs - log_ratio[i][:, None] * (1 + 1e-12)
-            if (excess[np.arange(len(matrix)) != i] > 1e-15).any():
-                return False
-    zero = matrix == 0
-    return bool((zero.all(axis=0) | ~zero.any(axis=0)).all())
-
-
-def about() -> dict[str, object]:
-    """Machine and versions."""
-    found = {}
-    for name in ("optmech", "numpy", "scipy", "highspy", "cvxpy", "clarabel", "numba", "qif"):
+def about(jobs: int) -> dict[str, object]:
+    """Machine, versions and seed."""
+    found = {"optmech": "0+" + commit()}
+    for name in PACKAGES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
     return {
         "machine": platform.machine(),
+        "processor": processor(),
         "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2),
+        "memory_gib": round(memory_share(1) / 0.9 / 1024, 1),
+        "jobs": jobs,
         "python": platform.python_version(),
         "versions": found,
+        "seed": SEED,
     }
 
 
-def drive(name: str, path: Path) -> None:
-    """Run what is missing of a suite, each task in a fresh process. Where a solver did not finish
-    a size, larger ones of the same suite are not tried."""
-    path.parent.mkdir(exist_ok=True)
-    done = {json.dumps(line["task"], sort_keys=True): line for line in results(path)}
-    given_up: set[str] = set()
-    for task in suite(name):
-        if task.key in done:
-            if "failed" in done[task.key]:
-                given_up.add(task.solver)
-            continue
-        if name == "scaling" and task.solver in given_up:
-            continue
-        context = about()
-        command = [sys.executable, __file__, "--task", task.key]
-        print(task.key, flush=True)
-        try:
-            out = subprocess.run(
-                command, capture_output=True, text=True, timeout=task.limit + 120, check=True
-            ).stdout
-            outcome = json.loads(out.splitlines()[-1])
-        except subprocess.TimeoutExpired:
-            outcome = {"failed": f"not finished in {task.limit + 120:.0f} s"}
-        except subprocess.CalledProcessError as error:
-            outcome = {"failed": error.stderr.strip().splitlines()[-1:]}
-        if "failed" in outcome:
-            given_up.add(task.solver)
-        print("   ", {k: v for k, v in outcome.items() if k != "history"}, flush=True)
+def warm_up(solvers: set[str], group: Cores) -> None:
+    """Each solver once on a few cells, unrecorded: compiled code and files are in their caches
+    then, as they are for a user after the first call."""
+    tasks = [
+        replace(next(suite("smoke")), rows=8, columns=8, solver="structured", distortion=distortion)
+        for distortion in (0.0, 0.6)
+        if solvers & set(OURS)
+    ]
+    small = {task.solver: task for task in suite("smoke") if task.rows == 3}
+    tasks += [replace(task, limit=120.0) for name, task in small.items() if name in solvers]
+    for task in tasks:
+        silent = Pool([(0, replace(task, limit=300.0))], [group], np.inf, np.inf, lambda *_: None)
+        silent.run()
+
+
+def drive(names: list[str], path: Path, jobs: int, seconds: float, hopeless: float) -> None:
+    """Run what is missing of some suites, earlier ones first, each task in a fresh process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + seconds
+    machine = about(jobs)
+
+    def write(task: Task, cores: Cores, outcome: dict) -> None:
+        print(task.key, "\n   ", {k: v for k, v in outcome.items() if k != "history"}, flush=True)
+        load = round(os.getloadavg()[0], 2)
+        line = {"task": asdict(task), **machine, "used_cores": list(cores), "load": load, **outcome}
         with path.open("a") as stream:
-            stream.write(json.dumps({"task": asdict(task), **context, **outcome}) + "\n")
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    wanted = [(rank, task) for rank, name in enumerate(names) for task in suite(name)]
+    pool = Pool([], core_groups(jobs), memory_share(jobs), deadline, write, hopeless)
+    done = set()
+    for line in results(path):
+        task = Task.read(line["task"])
+        done.add(task.key)
+        pool.note(task, line)
+    for rank, task in wanted:
+        if task.key not in done:
+            done.add(task.key)
+            pool.waiting.append((rank, task))
+    if names != ["smoke"]:
+        warm_up({task.solver for _, task in pool.waiting}, pool.groups[0])
+    pool.run()
+    for _, task in pool.waiting:
+        print("not run:", task.key, flush=True)
 
 
 def results(path: Path) -> list[dict]:
+    """The lines of a result file; one that was cut off while it was written does not count."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    lines = path.read_text().splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
 
 def report(path: Path) -> None:
@@ -236,19 +160,28 @@ def report(path: Path) -> None:
         )
 
 
+def stop(*_: object) -> None:
+    raise SystemExit("stopped; what is finished is in the file")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite")
+    parser.add_argument("--suite", nargs="+", help="suites, the most important first")
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side, two cores each")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="for everything together")
+    parser.add_argument(
+        "--hopeless", type=float, default=np.inf, metavar="FACTOR",
+        help="leave out sizes that are expected to take so many times the limit",
+    )  # fmt: skip
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--results", type=Path, default=RESULTS, help="a file of JSON lines")
-    parser.add_argument("--task", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.task:
-        values = json.loads(arguments.task)
-        values["cell"] = tuple(values["cell"])
-        print(json.dumps(run(Task(**values))))
-    elif arguments.suite:
-        drive(arguments.suite, arguments.results)
+    if arguments.suite:
+        signal.signal(signal.SIGTERM, stop)
+        drive(
+            arguments.suite, arguments.results, arguments.jobs, arguments.seconds,
+            arguments.hopeless,
+        )  # fmt: skip
     if arguments.report:
         report(arguments.results)
 

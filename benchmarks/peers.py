@@ -1,6 +1,7 @@
 """What a user would pick instead: the same problem, written as its documentation suggests.
 
-Every function takes the prior, the loss and ε d, and returns the matrix p(o|s).
+Every function takes the prior, the loss and ε d, and returns the matrix p(o|s) and what the solver
+says of it. All tolerances are the solvers' own.
 """
 
 from __future__ import annotations
@@ -9,23 +10,39 @@ from collections.abc import Callable
 
 import numpy as np
 
-Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+Answer = tuple[np.ndarray, str]
+Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], Answer]
 
 
-def libqif(solver: str) -> Peer:
-    """libqif's construction of the optimal mechanism for a privacy metric."""
+def libqif(solver: str, chainable: bool = False) -> Peer:
+    """libqif's construction of the optimal mechanism for a privacy metric. With ``chainable``,
+    pairs with a secret on the line between them are left out, which libqif offers."""
 
-    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
         import qif
 
         qif.lp.defaults.solver = solver
-        return np.asarray(
-            qif.mechanism.d_privacy.min_loss_given_d(
-                weights, len(weights), lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j]
-            )
+        options = {}
+        if chainable:
+            redundant = between(log_ratio)
+            options["d_priv_ch"] = lambda i, j: bool(redundant[i, j])
+        matrix = qif.mechanism.d_privacy.min_loss_given_d(
+            weights, len(weights), lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j], **options
         )
+        return np.asarray(matrix), "returned"
 
     return solve
+
+
+def between(metric: np.ndarray) -> np.ndarray:
+    """Pairs with a third element exactly between them, up to rounding: shape (n, n), boolean."""
+    found = np.zeros(metric.shape, dtype=bool)
+    for k in range(len(metric)):
+        detour = metric[:, k, None] + metric[None, k, :]
+        inside = detour <= metric * (1 + 1e-12)
+        inside[k, :] = inside[:, k] = False
+        found |= inside
+    return found
 
 
 def full_program(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> tuple:
@@ -52,29 +69,31 @@ def full_program(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -
     return (weights[:, None] * loss).ravel(), above, sums
 
 
-def linprog(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+def linprog(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
     """scipy's linprog with its default method on the full program."""
     from scipy.optimize import linprog as solve
 
     cost, above, sums = full_program(weights, loss, log_ratio)
     out = solve(cost, above, np.zeros(above.shape[0]), sums, np.ones(len(weights)))
-    return _matrix(out.x, len(weights))
+    return _matrix(out.x, len(weights)), "optimal" if out.status == 0 else out.message
 
 
-def cvxpy_default(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+def cvxpy_default(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
     """cvxpy with its default solver on the full program."""
     import cvxpy as cp
 
     cost, above, sums = full_program(weights, loss, log_ratio)
     x = cp.Variable(len(cost), nonneg=True)
-    cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1]).solve()
-    return _matrix(x.value, len(weights))
+    problem = cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1])
+    problem.solve()
+    claim = f"{problem.status} ({problem.solver_stats.solver_name})"
+    return _matrix(x.value, len(weights)), claim
 
 
 def highs(solver: str) -> Peer:
     """HiGHS on the full program; only the algorithm is chosen."""
 
-    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> np.ndarray:
+    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
         import highspy
         import scipy.sparse as sp
 
@@ -94,10 +113,12 @@ def highs(solver: str) -> Peer:
         lp.a_matrix_.value_ = rows.data
         engine = highspy.Highs()
         engine.setOptionValue("output_flag", False)
-        engine.setOptionValue("solver", solver)
+        chosen = engine.setOptionValue("solver", solver)
         engine.passModel(lp)
-        engine.run()
-        return _matrix(np.array(engine.getSolution().col_value), len(weights))
+        if chosen == highspy.HighsStatus.kError or engine.run() == highspy.HighsStatus.kError:
+            raise SystemExit(f"HiGHS could not run {solver}")
+        claim = engine.modelStatusToString(engine.getModelStatus()).lower()
+        return _matrix(np.array(engine.getSolution().col_value), len(weights)), claim
 
     return solve
 
@@ -111,6 +132,7 @@ def _matrix(values: np.ndarray | None, count: int) -> np.ndarray:
 PEERS: dict[str, Peer] = {
     "libqif": libqif("AUTO"),
     "libqif-soplex": libqif("SOPLEX"),
+    "libqif-best": libqif("GLOP", chainable=True),
     "highs-default": linprog,
     "highs-simplex": highs("simplex"),
     "highs-ipm": highs("ipm"),

@@ -42,6 +42,10 @@ def test_smoke_suite_agrees_with_every_peer_that_is_installed(tmp_path: Path) ->
     assert len(peers) == 4
     for line in peers:
         assert line["loss"] == pytest.approx(ours[line["task"]["rows"]]["loss"], rel=1e-6)
+    for line in found:
+        assert 0 < line["process_seconds"] < line["task"]["limit"]
+        assert line["memory_mib"] > 10
+        assert line["delta"] < 1e-6
 
 
 @pytest.fixture
