@@ -42,7 +42,7 @@ def blocks(folder: Path) -> dict[str, str]:
             "suites": tables.suites_block(runs),
         }
     if rows := transport.load(folder / "transport.jsonl"):
-        found["transport"] = transport.table(rows)
+        found["transport"] = transport.transport_table(rows)
     return found
 
 

@@ -25,6 +25,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from engines import ROOT, commit, processor, results
+from tables import gap_text
+from tables import table as markdown
 
 RESULTS = ROOT / "benchmarks" / "results" / "transport.jsonl"
 SIZES = (300, 500, 1000, 2000)
@@ -82,13 +84,13 @@ def load(path: Path) -> list[dict]:
     return results(path)
 
 
-def table(rows: list[dict]) -> str:
+def transport_table(rows: list[dict]) -> str:
     """Medians over the seeds, and the worst disagreement."""
     heads = [
         "points", "W_1: optmech s", "POT s", "relative difference",
         "W_∞: optmech s", "mass that must go further", "mass beyond the next smaller distance",
     ]  # fmt: skip
-    lines = [" | ".join(heads), "|".join(["---:"] * len(heads))]
+    lines = []
     for size in sorted({row["size"] for row in rows}):
         own = [row for row in rows if row["size"] == size]
 
@@ -99,11 +101,11 @@ def table(rows: list[dict]) -> str:
         beyond = max(row["mass_beyond"] for row in own)
         least = min(row["mass_beyond_next_smaller"] for row in own)
         cells = [
-            f"{size:,}", median("w1_seconds"), median("w1_pot_seconds"), f"{off:.0e}",
-            median("winf_seconds"), f"{beyond:.0e}", f"{least:.0e}",
+            f"{size:,}", median("w1_seconds"), median("w1_pot_seconds"), gap_text(off),
+            median("winf_seconds"), gap_text(beyond), gap_text(least),
         ]  # fmt: skip
-        lines.append(" | ".join(cells))
-    return "\n".join(f"| {line} |" for line in lines)
+        lines.append(cells)
+    return markdown(heads, lines)
 
 
 def main() -> None:
