@@ -1,4 +1,4 @@
-"""What benchmarks say of peers: checks of their matrices, runs that are stopped, generated tables."""
+"""What benchmarks say of peers: checks of matrices, runs that are stopped, generated tables."""
 
 from __future__ import annotations
 
