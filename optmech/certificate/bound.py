@@ -181,18 +181,23 @@ def _add_pairs(lagrangian: _Lagrangian, factor: Floats, pairs: PairMultipliers) 
     value = _positive(pairs.value)
     ratio = factor[pairs.i, pairs.j]
     used = np.isfinite(ratio) & (value > 0)
-    i, j, o = pairs.i[used], pairs.j[used], pairs.o[used]
-    value = value[used]
+    i, j, o = pairs.i, pairs.j, pairs.o
+    if not used.all():
+        i, j, o, value, ratio = i[used], j[used], o[used], value[used], ratio[used]
     with np.errstate(over="ignore"):
-        back = value * ratio[used]
-    shape = lagrangian.terms.shape
-    left, right = np.ravel_multi_index((i, o), shape), np.ravel_multi_index((j, o), shape)
-    size = shape[0] * shape[1]
-    plus = np.asarray(np.bincount(left, value, size), dtype=np.float64).reshape(shape)
-    minus = np.asarray(np.bincount(right, back, size), dtype=np.float64).reshape(shape)
+        back = value * ratio
+    secrets, observables = lagrangian.terms.shape
+    size, first = secrets * observables, np.asarray(o, dtype=np.int64) * secrets
+    left, right = first + i, first + j
+    # one observable after the other, as large multipliers come: neighbours in memory
+    plus, minus = (
+        np.asarray(np.bincount(place, weight, size), dtype=np.float64)
+        for place, weight in ((left, value), (right, back))
+    )
     count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
     with np.errstate(invalid="ignore"):
-        lagrangian.add(plus - minus, plus + minus, count.astype(np.float64).reshape(shape) + 2.0)
+        parts = (plus - minus, plus + minus, count.astype(np.float64) + 2.0)
+    lagrangian.add(*(part.reshape(observables, secrets).T for part in parts))
 
 
 def _add_sums(lagrangian: _Lagrangian, part: object, factor: Floats, value: Floats) -> None:

@@ -47,9 +47,13 @@ class Compiled:
         pair, block = coo.coords
 
         def pairs(number: int) -> PairMultipliers:
-            own = (lp.cone.source[pair] == number) & (coo.data > 0)
-            k = pair[own]
-            return PairMultipliers(lp.cone.i[k], lp.cone.j[k], block[own], coo.data[own])
+            own = coo.data > 0
+            if statement.windowed:
+                own &= lp.cone.source[pair] == number
+            k, o, value = pair, block, coo.data
+            if not own.all():
+                k, o, value = pair[own], block[own], coo.data[own]
+            return PairMultipliers(lp.cone.i[k], lp.cone.j[k], o, value)
 
         local = {(r.family, r.number): m for r, m in zip(lp.local, point.local, strict=True)}
         links = {(r.family, r.number): m for r, m in zip(lp.links, point.links, strict=True)}

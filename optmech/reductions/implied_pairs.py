@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from optmech.domain import Floats, Ints
 from optmech.lp.blocks import BlockLP, Point
+from optmech.minplus import shortest_detour
 from optmech.reductions.base import Reduced
 
 _RELATIVE = 1e-12
@@ -51,7 +52,7 @@ class Scatter:
         coo = point.cone.tocoo()
         pair, block = coo.coords
         shape = (self.pairs, point.cone.shape[1])
-        return replace(point, cone=sp.csr_array((coo.data, (self.kept[pair], block)), shape=shape))
+        return replace(point, cone=sp.coo_array((coo.data, (self.kept[pair], block)), shape=shape))
 
 
 def essential(lp: BlockLP) -> NDArray[np.bool_]:
@@ -67,10 +68,5 @@ def essential(lp: BlockLP) -> NDArray[np.bool_]:
 
 def implied(ratio: Floats) -> NDArray[np.bool_]:
     """implied[i, k]: some j has ratio[i,j] + ratio[j,k] <= ratio[i,k], both strictly shorter."""
-    found = np.zeros(ratio.shape, dtype=bool)
-    limit = ratio * (1 + _RELATIVE)
-    for j in range(len(ratio)):
-        first, second = ratio[:, [j]], ratio[[j], :]
-        with np.errstate(invalid="ignore"):
-            found |= (first + second <= limit) & (first < ratio) & (second < ratio)
-    return found
+    detour = shortest_detour(ratio)
+    return np.asarray(np.isfinite(detour) & (detour <= ratio * (1 + _RELATIVE)))

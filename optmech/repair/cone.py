@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from optmech.certificate.infeasible import forced_zeros
 from optmech.domain import Floats, Ints
+from optmech.minplus import max_times
 from optmech.repair.lifted import LiftedRows
 from optmech.statement import Statement
 
@@ -58,7 +59,7 @@ class Cone:
 
     def closure(self, matrix: Floats) -> Floats:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
-        out = _max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
+        out = max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
         if not self.windows:
             return out
         factors = [(np.exp(-ratios), window) for ratios, window in self.windows]
@@ -66,8 +67,8 @@ class Cone:
         for _ in range(len(matrix)):
             before = out
             for factor, window in factors:
-                out = np.maximum(out, _max_times(factor, np.where(window, out, 0.0)))
-            out = _max_times(np.exp(-self.always), out)
+                out = np.maximum(out, max_times(factor, np.where(window, out, 0.0)))
+            out = max_times(np.exp(-self.always), out)
             if np.array_equal(before, out):
                 break
         return out
@@ -143,11 +144,3 @@ def _components(log_ratio: Floats) -> Ints:
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(np.isfinite(log_ratio), directed=False)[1], np.int64)
-
-
-def _max_times(factor: Floats, matrix: Floats) -> Floats:
-    """out[j, o] = max(matrix[j, o], max_i factor[i, j] matrix[i, o])."""
-    out = np.array(matrix)
-    for i in range(len(matrix)):
-        np.maximum(out, factor[i][:, None] * matrix[i][None, :], out=out)
-    return out

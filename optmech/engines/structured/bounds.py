@@ -49,19 +49,20 @@ class Duals:
         self.lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
         self.bound = float((state.y + self.lowest).sum() - model.links.rhs @ self.nu)
 
-    def cone(self) -> sp.csr_array:
+    def cone(self) -> sp.coo_array:
         """Multipliers of the program's pairs, (pairs, blocks)."""
         model, rows = self._model, self._state.rows
-        real = rows.i < model.variables
-        pair = model.pair[rows.i[real], rows.j[real]]
-        block, value = rows.block[real], self.z[real]
+        used = (rows.i < model.variables) & (self.z > 0)
+        pair = model.pair[rows.i[used], rows.j[used]]
+        block, value = rows.block[used], self.z[used]
         for more in (self._ties, self._forced):
             parts = more(pair, block, value)
-            pair = np.concatenate([pair, parts[0]])
-            block = np.concatenate([block, parts[1]])
-            value = np.concatenate([value, parts[2]])
+            if len(parts[0]):
+                pair = np.concatenate([pair, parts[0]])
+                block = np.concatenate([block, parts[1]])
+                value = np.concatenate([value, parts[2]])
         shape = (len(model.lp.cone), model.blocks)
-        return sp.csr_array(sp.coo_array((value, (pair, block)), shape=shape))
+        return sp.coo_array((value, (pair, block)), shape=shape)
 
     def _forced(self, pair: Ints, block: Ints, value: Floats) -> tuple[Ints, Ints, Floats]:
         """Multipliers of pairs below entries fixed at zero. They cost nothing there, so the
@@ -83,9 +84,9 @@ class Duals:
         """Multipliers that share a class's cost out: every secret but the first is left with
         the same reduced cost in all blocks, so nothing is lost in its minimum."""
         model = self._model
-        left = self._single_costs(pair, block, value)
         if not model.tree:
             return pair[:0], block[:0], value[:0]
+        left = self._single_costs(pair, block, value)
         pairs, blocks, values = [], [], []
         every = np.arange(model.blocks)
         for secret, parent, up, down in model.tree:

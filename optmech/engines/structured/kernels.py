@@ -141,8 +141,7 @@ def violations(t, nt, offset, ri, rj, later, P, level, by_i, by_j):
     ``level``, for every (block, i): by_i, and every (block, j): by_j; -1 where there is none."""
     blocks, width = P.shape
     m = width - 1
-    inverse, high = np.empty(m), np.empty(m)
-    q = np.empty(m)
+    high, q = np.empty(m), np.empty(m)
     held = np.zeros((m, width), np.uint8)
     for o in range(t, blocks, nt):
         p = P[o]
@@ -150,26 +149,27 @@ def violations(t, nt, offset, ri, rj, later, P, level, by_i, by_j):
             if ri[k] < m:
                 held[ri[k], rj[k]] = 1
         for j in range(m):
-            inverse[j] = 1.0 / p[j] if p[j] > 0 else 0.0
             high[j] = level
             by_j[o, j] = -1
         for i in range(m):
             row = later[i]
-            most = 0.0
-            for j in range(m):
-                q[j] = row[j] * p[i] * inverse[j]
-                most = max(most, q[j])
             by_i[o, i] = -1
-            if most > level:
-                most = level
-                for j in range(m):
-                    if q[j] > level and held[i, j] == 0:
-                        if q[j] > most:
-                            most = q[j]
-                            by_i[o, i] = j
-                        if q[j] > high[j]:
-                            high[j] = q[j]
-                            by_j[o, j] = i
+            above = 0
+            for j in range(m):  # counting is what compilers turn into vector instructions
+                above += row[j] * p[i] > level * p[j]
+            if above == 0:
+                continue
+            for j in range(m):
+                q[j] = row[j] * p[i] / p[j] if p[j] > 0 else 0.0
+            most = level
+            for j in range(m):
+                if q[j] > level and held[i, j] == 0:
+                    if q[j] > most:
+                        most = q[j]
+                        by_i[o, i] = j
+                    if q[j] > high[j]:
+                        high[j] = q[j]
+                        by_j[o, j] = i
         for k in range(offset[o], offset[o + 1]):
             if ri[k] < m:
                 held[ri[k], rj[k]] = 0
@@ -181,10 +181,16 @@ def majorant(t, nt, decay, P, out):
     blocks, width = P.shape
     m = width - 1
     for o in range(t, blocks, nt):
+        v = P[o]
         for i in range(m):
-            most = 0.0
+            row = decay[i]
+            above = 0
             for j in range(m):
-                most = max(most, decay[i, j] * P[o, j])
+                above += row[j] * v[j] > v[i]
+            most = v[i]
+            if above > 0:
+                for j in range(m):
+                    most = max(most, row[j] * v[j])
             out[o, i] = most
         out[o, m] = 0.0
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.domain import Floats, Ints
 from optmech.engines.structured.model import Model
+from optmech.minplus import shortest_detour
 
 Indices = NDArray[np.int32]
 
@@ -43,7 +46,7 @@ class Rows:
     dz2: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ds, self.dz, self.ds2, self.dz2 = (np.zeros(len(self.s)) for _ in range(4))
+        self.ds, self.dz, self.ds2, self.dz2 = (np.empty(len(self.s)) for _ in range(4))
 
     def __len__(self) -> int:
         return len(self.s)
@@ -70,7 +73,7 @@ class Cone:
 def make_cone(model: Model) -> Cone:
     """Sort the pairs into short, implied and the rest."""
     ratio = model.ratio
-    shorter = _two_steps(ratio)
+    shorter = shortest_detour(ratio)
     present = np.isfinite(ratio)
     needed = present & (shorter > ratio * _IMPLIED)
     few = len(ratio) <= MOST_NEIGHBOURS
@@ -82,16 +85,6 @@ def make_cone(model: Model) -> Cone:
         short=short,
         later=np.where(needed & ~short, np.exp(-np.where(present, ratio, 0.0)), 0.0),
     )
-
-
-def _two_steps(ratio: Floats) -> Floats:
-    """min_k r_ik + r_kj over the k that are strictly closer to both ends than they are."""
-    best = np.full_like(ratio, np.inf)
-    for k in range(len(ratio)):
-        first, second = ratio[:, k, None], ratio[None, k, :]
-        closer = np.maximum(first, second) < ratio
-        np.minimum(best, np.where(closer, first + second, np.inf), out=best)
-    return best
 
 
 def _paths(ratio: Floats) -> Floats:
@@ -193,16 +186,25 @@ def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu
     s = np.maximum(e * P[block, j] - smaller, 0.1 * smaller)
     scale = _largest_at(rows, block * P.shape[1] + i, P.size)
     z = np.minimum(mu / s, np.where(scale > 0, scale, np.inf))
-    position = rows.offset[block + 1]
-    counts = np.bincount(block, minlength=len(P))
     assert (i < m).all()
+    fresh = np.concatenate([[0], np.cumsum(np.bincount(block, minlength=len(P)))])
+    offset = rows.offset + fresh
+
+    def joined(old: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+        out = np.empty(len(old) + len(more), dtype=old.dtype)
+        for o, (lo, hi) in enumerate(pairwise(rows.offset.tolist())):
+            middle = offset[o] + hi - lo
+            out[offset[o] : middle] = old[lo:hi]
+            out[middle : offset[o + 1]] = more[fresh[o] : fresh[o + 1]]
+        return out
+
     return Rows(
-        rows.offset + np.concatenate([[0], np.cumsum(counts)]),
-        np.insert(rows.i, position, i.astype(np.int32)),
-        np.insert(rows.j, position, j.astype(np.int32)),
-        np.insert(rows.e, position, e),
-        np.insert(rows.s, position, s),
-        np.insert(rows.z, position, z),
+        offset,
+        joined(rows.i, i),
+        joined(rows.j, j),
+        joined(rows.e, e),
+        joined(rows.s, s),
+        joined(rows.z, z),
     )
 
 
