@@ -1,4 +1,4 @@
-"""Dense products over (min, +) and (max, x), a few rows at a time so that they stay in the cache."""
+"""Products over (min, +) and (max, x), a few rows at a time, which stay in the cache."""
 
 from __future__ import annotations
 
