@@ -137,7 +137,8 @@ class Point:
 
     ``z`` (block_size, blocks) and ``shared`` (g,) are primal. Multipliers of <= rows are >= 0:
     ``cone`` is a sparse (pairs, blocks) matrix whose entries of the same place add up,
-    ``local[k]`` (rows, blocks), ``links[k]`` (rows,), with either sign for equations, in the convention  cost + Σ multiplier·row >= 0.
+    ``local[k]`` (rows, blocks), ``links[k]`` (rows,), with either sign for
+    equations, in the convention  cost + Σ multiplier·row >= 0.
     """
 
     z: Floats
