@@ -98,6 +98,9 @@ def warm_up(solvers: set[str], group: Cores) -> None:
 def drive(names: list[str], path: Path, jobs: int, seconds: float, hopeless: float) -> None:
     """Run what is missing of some suites, earlier ones first, each task in a fresh process."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.read_bytes().endswith(b"\n"):
+        with path.open("a") as stream:  # a line that was cut off must not spoil the next one
+            stream.write("\n")
     deadline = time.monotonic() + seconds
     machine = about(jobs)
 

@@ -27,8 +27,14 @@ def histories() -> list[list[tuple[float, float]]]:
         task = line["task"]
         plain = task["solver"] in ("auto", "structured") and not task["distortion"]
         if plain and task["rows"] * task["columns"] == 300 and line.get("history"):
-            found.append([*map(tuple, line["history"]), (line["seconds"], line["gap"])])
+            found.append(followed(line))
     return found
+
+
+def followed(line: dict) -> list[tuple[float, float]]:
+    """(seconds, certified gap) of one run; younger lines count from the start of the process."""
+    end = line.get("process_seconds", line["seconds"])
+    return [*map(tuple, line["history"]), (end, line["gap"])]
 
 
 def seconds_to(history: list[tuple[float, float]], gap: float) -> float:
@@ -43,7 +49,7 @@ def growth(kind: str) -> tuple[float, dict[int, float]]:
         task = line["task"]
         fits = task["loss"] == kind and task["prior"] == "dirichlet" and not task["distortion"]
         if fits and task["solver"] in ("auto", "structured") and line.get("history"):
-            history = [*map(tuple, line["history"]), (line["seconds"], line["gap"])]
+            history = followed(line)
             size = task["rows"] * task["columns"]
             times.setdefault(size, []).append(seconds_to(history, 1e-2))
     medians = {size: float(np.nanmedian(own)) for size, own in sorted(times.items())}
