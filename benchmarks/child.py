@@ -20,7 +20,7 @@ from peers import PEERS
 from registry import Arrays, Task, arrays
 
 SPAWNED = "OPTMECH_BENCHMARK_SPAWNED"
-MARGIN = 0.03  # of the time limit, for what an engine does after it was told to stop
+MARGIN = 0.05  # of the time limit, for what an engine does after it was told to stop
 
 
 def main() -> None:

@@ -81,10 +81,12 @@ def about(jobs: int) -> dict[str, object]:
 
 
 def warm_up(solvers: set[str], group: Cores) -> None:
-    """Each solver once on a few cells, unrecorded: compiled code and files are in their caches
-    then, as they are for a user after the first call."""
+    """Each solver once on a few cells, and the compiled engine on enough to be used, unrecorded:
+    code and files are in their caches then, as they are for a user after the first call."""
     tasks = [
-        replace(next(suite("smoke")), rows=8, columns=8, solver="structured", distortion=distortion)
+        replace(
+            next(suite("smoke")), rows=10, columns=10, solver="structured", distortion=distortion
+        )
         for distortion in (0.0, 0.6)
         if solvers & set(OURS)
     ]
