@@ -91,7 +91,8 @@ class Run:
                 [sys.executable, str(CHILD), task.key],
                 stdout=out,
                 stderr=err,
-                env={**os.environ, SPAWNED: str(started)},
+                # with bytecode kept, as where the package is installed
+                env={**os.environ, SPAWNED: str(started), "PYTHONDONTWRITEBYTECODE": ""},
             )
         finally:
             if cores:

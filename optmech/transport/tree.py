@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.domain import Floats, Ints
-from optmech.transport import kernels
 
 _SLACK = 2.0**-49
 """Reduced costs above -SLACK relative are left alone by floating-point pivots."""
@@ -37,6 +36,8 @@ class Tree:
 
     def solve(self, cost: Floats) -> None:
         """Pivot to an optimum of ``cost``, shape (sources, sinks), up to rounding."""
+        from optmech.transport import kernels  # may load a compiler: not before it is needed
+
         limit = 10_000 + 100 * len(self.parent)
         for _ in range(_ROUNDS):
             kernels.potentials(
@@ -47,6 +48,8 @@ class Tree:
 
     def enter(self, i: int, j: int) -> None:
         """Bring the arc from source i to sink j into the tree."""
+        from optmech.transport import kernels
+
         kernels.pivot(i, self.sources + j, 0.0, self.sources, *self._arrays())
 
     def arcs(self) -> tuple[Ints, Ints, Ints]:

@@ -13,12 +13,13 @@ from optmech.engines.structured.triangular import lower_inverse
 
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 _TOGETHER = 1 << 16
-"""Entries that are looked at together, to stay in the processor's caches."""
+"""Entries of blocks that are worked on together, to stay in the processor's caches."""
 
 
 class NumpyBackend:
     """See ``backend.Backend``. Every block keeps the inverse X of its Cholesky factor, scaled:
-    H⁻¹ = XᵀX, so that solving is two products for all blocks together."""
+    H⁻¹ = XᵀX, so that solving is two products for all blocks together. Right-hand sides and steps
+    are for the slacks factored last."""
 
     correctors = (8, 0.01)
 
@@ -27,22 +28,22 @@ class NumpyBackend:
         self._links = model.links
         self._blocks, self._m = model.blocks, model.variables
         self._roots = np.zeros((self._blocks, self._m, self._m))
-        self._i, self._j, self._pairs, self._cells = (np.zeros(0, dtype=np.int64) for _ in "ijpc")
         self._held = np.zeros((0, self._m, self._m), dtype=np.bool_)
+        self._i, self._j, self._cells = (np.zeros(0, dtype=np.int64) for _ in "ijc")
+        self._per_s = np.zeros(0)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        m = self._m
-        own = rows.block
+        m, own = self._m, rows.block
         self._i = own * (m + 1) + rows.i
         self._j = own * (m + 1) + rows.j
-        self._pairs = np.flatnonzero(rows.i < m)
-        i, j = rows.i[self._pairs].astype(np.int64), rows.j[self._pairs]
-        own = own[self._pairs]
-        self._cells = (own * m + np.maximum(i, j)) * m + np.minimum(i, j)
+        pairs = rows.i < m
+        cells = (own * m + np.maximum(rows.i, rows.j)) * m + np.minimum(rows.i, rows.j)
+        self._cells = np.where(pairs, cells, self._roots.size)
         self._held = np.zeros((self._blocks, m, m), dtype=np.bool_)
-        self._held[own, i, j] = True
+        self._held[own[pairs], rows.i[pairs], rows.j[pairs]] = True
 
-    def _scatter(self, on_i: Floats, on_j: Floats) -> Floats:
+    def _sums(self, on_i: Floats, on_j: Floats) -> Floats:
+        """Values of the rows added up at their smaller sides and at their larger ones."""
         size = self._blocks * (self._m + 1)
         total = np.bincount(self._i, on_i, size) + np.bincount(self._j, on_j, size)
         shaped = total.astype(np.float64, copy=False).reshape(self._blocks, -1)
@@ -50,71 +51,100 @@ class NumpyBackend:
         return shaped
 
     def _slack(self, rows: Rows, P: Floats) -> Floats:
-        return np.asarray(rows.e * P.take(self._j) - P.take(self._i))
+        larger = P.take(self._j)
+        larger *= rows.e
+        larger -= P.take(self._i)
+        return larger
 
     def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
-        R += self._scatter(rows.z, -rows.e * rows.z)
+        R += self._sums(rows.z, -rows.e * rows.z)
         worst = np.abs(self._slack(rows, P) - rows.s).max(initial=0.0)
         return float(worst), float(rows.s @ rows.z)
 
     def factor(self, rows: Rows) -> Schur | None:
-        m, links = self._m, self._links
-        w = rows.z / rows.s
-        diagonal = self._scatter(w, w * rows.e**2)
+        m = self._m
+        self._per_s = 1 / rows.s
+        w = rows.z * self._per_s
+        weight = w * rows.e
+        diagonal = self._sums(w, weight * rows.e)
         scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
-        weight = -w * rows.e * scale.take(self._i) * scale.take(self._j)
-        lower = np.bincount(self._cells, weight[self._pairs], self._blocks * m * m)
-        factors = _factors(lower.astype(np.float64, copy=False).reshape(self._blocks, m, m))
-        if factors is None:
-            return None
-        self._roots = lower_inverse(factors)
-        self._roots *= scale[:, None, :m]
-        flat = self._roots.reshape(-1, m)
-        wide = np.zeros((self._blocks, m, m + 1))
-        wide[:, :, :m] = self._roots
-        priced = np.matmul(wide[:, :, links.variable].transpose(0, 2, 1), wide)
-        priced *= links.value.T[:, :, None]
-        linked = np.einsum("olk,ko->lk", priced[:, :, links.variable], links.value)
-        return Schur(flat.T @ flat, priced.sum(axis=0)[:, :m], linked)
+        weight *= -scale.take(self._i)
+        weight *= scale.take(self._j)
+        total = np.zeros((m, m))
+        for some in self._parts():
+            own = slice(rows.offset[some.start], rows.offset[some.stop])
+            size = (some.stop - some.start) * m * m
+            cells = np.minimum(self._cells[own] - some.start * m * m, size)
+            lower = np.bincount(cells, weight[own], size + 1)[:-1].reshape(-1, m, m)
+            factors = _factors(lower.astype(np.float64, copy=False))
+            if factors is None:
+                return None
+            roots = lower_inverse(factors)
+            np.multiply(roots, scale[some, None, :m], out=self._roots[some])
+            flat = self._roots[some].reshape(-1, m)
+            total += flat.T @ flat
+        return Schur(total, *self._priced())
+
+    def _parts(self) -> list[slice]:
+        """The blocks in parts that are worked on together."""
+        step = max(1, _TOGETHER // self._m**2)
+        return [
+            slice(first, min(first + step, self._blocks)) for first in range(0, self._blocks, step)
+        ]
+
+    def _priced(self) -> tuple[Floats, Floats]:
+        """What the links add to the Schur matrix."""
+        m, links = self._m, self._links
+        count = len(links.rhs)
+        coupled, linked = np.zeros((count, m + 1)), np.zeros((count, count))
+        for some in self._parts() if count else ():
+            wide = np.zeros((some.stop - some.start, m, m + 1))
+            wide[:, :, :m] = self._roots[some]
+            priced = np.matmul(wide[:, :, links.variable].transpose(0, 2, 1), wide)
+            priced *= links.value.T[some, :, None]
+            coupled += priced.sum(axis=0)
+            linked += np.einsum("olk,ko->lk", priced[:, :, links.variable], links.value[:, some])
+        return coupled[:, :m], linked
 
     def solve(self, B: Floats) -> None:
         part = B[:, :, : self._m]
         part[:] = np.matmul(np.matmul(part, self._roots.transpose(0, 2, 1)), self._roots)
 
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
-        q = -rows.z - rows.z * (self._slack(rows, P) - rows.s) / rows.s
-        B[:] = self._scatter(-q, rows.e * q) - rd
+        q = -rows.z - rows.z * (self._slack(rows, P) - rows.s) * self._per_s
+        B[:] = self._sums(-q, rows.e * q) - rd
 
     def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
         rows.ds2[:] = mu - rows.ds * rows.dz
-        q = rows.ds2 / rows.s
-        B[:] = self._scatter(-q, rows.e * q)
+        q = rows.ds2 * self._per_s
+        B[:] = self._sums(-q, rows.e * q)
 
     def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
         rows.ds += weights[0] * rows.ds2
         rows.dz += weights[1] * rows.dz2
         product = (rows.s + rows.ds) * (rows.z + rows.dz)
         rows.ds2[:] = gondzio(product, mu)
-        q = rows.ds2 / rows.s
-        B[:] = self._scatter(-q, rows.e * q)
+        q = rows.ds2 * self._per_s
+        B[:] = self._sums(-q, rows.e * q)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         rows.ds[:] = self._slack(rows, P + dP) - rows.s
-        rows.dz[:] = -rows.z - rows.z * rows.ds / rows.s
+        rows.dz[:] = -rows.z - rows.z * rows.ds * self._per_s
         s, z, ds, dz = rows.s, rows.z, rows.ds, rows.dz
         return Affine(
-            float((-ds / s).max(initial=0.0)),
+            float((-ds * self._per_s).max(initial=0.0)),
             float((-dz / z).max(initial=0.0)),
             (float(s @ z), float(s @ dz), float(ds @ z), float(ds @ dz)),
         )
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         u = self._slack(rows, dP)
-        rows.dz2[:] = (rows.ds2 - rows.z * u) / rows.s
+        rows.dz2[:] = (rows.ds2 - rows.z * u) * self._per_s
         rows.ds2[:] = u
+        per_z = 1 / rows.z
         return (
-            _largest(-rows.ds / rows.s, -rows.ds2 / rows.s, weights),
-            _largest(-rows.dz / rows.z, -rows.dz2 / rows.z, weights),
+            _largest_decrease(rows.ds * self._per_s, u * self._per_s, weights),
+            _largest_decrease(rows.dz * per_z, rows.dz2 * per_z, weights),
         )
 
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
@@ -125,19 +155,16 @@ class NumpyBackend:
         by_i, by_j = np.full((2, self._blocks, self._m), -1)
         v = P[:, :-1]
         inverse = np.where(v > 0, 1 / np.where(v > 0, v, 1), 0)
-        size = max(1, _TOGETHER // self._m**2)
-        for first in range(0, self._blocks, size):
-            some = slice(first, first + size)
+        for some in self._parts():
             excess = self._cone.later * v[some, :, None]
             excess *= inverse[some, None, :]
             block, i, j = np.nonzero(excess > level)
-            fresh = ~self._held[block + first, i, j]
-            block, i, j = block[fresh], i[fresh], j[fresh]
+            worst = np.where(self._held[block + some.start, i, j], 0.0, excess[block, i, j])
             # written in rising order, so that the worst stays
-            order = np.argsort(excess[block, i, j], kind="stable")
-            block, i, j = block[order], i[order], j[order]
-            by_i[block + first, i] = j
-            by_j[block + first, j] = i
+            order = np.argsort(worst, kind="stable")[np.count_nonzero(worst == 0) :]
+            block, i, j = block[order] + some.start, i[order], j[order]
+            by_i[block, i] = j
+            by_j[block, j] = i
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
@@ -147,7 +174,7 @@ class NumpyBackend:
         return out
 
     def charge(self, rows: Rows, z: Floats, R: Floats) -> None:
-        R += self._scatter(z, -rows.e * z)
+        R += self._sums(z, -rows.e * z)
 
     def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
         return np.maximum(0.0, z + rows.z / rows.s * self._slack(rows, x))
@@ -173,28 +200,24 @@ class NumpyBackend:
 
 def gondzio(product: Floats, mu: float) -> Floats:
     """How far products s z are to be moved towards [mu/10, 10 mu] (Gondzio, 1996)."""
-    return np.where(
-        product < 0.1 * mu,
-        0.1 * mu - product,
-        np.where(product > 10 * mu, np.maximum(10 * mu - product, -10 * mu), 0.0),
-    )
+    return np.asarray(np.maximum(np.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu))
 
 
-def _largest(at: Floats, slope: Floats, weights: Floats) -> Floats:
-    """max_k at_k + w slope_k, at least 0, for every weight w in [0, 1].
+def _largest_decrease(at: Floats, slope: Floats, weights: Floats) -> Floats:
+    """max_k -(at_k + w slope_k), at least 0, for every weight w in [0, 1].
 
-    Lines that lie below two of the steepest everywhere cannot be the highest anywhere.
+    Lines that stay above two of the lowest ones everywhere cannot be the lowest anywhere.
     """
     if not len(at):
         return np.zeros(len(weights))
     end = at + slope
-    both = [int(at.argmax()), int(end.argmax())]
-    known = (at[both] + weights[:, None] * slope[both]).max(axis=1)
-    kept = np.flatnonzero(np.maximum(at, end) >= known.min())
+    both = [int(at.argmin()), int(end.argmin())]
+    known = (at[both] + weights[:, None] * slope[both]).min(axis=1)
+    kept = np.flatnonzero(np.minimum(at, end) <= known.max())
     if not len(kept):
         return np.full(len(weights), np.nan)
-    values = at[kept] + weights[:, None] * slope[kept]
-    return np.asarray(np.maximum(values.max(axis=1), 0.0))
+    lowest = (at[kept] + weights[:, None] * slope[kept]).min(axis=1)
+    return np.asarray(np.maximum(-lowest, 0.0))
 
 
 def _factors(lower: Floats) -> Floats | None:

@@ -211,6 +211,8 @@ class Small:
     def apply(self, right: Floats) -> Floats:
         """J times one vector per block, (blocks, K + p)."""
         places = self._places
+        if not right.shape[1]:
+            return right
         t = np.matmul(right[:, None, :places], self._root)
         along = np.matmul(t, self._Q2)
         claimed = np.matmul(right[:, None, places:], self._side)
