@@ -89,6 +89,17 @@ def test_growth_is_fitted_over_the_larger_half(modules: None) -> None:
     assert exponent([16, 25], [1.0, 2.0]) is None
 
 
+def test_every_peer_has_a_name_a_line_and_an_expectation(modules: None) -> None:
+    from compared import NAMES
+    from peers import PEERS
+    from registry import EXPECTED, OURS
+    from scaling_figure import STYLES
+
+    assert set(NAMES) == set(EXPECTED) == {*OURS, *PEERS}
+    assert set(STYLES) == {"auto", *PEERS}
+    assert len({style[:2] for style in STYLES.values()}) == len(STYLES)
+
+
 def made_up(solver: str, side: int, **values: object) -> str:
     task = {
         "rows": side, "columns": side, "cell": [1.0, 1.0], "epsilon": 1.0, "loss": "euclidean",
