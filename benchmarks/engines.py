@@ -28,7 +28,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from pool import Cores, Pool, core_groups, memory_share
+from pool import Cores, Pool, core_groups, memory_share, physical
 from registry import OURS, SEED, Task, suite
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,6 +72,7 @@ def about(jobs: int) -> dict[str, object]:
         "machine": platform.machine(),
         "processor": processor(),
         "cores": os.cpu_count(),
+        "physical_cores": len({physical(core) for core in range(os.cpu_count() or 1)}),
         "memory_gib": round(memory_share(1) / 0.9 / 1024, 1),
         "jobs": jobs,
         "python": platform.python_version(),

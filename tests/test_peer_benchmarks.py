@@ -106,7 +106,8 @@ def made_up(solver: str, side: int, **values: object) -> str:
         "prior": "uniform", "distortion": 0.0, "solver": solver, "gap": 1e-6, "limit": 600.0,
     }  # fmt: skip
     line = {
-        "processor": "A", "cores": 4, "memory_gib": 8.0, "jobs": 2, "python": "3.12",
+        "processor": "A", "cores": 4, "physical_cores": 2, "memory_gib": 8.0,
+        "jobs": 2, "python": "3.12",
         "versions": {"optmech": "0+abc", "qif": "1"}, "used_cores": [0, 1], "history": [],
         "memory_mib": 512, "lower_bound": None, "gap": None, "claim": "optimal", "private": True,
         "epsilon_factor": 1.0, "delta": 0.0,
