@@ -158,8 +158,9 @@ class NumpyBackend:
         for some in self._parts():
             excess = self._cone.later * v[some, :, None]
             excess *= inverse[some, None, :]
-            block, i, j = np.nonzero(excess > level)
-            worst = np.where(self._held[block + some.start, i, j], 0.0, excess[block, i, j])
+            found = np.flatnonzero(excess > level)
+            block, i, j = np.unravel_index(found, excess.shape)
+            worst = np.where(self._held[block + some.start, i, j], 0.0, excess.take(found))
             # written in rising order, so that the worst stays
             order = np.argsort(worst, kind="stable")[np.count_nonzero(worst == 0) :]
             block, i, j = block[order] + some.start, i[order], j[order]
