@@ -110,6 +110,9 @@ def corrector_step(t, nt, offset, ri, rj, re, s, z, dP, ds, dz, ds2, dz2, weight
     """ds2, dz2 from dP; ap[t, q], ad[t, q] = largest -(d + weight_q d2)/value."""
     count = len(weights)
     a, b = np.zeros(count), np.zeros(count)
+    # with weights between the first and the last, what is below all maxima at both changes none
+    low, high = weights[0], weights[count - 1]
+    least_a, least_b = 0.0, 0.0
     for o in range(t, len(dP), nt):
         x = dP[o]
         for k in range(offset[o], offset[o + 1]):
@@ -118,12 +121,16 @@ def corrector_step(t, nt, offset, ri, rj, re, s, z, dP, ds, dz, ds2, dz2, weight
             ds2[k], dz2[k] = u, v
             r = -1.0 / s[k]
             d0, d1 = ds[k] * r, u * r
-            for q in range(count):
-                a[q] = max(a[q], d0 + weights[q] * d1)
+            if not (d0 + low * d1 <= least_a and d0 + high * d1 <= least_a):
+                for q in range(count):
+                    a[q] = max(a[q], d0 + weights[q] * d1)
+                least_a = a.min()
             r = -1.0 / z[k]
             d0, d1 = dz[k] * r, v * r
-            for q in range(count):
-                b[q] = max(b[q], d0 + weights[q] * d1)
+            if not (d0 + low * d1 <= least_b and d0 + high * d1 <= least_b):
+                for q in range(count):
+                    b[q] = max(b[q], d0 + weights[q] * d1)
+                least_b = b.min()
     ap[t], ad[t] = a, b
 
 

@@ -19,6 +19,8 @@ _BACK = 0.93
 """Share of the way to the boundary that a step goes, and ..."""
 _BACK_NEARLY_FULL = 0.99
 """... where the whole step is almost possible."""
+_IN_VAIN = 1
+"""Correctors in a row that may fail to lengthen the steps before another one."""
 _WEIGHTS = np.linspace(0.0, 1.0, 11)
 
 
@@ -83,14 +85,17 @@ class _Iteration:
         direction = self._predict()
         centring = self._centring(direction)
         mu = centring * self._now.mu
-        taken = 0
+        taken, in_vain = 0, 0
         most, least_gain = self._backend.correctors
         for k in range(1 + most):
             before = self._primal + self._dual
             self._correct(direction, mu, first=k == 0)
             taken = k
             gain = self._primal + self._dual - before
-            if k and (gain < least_gain or min(self._primal, self._dual) > 0.97):
+            in_vain = in_vain + 1 if gain < least_gain else 0
+            # with weights of zero the next one would be the same
+            hopeless = in_vain > _IN_VAIN or (in_vain and self._weights == (0.0, 0.0))
+            if k and (hopeless or min(self._primal, self._dual) > 0.97):
                 break
         step = (_shortened(self._primal), _shortened(self._dual))
         if not all(np.isfinite(part).all() for part in (direction.P, direction.y, direction.lam)):
