@@ -109,6 +109,8 @@ def drive(names: list[str], path: Path, jobs: int, seconds: float, hopeless: flo
 
     def write(task: Task, cores: Cores, outcome: dict) -> None:
         print(task.key, "\n   ", {k: v for k, v in outcome.items() if k != "history"}, flush=True)
+        for seconds, gap in outcome.get("history", ()):
+            print(f"    gap {gap:.2e} after {seconds:.0f} s", flush=True)
         load = round(os.getloadavg()[0], 2)
         line = {"task": asdict(task), **machine, "used_cores": list(cores), "load": load, **outcome}
         with path.open("a") as stream:
