@@ -17,7 +17,7 @@ from optmech.engines.structured.state import State, claim, reduced_cost
 from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP, Point, Sense
 
-_PROJECTIONS = 2
+PROJECTIONS = 2
 _SWEEPS = 60
 _LIFTS = 4
 _ROUNDING = 4e-15
@@ -37,13 +37,15 @@ class Duals:
     less what the links cost, in float64.
     """
 
-    def __init__(self, model: Model, backend: Backend, state: State) -> None:
+    def __init__(
+        self, model: Model, backend: Backend, state: State, projections: int = PROJECTIONS
+    ) -> None:
         self._model, self._state = model, state
         self.nu = _shared_prices(model, np.maximum(state.nu, 0.0))
         self.lam = _claimed_prices(state.dense, claim(model, self.nu))
         priced = np.matmul(self.lam[:, None, :], state.dense.Q)[:, 0]
         reduced = reduced_cost(model, state.y, self.nu, priced)
-        self.z, left = _restored(backend, state, reduced)
+        self.z, left = _restored(backend, state, reduced, projections)
         self.lowest = np.where(model.allowed, left[:, :-1], np.inf).min(axis=0)
         self.bound = float((state.y + self.lowest).sum() - model.links.rhs @ self.nu)
 
@@ -163,7 +165,9 @@ def _lifts(lp: BlockLP, block: int, left: Floats, wanted: Floats) -> tuple[Ints,
     )
 
 
-def _restored(backend: Backend, state: State, reduced: Floats) -> tuple[Floats, Floats]:
+def _restored(
+    backend: Backend, state: State, reduced: Floats, projections: int
+) -> tuple[Floats, Floats]:
     """Multipliers near the iterate's whose reduced costs are hardly negative, and those costs.
 
     The weighted least squares correction dz = (z/s) G H⁻¹ r meets Gᵀdz = r exactly, but for the
@@ -173,7 +177,7 @@ def _restored(backend: Backend, state: State, reduced: Floats) -> tuple[Floats, 
     z = rows.z.copy()
     left = reduced.copy()
     backend.charge(rows, z, left)
-    for _ in range(_PROJECTIONS):
+    for _ in range(projections):
         x = left[:, None, :].copy()
         backend.solve(x)
         z = backend.shifted(rows, z, x[:, 0])

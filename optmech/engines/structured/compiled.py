@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from optmech.domain import Floats, Ints
-from optmech.engines.structured import blas, factoring, kernels
+from optmech.engines.structured import blas, factoring, kernels, pricing
 from optmech.engines.structured.backend import Affine, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.pairs import Cone, Rows
 
+_SWEEPS = 60
 _LIGHT = 150_000
 """Pair rows up to which handing a pass over to another thread costs more than it saves."""
 _RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
@@ -177,3 +178,61 @@ class CompiledBackend:
         out = np.empty(len(rows))
         self._each(kernels.drain, rows.offset, rows.i, rows.j, rows.e, z, rd, sweeps, out)
         return out
+
+
+class Pricing:
+    """Prices blocks over the short pairs, which all of them share."""
+
+    def __init__(self, model: Model, cone: Cone, threads: int) -> None:
+        m = model.variables
+        i, j = np.nonzero(cone.short)
+        self._m, self._threads = m, threads
+        self.i, self.j = i.astype(np.int32), j.astype(np.int32)
+        self.e = cone.e[i, j]
+        self._rows_i = np.concatenate([self.i, np.full(m, m, dtype=np.int32)])
+        self._rows_j = np.concatenate([self.j, np.arange(m, dtype=np.int32)])
+        self._rows_e = np.concatenate([self.e, np.full(m, -1.0)])
+        positions, first = candidates(cone)
+        ends = np.zeros((1, m + 2), dtype=np.int64)
+        panels, order, size = (np.zeros(1, dtype=np.int64) for _ in "poz")
+        factoring.partition(
+            0, 1, np.zeros(1, dtype=np.int64), np.array([0, len(i)]), self.i, self.j, positions,
+            first, ends, panels, order, size,
+        )  # fmt: skip
+        self._order = (positions[order[0]], ends[0], int(panels[0]), int(size[0]))
+        self._address = blas.addresses()
+
+    def multipliers(self, cost: Floats, goal: float) -> tuple[Floats, Floats]:
+        """Multipliers (blocks, pairs) of the best columns with entries up to one, and the
+        reduced costs (blocks, m) that they leave: hardly negative where there is no use for a
+        block. The latter come first."""
+        v, s, z = self._middle(cost)
+        each(
+            self._threads, pricing.price, self._address, self._rows_i, self._rows_j, self._rows_e,
+            *self._order, cost, goal, v, s, z,
+        )  # fmt: skip
+        blocks, pairs = len(cost), len(self.i)
+        offset = np.arange(blocks + 1) * pairs
+        i, j, e = (np.tile(part, blocks) for part in (self.i, self.j, self.e))
+        z = np.ascontiguousarray(z[:, :pairs]).ravel()
+        left = cost.copy()
+        each(self._threads, kernels.charge, offset, i, j, e, z, left)
+        out = np.empty(blocks * pairs)
+        each(self._threads, kernels.drain, offset, i, j, e, z, left, _SWEEPS, out)
+        left = cost.copy()
+        each(self._threads, kernels.charge, offset, i, j, e, out, left)
+        return left[:, :-1], out.reshape(blocks, pairs)
+
+    def _middle(self, cost: Floats) -> tuple[Floats, Floats, Floats]:
+        """The middle of the box, its slacks, and multipliers on the scale of the costs."""
+        v = np.full((len(cost), self._m + 1), 0.5)
+        v[:, -1] = -1.0
+        s = self._rows_e * v[:, self._rows_j] - v[:, self._rows_i]
+        return v, s, np.abs(cost).max(axis=1, initial=1e-300)[:, None] / s
+
+
+def each(threads: int, kernel: Callable[..., object], *arguments: object) -> None:
+    """Run a kernel on every thread's share of the blocks."""
+    with ThreadPoolExecutor(threads) as pool:
+        for job in [pool.submit(kernel, t, threads, *arguments) for t in range(threads)]:
+            job.result()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmech import memory
+from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend, blas_module, has_numba, make_backend
@@ -72,11 +73,17 @@ class StructuredEngine:
 
 
 def _start(model: Model, options: Options, monitor: Monitor) -> Run:
-    """A run on the device asked for, or here."""
+    """A run on all blocks or, for method "columns" where it applies, on the useful ones."""
     cone = make_cone(model)
     if options.device:
         backend = _on_device(model, cone, options.device, monitor)
         return Run(model, cone, backend, options, monitor)
+    if options.method == "columns" and has_numba():
+        from optmech.engines.structured import columns
+
+        if columns.suits(model, cone):
+            active = columns.useful(model, options.threads)
+            return columns.PartialRun(model, cone, active, options, monitor)
     return Run(model, cone, make_backend(model, cone, options.threads), options, monitor)
 
 
@@ -142,6 +149,23 @@ class Run:
                 return self._last(now, system, str(error))
             self._follow(step)
         return self._result(Outcome.FAILED, f"no convergence in {_MOST_ITERATIONS} iterations")
+
+    @property
+    def columns(self) -> Floats:
+        """The present columns, (blocks, m + 1)."""
+        return self._state.P
+
+    def converge(self, gap: float, iterations: int) -> None:
+        """Iterate to a gap between the objectives, proposing nothing."""
+        for self._iterations in range(iterations):
+            now = self._add(residuals(self._model, self._backend, self._state))
+            if not now.gap > gap:
+                return
+            try:
+                system = factored(self._model, self._backend, self._state)
+                iterate(self._backend, self._state, now, system)
+            except BreakdownError:
+                return
 
     def _follow(self, step: Step) -> None:
         shorter = min(step.primal, step.dual)

@@ -1,0 +1,230 @@
+"""The structured method on some of the observables, with the others priced.
+
+Most observables of a large program end unused. This run holds the columns that a coarser
+program finds useful, and from time to time prices the rest: for the row sums' multipliers of the
+moment, a block left out either gets multipliers which prove that it cannot help, so that the
+bound holds for the whole program, or it joins and the method starts again. It pays where a gap
+of a percent or a tenth of it is enough; for small gaps, restarts take more than they save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.domain import Floats, Ints
+from optmech.engines.base import Monitor, Options
+from optmech.engines.structured.backend import make_backend
+from optmech.engines.structured.bounds import Duals, closed
+from optmech.engines.structured.compiled import Pricing
+from optmech.engines.structured.engine import Run
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.pairs import Cone, bare, make_cone
+from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.engines.structured.system import System
+from optmech.lp.blocks import Point
+
+_CLUSTER = 4
+"""Secrets per cluster of the coarse program, about."""
+_COARSE_GAP = 1e-2
+_COARSE_ITERATIONS = 60
+_MATTERS = 0.3
+"""Blocks join where leaving them out costs the bound this share of the gap."""
+_PRICED_FROM = 0.1
+"""Gap of the program at hand from which on the other blocks are priced."""
+_PROJECTIONS = 20
+"""Here they are cheap beside the pricing, and halve what the bound loses."""
+_AT_LATEST = 10
+"""Iterations between two pricings."""
+
+
+def suits(model: Model, cone: Cone) -> bool:
+    """Whether the method applies: pairs and nothing else, which connect all secrets and make none
+    equal."""
+    plain = not len(model.pool) and not len(model.links.rhs) and bool(model.allowed.all())
+    return (
+        plain
+        and model.variables == model.lp.secrets
+        and bool((cone.decay > 0).all())
+        and not len(bare(cone))
+    )
+
+
+def useful(model: Model, threads: int) -> Ints:
+    """Observables that the coarse program uses more than if all were alike, the most used first."""
+    small = _coarse(model)
+    cone = make_cone(small)
+    run = Run(small, cone, make_backend(small, cone, threads), Options(), _Silent())
+    run.converge(_COARSE_GAP, _COARSE_ITERATIONS)
+    most = run.columns[:, :-1].max(axis=1)
+    order = np.argsort(-most, kind="stable")
+    return np.asarray(order[most[order] > 1 / model.blocks])
+
+
+def _coarse(model: Model) -> Model:
+    """Secrets in clusters of up to four close ones, at their mean distance from each other."""
+    count = model.variables
+    cluster = np.full(count, -1, dtype=np.int64)
+    clusters = 0
+    for i in range(count):
+        if cluster[i] < 0:
+            free = np.flatnonzero(cluster < 0)
+            order = free[np.argsort(model.ratio[i, free], kind="stable")]
+            near = order[order != i][: _CLUSTER - 1]
+            cluster[i] = cluster[near] = clusters
+            clusters += 1
+    merge = sp.csr_array((np.ones(count), (cluster, np.arange(count))), shape=(clusters, count))
+    own = np.where(np.eye(count, dtype=bool), 0.0, model.ratio)
+    sizes = np.bincount(cluster)
+    ratio = (merge @ (merge @ own).T).T / (sizes[:, None] * sizes)
+    np.fill_diagonal(ratio, np.inf)
+    cost = np.zeros((model.blocks, clusters + 1))
+    cost[:, :-1] = (merge @ model.cost[:, :-1].T).T
+    return replace(
+        model,
+        class_of=cluster,
+        first=np.arange(clusters),
+        cost=cost,
+        ratio=ratio,
+        pair=np.full((clusters, clusters), -1),
+        allowed=np.ones((model.blocks, clusters), dtype=bool),
+        pool=np.zeros((0, clusters + 1)),
+        limits=np.zeros((0, model.blocks, clusters + 1)),
+    )
+
+
+class _Silent:
+    """A monitor for a program that only serves to choose columns."""
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        return np.inf
+
+    def should_stop(self) -> bool:
+        return False
+
+    def remaining(self) -> float:
+        return np.inf
+
+    def report(self, text: str) -> None:
+        pass
+
+
+def part(model: Model, active: Ints) -> Model:
+    """The same program with some of its blocks only."""
+    lp = replace(
+        model.lp, blocks=len(active), cost=model.lp.cost[:, active], fixed=model.lp.fixed[:, active]
+    )
+    links = replace(model.links, value=model.links.value[:, active])
+    return replace(
+        model,
+        lp=lp,
+        cost=model.cost[active],
+        allowed=model.allowed[active],
+        auxiliary_cost=model.auxiliary_cost[active],
+        links=links,
+        limits=model.limits[:, active],
+    )
+
+
+class PartialRun(Run):
+    """See the module."""
+
+    def __init__(
+        self, model: Model, cone: Cone, active: Ints, options: Options, monitor: Monitor
+    ) -> None:
+        self._full, self._active = model, active
+        self._joining = np.zeros(0, dtype=np.int64)
+        self._pricing = Pricing(model, cone, options.threads)
+        small = part(model, active)
+        super().__init__(small, cone, make_backend(small, cone, options.threads), options, monitor)
+
+    def _add(self, now: Residuals) -> Residuals:
+        if len(self._joining):
+            self._restart()
+            now = residuals(self._model, self._backend, self._state)
+        return super()._add(now)
+
+    def _restart(self) -> None:
+        """Begin anew with more columns: an interior point that blocks join half way recovers
+        more slowly."""
+        self._active = np.concatenate([self._active, self._joining])
+        self._joining = self._joining[:0]
+        self._model = part(self._full, self._active)
+        self._backend = make_backend(self._model, self._cone, self._options.threads)
+        self._state = start(self._model, self._cone)
+        self._backend.structure(self._state.rows, np.arange(len(self._active)))
+        self._last_due, self._gap_then = self._iterations, np.inf
+        self._stalled = 0
+
+    def _due(self, now: Residuals) -> bool:
+        """Pricing costs several iterations: when the gap has fallen a lot, or after a while."""
+        asked = self._options.gap
+        wanted = 0.8 * self._gap_then if now.gap < asked else 0.3 * self._gap_then
+        late = self._iterations - self._last_due >= _AT_LATEST
+        due = now.gap < _PRICED_FROM and (now.gap < wanted or late)
+        if due:
+            self._last_due, self._gap_then = self._iterations, now.gap
+        return due
+
+    def _exhausted(self, now: Residuals) -> bool:
+        return not len(self._joining) and super()._exhausted(now)
+
+    def _propose(self, now: Residuals, system: System) -> None:
+        lp = self._full.lp
+        P, upper = closed(self._model, self._backend, self._cone, self._state, now.mu, system)
+        z = np.zeros((lp.block_size, lp.blocks))
+        z[:, self._active] = P[:, :-1].T
+        duals = Duals(self._model, self._backend, self._state, _PROJECTIONS)
+        near = now.gap < _PRICED_FROM
+        self._offered = self._iterations
+        cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
+        self._gap = self._monitor.propose(
+            Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=duals.links()),
+            primal=upper < self._upper,
+            dual=near,
+        )
+        self._upper = min(self._upper, upper)
+        self._monitor.report(
+            f"iteration {self._iterations}, {len(self._active)} of {lp.blocks} columns: "
+            f"{now.primal:.9g} / {now.bound:.9g}, gap {self._gap:.2e}"
+        )
+
+    def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:
+        """Multipliers of the program's pairs in all blocks; notes who has to join."""
+        level = self._state.y + duals.lowest
+        outside = np.setdiff1d(np.arange(self._full.blocks), self._active)
+        cost = self._full.cost[outside].copy()
+        cost[:, :-1] -= level
+        goal = 0.02 * self._options.gap * abs(now.primal) / self._full.variables
+        left, multipliers = self._pricing.multipliers(cost, goal)
+        self._lower = max(self._lower, float(level.sum() + left.min(axis=0, initial=0.0).sum()))
+        self._choose(now, outside, left)
+        return self._multipliers(duals, outside, multipliers)
+
+    def _choose(self, now: Residuals, outside: Ints, left: Floats) -> None:
+        """Let the blocks join that cost the bound most, if that matters at this gap."""
+        loss = -np.minimum(left, 0.0).sum(axis=1)
+        allowed = max(_MATTERS * now.gap, 0.3 * self._options.gap) * abs(now.primal)
+        if -left.min(axis=0, initial=0.0).sum() > allowed:
+            self._joining = outside[loss > 0.01 * allowed]
+
+    def _multipliers(self, duals: Duals, outside: Ints, z: Floats) -> sp.csr_array:
+        """Multipliers of the program's pairs in all blocks."""
+        mine = duals.cone().tocoo()
+        pair, block = mine.coords
+        number = self._full.pair[self._pricing.i, self._pricing.j]
+        shape = (len(self._full.lp.cone), self._full.blocks)
+        return sp.csr_array(
+            sp.coo_array(
+                (
+                    np.concatenate([mine.data, z.ravel()]),
+                    (
+                        np.concatenate([pair, np.tile(number, len(outside))]),
+                        np.concatenate([self._active[block], np.repeat(outside, len(number))]),
+                    ),
+                ),
+                shape=shape,
+            )
+        )
