@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optmech.certificate import Multipliers
 from optmech.design import Design
+from optmech.engines.base import Start
 from optmech.errors import ProblemError
 from optmech.problem import Problem
 from optmech.session import Session
@@ -42,6 +43,19 @@ def offer(session: Session, start: Design) -> None:
         session.unrepaired = None
     old, new = start.problem.statement, session.statement
     session.offer_bound(_fitting(start.certificate.multipliers, old, new))
+
+
+def hint(design: Design) -> Start | None:
+    """What an engine may begin with; None where there is no mechanism, or the neighbour's problem
+    has more than pairs and the hint would mislead."""
+    statement, ratio = design.problem.statement, design.certificate.multipliers.ratio
+    others = (
+        statement.windowed or statement.lifted or statement.approximate or statement.divergences
+        or statement.distortion or statement.loss_limits
+    )  # fmt: skip
+    if design.matrix is None or ratio is None or others:
+        return None
+    return Start(design.matrix, statement.log_ratio, ratio.i, ratio.j, ratio.o, ratio.value)
 
 
 def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:

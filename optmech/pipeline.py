@@ -17,11 +17,11 @@ from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select
-from optmech.engines.base import EngineResult, Outcome
+from optmech.engines.base import EngineResult, Outcome, Start
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
-from optmech.neighbour import offer, require_fit
+from optmech.neighbour import hint, offer, require_fit
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
@@ -106,7 +106,7 @@ def solve(
         offer(session, neighbour)
         if session.gap <= chosen.gap and session.release():
             return make_design(problem, session, "start", "the start is optimal here as well")
-    search = _Search(session, chosen)
+    search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
     with session.interruptible():
         result = search.run(statement)
         reason = search.infeasible(statement) if result.outcome is Outcome.INFEASIBLE else ""
@@ -133,6 +133,7 @@ class _Search:
 
     session: Session
     profile: Profile
+    start: Start | None = None
     engine: str = ""
     why: str = ""
 
@@ -235,7 +236,8 @@ class _Search:
     ) -> EngineResult:
         if named:
             self.engine, self.why = name, why
-        result = load_engine(name).run(lp, self.profile.options(), channel)
+        options = replace(self.profile.options(), start=self.start if named else None)
+        result = load_engine(name).run(lp, options, channel)
         self.session.report(result.message)
         return result
 

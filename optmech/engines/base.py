@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from optmech.domain import Floats, Ints
 from optmech.lp.blocks import BlockLP, Point
 
 
@@ -23,6 +24,22 @@ class Outcome(Enum):
     FAILED = "the solver gave up"
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A neighbour's design: hints, which may be wrong.
+
+    ``matrix`` is p(o|s), (S, O). ``weight`` are multipliers of P[i,o] <= exp(log_ratio[i,j])
+    P[j,o] for o = ``block``; ``log_ratio`` (S, S) is the neighbour's.
+    """
+
+    matrix: Floats
+    log_ratio: Floats
+    i: Ints
+    j: Ints
+    block: Ints
+    weight: Floats
+
+
 @dataclass(frozen=True)
 class Options:
     """Settings of one engine run, from a profile.
@@ -30,7 +47,8 @@ class Options:
     ``gap`` is the relative gap asked for. ``tolerance`` is the solver's own feasibility and
     optimality tolerance. ``method`` and ``solver`` pick a variant inside the engine, ``device``
     where it computes (see ``structured.arrays.open_device``; empty: compiled code, here).
-    ``parameters`` are handed to the underlying solver as they are.
+    ``parameters`` are handed to the underlying solver as they are. ``start`` is where an engine
+    may begin.
     """
 
     gap: float = 1e-6
@@ -40,6 +58,7 @@ class Options:
     threads: int = 2
     device: str = ""
     parameters: Mapping[str, object] = field(default_factory=dict)
+    start: Start | None = None
 
 
 @dataclass(frozen=True)

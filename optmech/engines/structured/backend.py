@@ -94,19 +94,19 @@ def has_numba() -> bool:
     return not forbidden and importlib.util.find_spec("numba") is not None
 
 
-def _compiled(model: Model) -> bool:
+def compiles(model: Model) -> bool:
     """Whether compiled kernels are there, and worth loading."""
     return has_numba() and model.blocks * model.variables > SMALL
 
 
 def blas_module(model: Model) -> str:
     """The extension module whose BLAS the blocks are worked on with."""
-    return "scipy.linalg.cython_blas" if _compiled(model) else "numpy.linalg._umath_linalg"
+    return "scipy.linalg.cython_blas" if compiles(model) else "numpy.linalg._umath_linalg"
 
 
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
-    if _compiled(model):
+    if compiles(model):
         from optmech.engines.structured.compiled import CompiledBackend
 
         return CompiledBackend(model, cone, threads)

@@ -18,11 +18,11 @@ from optmech.domain import Floats, Ints
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured.backend import make_backend
 from optmech.engines.structured.bounds import Duals, closed
-from optmech.engines.structured.compiled import Pricing
+from optmech.engines.structured.compiled import CompiledBackend, Pricing
 from optmech.engines.structured.engine import Run
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, bare, make_cone
-from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
 from optmech.lp.blocks import Point
 
@@ -38,6 +38,10 @@ _PROJECTIONS = 20
 """Here they are cheap beside the pricing, and halve what the bound loses."""
 _AT_LATEST = 10
 """Iterations between two pricings."""
+
+
+Priced = tuple[Pricing, Ints, Floats]
+"""Blocks with their multipliers of the pairs that were priced over."""
 
 
 def suits(model: Model, cone: Cone) -> bool:
@@ -138,7 +142,8 @@ class PartialRun(Run):
         self._joining = np.zeros(0, dtype=np.int64)
         self._pricing = Pricing(model, cone, options.threads)
         small = part(model, active)
-        super().__init__(small, cone, make_backend(small, cone, options.threads), options, monitor)
+        backend = CompiledBackend(small, cone, options.threads)
+        super().__init__(small, cone, backend, options, monitor)
 
     def _add(self, now: Residuals) -> Residuals:
         if len(self._joining):
@@ -152,8 +157,8 @@ class PartialRun(Run):
         self._active = np.concatenate([self._active, self._joining])
         self._joining = self._joining[:0]
         self._model = part(self._full, self._active)
-        self._backend = make_backend(self._model, self._cone, self._options.threads)
-        self._state = start(self._model, self._cone)
+        self._backend = CompiledBackend(self._model, self._cone, self._options.threads)
+        self._state = self._begin()
         self._backend.structure(self._state.rows, np.arange(len(self._active)))
         self._last_due, self._gap_then = self._iterations, np.inf
         self._stalled = 0
@@ -198,10 +203,15 @@ class PartialRun(Run):
         cost = self._full.cost[outside].copy()
         cost[:, :-1] -= level
         goal = 0.02 * self._options.gap * abs(now.primal) / self._full.variables
-        left, multipliers = self._pricing.multipliers(cost, goal)
+        left, parts = self._price(outside, cost, goal)
         self._lower = max(self._lower, float(level.sum() + left.min(axis=0, initial=0.0).sum()))
         self._choose(now, outside, left)
-        return self._multipliers(duals, outside, multipliers)
+        return self._multipliers(duals, parts)
+
+    def _price(self, outside: Ints, cost: Floats, goal: float) -> tuple[Floats, list[Priced]]:
+        """Reduced costs (blocks, m) that multipliers leave, and these multipliers."""
+        left, multipliers = self._pricing.multipliers(cost, goal)
+        return left, [(self._pricing, outside, multipliers)]
 
     def _choose(self, now: Residuals, outside: Ints, left: Floats) -> None:
         """Let the blocks join that cost the bound most, if that matters at this gap."""
@@ -210,21 +220,16 @@ class PartialRun(Run):
         if -left.min(axis=0, initial=0.0).sum() > allowed:
             self._joining = outside[loss > 0.01 * allowed]
 
-    def _multipliers(self, duals: Duals, outside: Ints, z: Floats) -> sp.csr_array:
+    def _multipliers(self, duals: Duals, parts: list[Priced]) -> sp.csr_array:
         """Multipliers of the program's pairs in all blocks."""
         mine = duals.cone().tocoo()
         pair, block = mine.coords
-        number = self._full.pair[self._pricing.i, self._pricing.j]
+        pairs, blocks, values = [pair], [self._active[block]], [mine.data]
+        for pricing, own, z in parts:
+            number = self._full.pair[pricing.i, pricing.j]
+            pairs.append(np.tile(number, len(own)))
+            blocks.append(np.repeat(own, len(number)))
+            values.append(z.ravel())
+        where = (np.concatenate(pairs), np.concatenate(blocks))
         shape = (len(self._full.lp.cone), self._full.blocks)
-        return sp.csr_array(
-            sp.coo_array(
-                (
-                    np.concatenate([mine.data, z.ravel()]),
-                    (
-                        np.concatenate([pair, np.tile(number, len(outside))]),
-                        np.concatenate([self._active[block], np.repeat(outside, len(number))]),
-                    ),
-                ),
-                shape=shape,
-            )
-        )
+        return sp.csr_array(sp.coo_array((np.concatenate(values), where), shape=shape))

@@ -206,11 +206,7 @@ class Pricing:
         """Multipliers (blocks, pairs) of the best columns with entries up to one, and the
         reduced costs (blocks, m) that they leave: hardly negative where there is no use for a
         block. The latter come first."""
-        v, s, z = self._middle(cost)
-        each(
-            self._threads, pricing.price, self._address, self._rows_i, self._rows_j, self._rows_e,
-            *self._order, cost, goal, v, s, z,
-        )  # fmt: skip
+        _, z = self._solved(cost, goal)
         blocks, pairs = len(cost), len(self.i)
         offset = np.arange(blocks + 1) * pairs
         i, j, e = (np.tile(part, blocks) for part in (self.i, self.j, self.e))
@@ -222,6 +218,19 @@ class Pricing:
         left = cost.copy()
         each(self._threads, kernels.charge, offset, i, j, e, out, left)
         return left[:, :-1], out.reshape(blocks, pairs)
+
+    def sums(self, cost: Floats, target: float) -> Floats:
+        """Sums of the columns (blocks,) whose products of slacks and multipliers are ``target``."""
+        return np.asarray(self._solved(cost, target)[0][:, :-1].sum(axis=1))
+
+    def _solved(self, cost: Floats, target: float) -> tuple[Floats, Floats]:
+        """Columns and multipliers whose products of slacks and multipliers are ``target``."""
+        v, s, z = self._middle(cost)
+        each(
+            self._threads, pricing.price, self._address, self._rows_i, self._rows_j, self._rows_e,
+            *self._order, cost, target, v, s, z,
+        )  # fmt: skip
+        return v, z
 
     def _middle(self, cost: Floats) -> tuple[Floats, Floats, Floats]:
         """The middle of the box, its slacks, and multipliers on the scale of the costs."""

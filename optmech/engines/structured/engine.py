@@ -13,7 +13,13 @@ from optmech import memory
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
-from optmech.engines.structured.backend import Backend, blas_module, has_numba, make_backend
+from optmech.engines.structured.backend import (
+    Backend,
+    blas_module,
+    compiles,
+    has_numba,
+    make_backend,
+)
 from optmech.engines.structured.blas_threads import single_threaded
 from optmech.engines.structured.bounds import Duals, closed, lifted, point
 from optmech.engines.structured.collection import paused
@@ -21,7 +27,7 @@ from optmech.engines.structured.dense import add_dense
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct, make_cone
-from optmech.engines.structured.state import Residuals, residuals, start
+from optmech.engines.structured.state import Residuals, State, residuals, start
 from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP
 
@@ -73,7 +79,8 @@ class StructuredEngine:
 
 
 def _start(model: Model, options: Options, monitor: Monitor) -> Run:
-    """A run on all blocks or, for method "columns" where it applies, on the useful ones."""
+    """A run on all blocks or, for method "columns" and from a neighbour where these apply, on the
+    useful ones."""
     cone = make_cone(model)
     if options.device:
         backend = _on_device(model, cone, options.device, monitor)
@@ -84,6 +91,11 @@ def _start(model: Model, options: Options, monitor: Monitor) -> Run:
         if columns.suits(model, cone):
             active = columns.useful(model, options.threads)
             return columns.PartialRun(model, cone, active, options, monitor)
+    if options.start is not None and compiles(model):
+        from optmech.engines.structured import started
+
+        if started.applies(model, cone, options.start):
+            return started.StartedRun(model, cone, options.start, options, monitor)
     return Run(model, cone, make_backend(model, cone, options.threads), options, monitor)
 
 
@@ -105,7 +117,7 @@ class Run:
     ) -> None:
         self._model, self._cone, self._backend = model, cone, backend
         self._options, self._monitor = options, monitor
-        self._state = start(model, cone)
+        self._state = self._begin()
         # plain: nothing beyond pairs, so bounds and values are known here as well as to the monitor
         self._plain = not len(model.pool) and not len(model.links.rhs) and bool(model.allowed.all())
         self._backend.structure(self._state.rows, np.arange(model.blocks))
@@ -120,6 +132,10 @@ class Run:
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         lp = model.lp
         self._ceiling = float(lp.cost.max(axis=1).sum()) if plain_cost else np.inf
+
+    def _begin(self) -> State:
+        """The first iterate."""
+        return start(self._model, self._cone)
 
     def finish(self) -> EngineResult:
         """Iterate to the end."""
