@@ -31,7 +31,7 @@ _USED = 1e-4
 _ABSENT = 1e-9
 """Columns with a smaller sum were left out."""
 _NEIGHBOURS_GAP = 1e-6
-_OTHERS = 0.4
+_OTHERS = 0.45
 """Share of the other columns that the method begins with."""
 _TIGHT = 0.1
 """Long pairs with less slack than this share of their smaller side are held from the start."""
