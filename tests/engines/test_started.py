@@ -109,6 +109,14 @@ def test_the_first_iterate_is_inside_and_balanced(epsilon: float) -> None:
     assert np.median(products) == pytest.approx(products.min(), rel=1e-6)
 
 
+def test_a_neighbour_far_away_is_left_alone(neighbour: om.Design) -> None:
+    start = hint(neighbour)
+    assert start is not None
+    for epsilon, near in ((0.4, False), (0.7, True), (0.9, True), (1.2, False)):
+        model = build(compile_lp(problem(epsilon).statement).lp)
+        assert started.applies(model, make_cone(model), start) is near
+
+
 def test_other_neighbours_give_no_hint() -> None:
     cells = om.Grid(2, 3)
     given = om.Problem(

@@ -41,6 +41,8 @@ _SPREAD = 10.0
 """How far above the mean a product may be."""
 _LEAST_SHARE, _MOST_SHARE, _SHARE_PER_SQUARE = 0.01, 0.2, 15.0
 """Share of the uniform mechanism: it grows with the square of the change of the ratios."""
+_FURTHEST = 1.2
+"""Ratios that changed more make a neighbour that saves nothing."""
 _LOST = 60
 """Iterations after which the start did harm."""
 
@@ -51,6 +53,7 @@ def applies(model: Model, cone: Cone, start: Start) -> bool:
         suits(model, cone)
         and start.matrix.shape == (model.variables, model.blocks)
         and bool(np.isfinite(start.matrix).all() and np.isfinite(start.weight).all())
+        and 1 / _FURTHEST <= _power(model, start) <= _FURTHEST
     )
 
 
