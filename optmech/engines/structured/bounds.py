@@ -18,6 +18,9 @@ from optmech.engines.structured.system import System
 from optmech.lp.blocks import BlockLP, Point, Sense
 
 PROJECTIONS = 2
+_MOST_PROJECTIONS = 20
+_BEARABLE = 0.01
+"""More projections follow while negative reduced costs would cost this share of the gap."""
 _SWEEPS = 60
 _LIFTS = 4
 _ROUNDING = 4e-15
@@ -177,7 +180,10 @@ def _restored(
     z = rows.z.copy()
     left = reduced.copy()
     backend.charge(rows, z, left)
-    for _ in range(projections):
+    bearable = _BEARABLE * float(rows.s @ rows.z)
+    for k in range(_MOST_PROJECTIONS):
+        if k >= projections and -np.minimum(left, 0.0).min(axis=0).sum() <= bearable:
+            break
         x = left[:, None, :].copy()
         backend.solve(x)
         z = backend.shifted(rows, z, x[:, 0])
