@@ -3,7 +3,7 @@
     python benchmarks/scaling.py             # tables into both documents, docs/figures/scaling.svg
     python benchmarks/scaling.py --check     # exit status 1 where a document says something else
 
-``benchmarks/results/peers.jsonl`` is what ``engines.py --suite scaling peers small paper``
+``benchmarks/results/engines.jsonl`` is what ``engines.py --suite scaling peers small paper``
 measured, in one go on one machine; ``transport.jsonl`` beside it comes from ``transport.py``.
 No number of the tables is written by hand.
 """
@@ -29,7 +29,7 @@ DOCUMENTS = ("README.md", "docs/benchmarks.md")
 def blocks(folder: Path) -> dict[str, str]:
     """The text of every block for which there are results."""
     found = {}
-    if runs := load(folder / "peers.jsonl"):
+    if runs := load(folder / "engines.jsonl"):
         found = {
             "readme": tables.readme_block(runs),
             "machine": tables.machine_text(runs),
@@ -78,7 +78,7 @@ def main() -> None:
             raise SystemExit(f"not what the result files say: {', '.join(stale)}")
         return
     if "peers" in found:
-        draw(load(arguments.results / "peers.jsonl"), arguments.into / tables.FIGURE)
+        draw(load(arguments.results / "engines.jsonl"), arguments.into / tables.FIGURE)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ def test_tables_come_from_the_result_file_and_cannot_drift(tmp_path: Path) -> No
         ),
         made_up("highs-simplex", 9, process_seconds=600.0, failed="not finished in 600 s"),
     ]  # fmt: skip
-    (tmp_path / "peers.jsonl").write_text("\n".join(rows))
+    (tmp_path / "engines.jsonl").write_text("\n".join(rows))
     command = ["benchmarks/scaling.py", "--results", str(tmp_path), "--into", str(into)]
     run(*command)
     text = (into / "README.md").read_text()

@@ -72,13 +72,15 @@ def scenario2(grid: str) -> list[Experiment]:
 
 
 def scenario3(grid: str) -> list[Experiment]:
-    """Those whose thresholds are multiples of 0.2 per km and 0.5 km, or d_max."""
-    return [
+    """Those whose thresholds are multiples of 0.2 per km and 0.5 km, or d_max; scenario 1 has a few
+    of one ε, which are nothing by themselves."""
+    found = [
         e
         for e in experiments(grid)
         if round(e.epsilon / 0.2, 6) % 1 == 0
         and (e.minimum % 0.5 == 0 or e.minimum == e.joint["blind"])
     ]
+    return found if len({e.epsilon for e in found}) > 1 else []
 
 
 def approximations(grid: str) -> list[Record]:
