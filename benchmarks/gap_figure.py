@@ -16,6 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 from engines import RESULTS, results
+from registry import PAPER
 
 GAPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 
@@ -26,7 +27,7 @@ def histories() -> list[list[tuple[float, float]]]:
     for line in results(RESULTS):
         task = line["task"]
         plain = task["solver"] in ("auto", "structured") and not task["distortion"]
-        if plain and task["rows"] * task["columns"] == 300 and line.get("history"):
+        if plain and task["cell"] == list(PAPER) and line.get("history"):
             found.append(followed(line))
     return found
 

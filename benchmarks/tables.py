@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from compared import NAMES, Run, comparison, growth, to_one_per_cent
 from peers import PEERS
-from registry import BEYOND, LIMIT, OURS, SIZES, UNIT
+from registry import BEYOND, LIMIT, OURS, SIZES, UNIT, suite
 
 FIGURE = "docs/figures/scaling.svg"
 AGREE = 1e-6
@@ -76,9 +76,10 @@ def peer_rows(runs: list[Run]) -> list[list[str]]:
     for solver in ("auto", *PEERS):
         own = [run for run in comparison(runs, solver) if run.task.gap == 1e-6]
         done = [run for run in own if run.finished]
+        if not own:
+            continue
         if not done:
-            reason = short(own[0]) if own else "not run"
-            rows.append([NAMES[solver], "–", "–", "–", reason, *["–"] * 4])
+            rows.append([NAMES[solver], "–", "–", "–", short(own[0]), *["–"] * 4])
             continue
         at = {run.task.size: number(run.seconds) for run in done}
         last = done[-1]
@@ -215,8 +216,9 @@ def ours_block(runs: list[Run]) -> str:
 def suites_block(runs: list[Run]) -> str:
     """Medians over the suites with several ε, losses and priors."""
     groups: dict[tuple, list[Run]] = {}
+    wanted = {task.key for name in ("small", "paper") for task in suite(name)}
     for run in runs:
-        if run.task.solver == "auto" and run.task.prior + run.task.loss != "uniformeuclidean":
+        if run.task.key in wanted:
             kind = f"joint, d_m = {run.task.distortion} d_max" if run.task.distortion else "metric"
             groups.setdefault((run.task.size, kind), []).append(run)
     rows = []
