@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import memory
+from optmech.engines.auto import select
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import flatten
@@ -316,6 +317,14 @@ def test_the_default_is_as_many_threads_as_there_are_processors(
         )
         assert Profile().options().threads == threads
         assert Profile(threads=5).options().threads == 5
+
+
+def test_auto_counts_rows_inside_blocks_as_well() -> None:
+    for side, engine in ((5, "highs"), (17, "structured")):
+        grid = om.Grid(side, side)
+        far = om.DistortionPrivacy(1.0, om.distances.euclidean())
+        problem = om.Problem(om.Prior.uniform(grid), om.distances.hamming(), constraints=[far])
+        assert select(compile_lp(problem.statement).lp)[0] == engine
 
 
 def test_profiles_are_checked() -> None:
