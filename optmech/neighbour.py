@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from optmech.certificate import Multipliers
 from optmech.design import Design
 from optmech.engines.base import Start
@@ -55,7 +57,10 @@ def hint(design: Design) -> Start | None:
     )  # fmt: skip
     if design.matrix is None or ratio is None or others:
         return None
-    return Start(design.matrix, statement.log_ratio, ratio.i, ratio.j, ratio.o, ratio.value)
+    # one order, however they were stored: sums depend on it
+    order = np.lexsort((ratio.j, ratio.i, ratio.o))
+    i, j, block = (part[order] for part in (ratio.i, ratio.j, ratio.o))
+    return Start(design.matrix, statement.log_ratio, i, j, block, ratio.value[order])
 
 
 def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from starts import started_from_memory_and_file
 
 import optmech as om
 from optmech.certificate import Multipliers, PairMultipliers
@@ -52,14 +53,7 @@ def test_the_same_problem_needs_no_search() -> None:
 
 
 def test_a_start_with_a_saved_file_is_the_same(tmp_path: Path) -> None:
-    design = om.solve(problem(0.6))
-    design.save(tmp_path / "d.json")
-    loaded = om.Design.load(tmp_path / "d.json")
-    a, b = (om.solve(problem(0.7), start=start) for start in (design, loaded))
-    assert a.exact is not None
-    assert b.exact is not None
-    assert np.array_equal(a.exact.matrix, b.exact.matrix)
-    assert a.lower_bound == b.lower_bound
+    started_from_memory_and_file(om.solve(problem(0.6)), tmp_path, problem(0.7))
 
 
 def test_an_infeasible_start_is_no_hindrance() -> None:

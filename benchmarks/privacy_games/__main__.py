@@ -15,7 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from store import RESULTS, Store
@@ -56,13 +56,13 @@ def main() -> None:
 def work(arguments: argparse.Namespace, user: int) -> list[Callable[[], None]]:
     """What there is to do for a user, in parts that do not depend on each other."""
     grid = arguments.grid
-    city = _CITIES.setdefault(grid, City(arguments.data, grid))
+    city = _city(arguments.data, grid)
     if arguments.part == "approximations":
         from approximations import approximate
 
-        store = Store(arguments.results / f"approximations-{grid}.jsonl")
+        store = _store(arguments.results / f"approximations-{grid}.jsonl")
         return [partial(approximate, city, user, store)]
-    store = Store(arguments.results / f"designs-{grid}{'-cold' * arguments.cold}.jsonl")
+    store = _store(arguments.results / f"designs-{grid}{'-cold' * arguments.cold}.jsonl")
     threads = None if arguments.processes == 1 else 1
     study = Study(city, user, store, arguments.designs, arguments.cold, threads)
     return list(SCENARIOS[arguments.part](study))
@@ -79,7 +79,8 @@ def run(arguments: argparse.Namespace, part: tuple[int, int]) -> tuple[int, int]
     return part
 
 
-_CITIES: dict[str, City] = {}
+# parts do not read each other's results: a process reads its inputs and what is there once
+_city, _store = cache(City), cache(Store)
 
 if __name__ == "__main__":
     main()

@@ -27,18 +27,21 @@ def select(lp: BlockLP) -> tuple[str, str]:
         if rows <= CONIC_PAIR_ROWS:
             return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
         return "tangents", f"divergence constraints are met by planes where {rows:,} pair rows are"
+    few = rows <= DIRECT_PAIR_ROWS
     local = lp.blocks * sum(part.matrix.shape[0] for part in lp.local)
-    if rows <= DIRECT_PAIR_ROWS and local <= DIRECT_LOCAL_ROWS:
+    if few and local <= DIRECT_LOCAL_ROWS:
         return "highs", f"{rows:,} pair rows are few enough to be solved at once"
-    refusal = StructuredEngine().refusal(lp)
-    if refusal and rows <= DIRECT_PAIR_ROWS:
-        return "highs", f"{rows:,} pair rows; the structured engine says: {refusal}"
-    if refusal:
-        return "lazy", f"of {rows:,} pair rows few bind; the structured engine says: {refusal}"
-    if find_spec("numba") is None:
-        return "lazy", f"of {rows:,} pair rows few bind; numba is missing for the structured engine"
-    if rows <= DIRECT_PAIR_ROWS:
+    obstacle = ""
+    if refusal := StructuredEngine().refusal(lp):
+        obstacle = f"the structured engine says: {refusal}"
+    elif find_spec("numba") is None:
+        obstacle = "numba is missing for the structured engine"
+    if few:
+        if obstacle:
+            return "highs", f"{local:,} rows inside blocks; {obstacle}"
         return "structured", f"{local:,} rows inside blocks, which are kept apart; few of them bind"
+    if obstacle:
+        return "lazy", f"of {rows:,} pair rows few bind; {obstacle}"
     return "structured", f"{rows:,} pair rows: blocks are kept apart, few long pairs bind"
 
 

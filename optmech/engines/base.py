@@ -29,7 +29,7 @@ class Start:
     """A neighbour's design: hints, which may be wrong.
 
     ``matrix`` is p(o|s), (S, O). ``weight`` are multipliers of P[i,o] <= exp(log_ratio[i,j])
-    P[j,o] for o = ``block``; ``log_ratio`` (S, S) is the neighbour's.
+    P[j,o] for o = ``block``, ordered by block, i, j; ``log_ratio`` (S, S) is the neighbour's.
     """
 
     matrix: Floats

@@ -15,7 +15,8 @@ from hypothesis.extra.numpy import arrays
 import optmech as om
 from optmech.domain import Floats
 from optmech.engines.structured import fallback
-from optmech.engines.structured.fallback import NumpyBackend, gondzio
+from optmech.engines.structured.backend import gondzio
+from optmech.engines.structured.fallback import NumpyBackend
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, first_rows, make_cone
 from optmech.engines.structured.triangular import lower_inverse

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 from optmech.domain import Floats, Ints
 from optmech.engines.structured.model import Model
@@ -13,6 +15,9 @@ from optmech.engines.structured.pairs import Cone, Rows
 
 SMALL = 6000
 """Variables times blocks up to which loading compiled code takes longer than solving."""
+
+RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
+"""What is added to a unit diagonal, one after the other, until a block can be factored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,12 @@ class Backend(Protocol):
 
     def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
         """Multipliers <= z with which negative reduced costs have gone upstream."""
+
+
+def gondzio(product: Any, mu: float, xp: Any = np) -> Any:
+    """How far products s z, arrays of the namespace ``xp``, are to be moved towards
+    [mu/10, 10 mu], and down by no more than 10 mu (Gondzio, 1996)."""
+    return xp.clip(xp.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu, None)
 
 
 def has_numba() -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.domain import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
-from optmech.engines.structured.backend import Affine, Schur
+from optmech.engines.structured.backend import RIDGES, Affine, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.pairs import Cone, Rows
@@ -17,7 +17,6 @@ from optmech.engines.structured.pairs import Cone, Rows
 _SWEEPS = 60
 _LIGHT = 150_000
 """Pair rows up to which handing a pass over to another thread costs more than it saves."""
-_RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 
 
 class CompiledBackend:
@@ -45,7 +44,7 @@ class CompiledBackend:
         self._linked = np.zeros((nt, links, links))
         self._inverse = np.zeros((nt, m, m) if links else (nt, 0, 0))
         self._info = np.zeros(blocks, dtype=np.int64)
-        self._ridge = np.full(blocks, _RIDGES[0])
+        self._ridge = np.full(blocks, RIDGES[0])
 
     def _each(self, kernel: Callable[..., object], *arguments: object) -> None:
         nt = self._threads
@@ -82,7 +81,7 @@ class CompiledBackend:
         return float(stats[:, 0].max(initial=0.0)), float(stats[:, 1].sum())
 
     def factor(self, rows: Rows) -> Schur | None:
-        for ridge in _RIDGES:
+        for ridge in RIDGES:
             self._factor(rows)
             if not self._info.any():
                 return self._schur_matrix()

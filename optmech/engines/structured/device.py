@@ -15,7 +15,7 @@ import numpy as np
 from optmech import memory
 from optmech.domain import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
-from optmech.engines.structured.backend import Affine, Schur
+from optmech.engines.structured.backend import Affine, Schur, gondzio
 from optmech.engines.structured.inverses import Inverses, factor_bytes
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows
@@ -157,12 +157,11 @@ class DeviceBackend:
         B[:] = self._pull(held, held.ds2 / held.s)
 
     def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
-        held, xp = self._on(rows), self._xp
+        held = self._on(rows)
         held.ds = held.ds + weights[0] * held.ds2
         held.dz = held.dz + weights[1] * held.dz2
         product = (held.s + held.ds) * (held.z + held.dz)
-        # into [mu/10, 10 mu], and down by no more than 10 mu (Gondzio, 1996)
-        held.ds2 = xp.clip(xp.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu)
+        held.ds2 = gondzio(product, mu, self._xp)
         B[:] = self._pull(held, held.ds2 / held.s)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:

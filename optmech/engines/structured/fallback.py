@@ -6,12 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.domain import Floats, Ints
-from optmech.engines.structured.backend import Affine, Schur
+from optmech.engines.structured.backend import RIDGES, Affine, Schur, gondzio
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows
 from optmech.engines.structured.triangular import lower_inverse
 
-_RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 _TOGETHER = 1 << 16
 """Entries of blocks that are worked on together, to stay in the processor's caches."""
 
@@ -199,11 +198,6 @@ class NumpyBackend:
         return z
 
 
-def gondzio(product: Floats, mu: float) -> Floats:
-    """How far products s z are to be moved towards [mu/10, 10 mu] (Gondzio, 1996)."""
-    return np.asarray(np.maximum(np.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu))
-
-
 def _largest_decrease(at: Floats, slope: Floats, weights: Floats) -> Floats:
     """max_k -(at_k + w slope_k), at least 0, for every weight w in [0, 1].
 
@@ -225,7 +219,7 @@ def _factors(lower: Floats) -> Floats | None:
     """Cholesky factors of matrices given below their diagonal of ones, each with the least ridge
     that does; None where none does."""
     index = np.arange(lower.shape[1])
-    lower[:, index, index] = 1 + _RIDGES[0]
+    lower[:, index, index] = 1 + RIDGES[0]
     try:
         return np.asarray(np.linalg.cholesky(lower), np.float64)
     except np.linalg.LinAlgError:
@@ -234,7 +228,7 @@ def _factors(lower: Floats) -> Floats | None:
 
 
 def _ridged(matrix: Floats) -> Floats | None:
-    for ridge in _RIDGES:
+    for ridge in RIDGES:
         np.fill_diagonal(matrix, 1 + ridge)
         try:
             return np.asarray(np.linalg.cholesky(matrix), np.float64)

@@ -18,11 +18,11 @@ import numpy as np
 
 from optmech.domain import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
+from optmech.engines.structured.backend import RIDGES
 
 _LEAF = 64
 """Matrices up to this size are factored by the library."""
 _PANEL = 128
-_RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 
 
 class Inverses:
@@ -44,8 +44,8 @@ class Inverses:
         rows and columns were multiplied by ``scale`` (count, m).
         """
         xp, size, count = self._arrays.xp, self._size, scale.shape[0]
-        ridge = self._arrays.from_host(np.full((count, 1), _RIDGES[0]))
-        for _ in _RIDGES:
+        ridge = self._arrays.from_host(np.full((count, 1), RIDGES[0]))
+        for _ in RIDGES:
             X = xp.asarray(entries, copy=True)
             X[:, :: size + 1] = xp.broadcast_to(1.0 + ridge, (count, size))
             X = xp.reshape(X, (-1, size, size))

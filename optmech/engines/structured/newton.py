@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.fallback import gondzio
+from optmech.engines.structured.backend import Backend, gondzio
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System

@@ -2,7 +2,7 @@
 
 Three things are taken from the neighbour, none of them on trust:
 
-* which observables it uses. The others, but for the half of them that it uses most, are left out
+* which observables it uses. The others, but for a share of them that it uses most, are left out
   and priced (see ``columns``); should one turn out to be of use, the method begins anew with all.
 * its columns. With all log ratios t times what they were, a column to the power t satisfies the
   new pairs, with equality where it did before. A share of the uniform mechanism leaves slack.
@@ -150,7 +150,7 @@ def begin(model: Model, cone: Cone, active: Ints, full: Model, start: Start) -> 
     P[:, :-1] = (1 - share) * _columns(start.matrix[:, active], power).T + share / m
     place = np.full(full.blocks, -1)
     place[active] = np.arange(len(active))
-    i, j, block, weight = _sorted(start)
+    i, j, block, weight = start.i, start.j, start.block, start.weight
     slack = np.exp(start.log_ratio[i, j]) * start.matrix[j, block] - start.matrix[i, block]
     tight = slack < _TIGHT * start.matrix[i, block]
     kept = place[block] >= 0
@@ -185,19 +185,13 @@ def _columns(matrix: Floats, power: float) -> Floats:
     return np.asarray(columns * np.clip(scale, 0.2, 5.0))
 
 
-def _sorted(start: Start) -> tuple[Ints, Ints, Ints, Floats]:
-    """The multipliers in one order, however they were stored: sums depend on it."""
-    order = np.lexsort((start.j, start.i, start.block))
-    return start.i[order], start.j[order], start.block[order], start.weight[order]
-
-
 def _prices(model: Model, start: Start) -> Floats:
     """Prices of the row sums: the least of every variable's reduced costs at the neighbour's
     ratios."""
-    i, j, block, weight = _sorted(start)
     left = model.cost[:, :-1].copy()
-    np.add.at(left, (block, i), weight)
-    np.subtract.at(left, (block, j), weight * np.exp(start.log_ratio[i, j]))
+    np.add.at(left, (start.block, start.i), start.weight)
+    priced = start.weight * np.exp(start.log_ratio[start.i, start.j])
+    np.subtract.at(left, (start.block, start.j), priced)
     return np.asarray(left.min(axis=0))
 
 
