@@ -7,6 +7,7 @@
     python benchmarks/engines.py --suite large            # n = 1024, stopped by a time limit
     python benchmarks/engines.py --suite smoke --results FILE     # everything small, in a minute
     python benchmarks/engines.py --suite scaling peers --jobs 8   # side by side, two cores each
+    python benchmarks/engines.py --suite scaling --solvers auto   # of a suite, these only
     python benchmarks/engines.py --report                 # a table of what is there
 
 A run that is already in the file is not repeated: interrupt and resume at will; to repeat a run,
@@ -23,16 +24,19 @@ import platform
 import signal
 import subprocess
 import time
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+from peers import PEERS
 from pool import Cores, Pool, core_groups, memory_share, physical
 from registry import OURS, SEED, Task, suite
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "engines.jsonl"
+SOLVERS = (*OURS, *PEERS)
 PACKAGES = (
     "numpy", "scipy", "highspy", "highspy-extras", "cvxpy", "clarabel", "numba", "qif"
 )  # fmt: skip
@@ -98,7 +102,14 @@ def warm_up(solvers: set[str], group: Cores) -> None:
         silent.run()
 
 
-def drive(names: list[str], path: Path, jobs: int, seconds: float, hopeless: float) -> None:
+def drive(
+    names: list[str],
+    path: Path,
+    jobs: int = 1,
+    seconds: float = np.inf,
+    hopeless: float = np.inf,
+    solvers: Collection[str] = SOLVERS,
+) -> None:
     """Run what is missing of some suites, earlier ones first, each task in a fresh process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.read_bytes().endswith(b"\n"):
@@ -126,7 +137,7 @@ def drive(names: list[str], path: Path, jobs: int, seconds: float, hopeless: flo
         done.add(task.key)
         pool.note(task, line)
     for rank, task in wanted:
-        if task.key not in done:
+        if task.key not in done and task.solver in solvers:
             done.add(task.key)
             pool.waiting.append((rank, task))
     if names != ["smoke"]:
@@ -181,6 +192,9 @@ def main() -> None:
         "--hopeless", type=float, default=np.inf, metavar="FACTOR",
         help="leave out sizes that are expected to take so many times the limit",
     )  # fmt: skip
+    parser.add_argument(
+        "--solvers", nargs="+", choices=SOLVERS, default=SOLVERS, metavar="NAME", help="these only"
+    )
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--results", type=Path, default=RESULTS, help="a file of JSON lines")
     arguments = parser.parse_args()
@@ -188,7 +202,7 @@ def main() -> None:
         signal.signal(signal.SIGTERM, stop)
         drive(
             arguments.suite, arguments.results, arguments.jobs, arguments.seconds,
-            arguments.hopeless,
+            arguments.hopeless, arguments.solvers,
         )  # fmt: skip
     if arguments.report:
         report(arguments.results)
