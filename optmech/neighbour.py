@@ -6,8 +6,8 @@ import numpy as np
 
 from optmech.certificate import Multipliers
 from optmech.design import Design
-from optmech.engines.base import Start
 from optmech.errors import ProblemError
+from optmech.lp.blocks import Start
 from optmech.problem import Problem
 from optmech.session import Session
 from optmech.statement import Statement

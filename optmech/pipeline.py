@@ -17,9 +17,9 @@ from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select
-from optmech.engines.base import EngineResult, Outcome, Start
+from optmech.engines.base import EngineResult, Outcome
 from optmech.errors import ProblemError, SolverError
-from optmech.lp.blocks import BlockLP, Point
+from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
 from optmech.neighbour import hint, offer, require_fit
 from optmech.problem import Problem
@@ -208,14 +208,14 @@ class _Search:
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
             name, why = self._choice(reduced.lp)
-            result = self._engine(reduced.lp, channel, name, why, named)
+            result = self._engine(reduced, channel, name, why, named)
             exact = reduced.primal and reduced.dual  # others fall short of the gap by themselves
             if not (named and exact and self.profile.engine == "auto") or channel.should_stop():
                 continue
             other = second(reduced.lp, name)
             if other and result.outcome is not Outcome.INFEASIBLE:
                 why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
-                result = self._engine(reduced.lp, channel, other, why, named)
+                result = self._engine(reduced, channel, other, why, named)
         return result
 
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
@@ -232,12 +232,13 @@ class _Search:
         return name, why
 
     def _engine(
-        self, lp: BlockLP, channel: Channel, name: str, why: str, named: bool
+        self, reduced: Reduced, channel: Channel, name: str, why: str, named: bool
     ) -> EngineResult:
         if named:
             self.engine, self.why = name, why
-        options = replace(self.profile.options(), start=self.start if named else None)
-        result = load_engine(name).run(lp, options, channel)
+        start = reduced.enter(self.start) if named and self.start is not None else None
+        options = replace(self.profile.options(), start=start)
+        result = load_engine(name).run(reduced.lp, options, channel)
         self.session.report(result.message)
         return result
 
@@ -316,6 +317,7 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
         lambda point: outer.recover(inner.recover(point)),
         outer.primal and inner.primal,
         outer.dual and inner.dual,
+        lambda start: inner.enter(outer.enter(start)),
     )
 
 

@@ -36,7 +36,11 @@ class Profile:
     engine: str = "auto"
     method: str = ""
     solver: str = ""
-    reductions: tuple[str, ...] = ("implied-pairs",)
+    reductions: tuple[str, ...] = (
+        "dominated-observables",
+        "dominated-estimates",
+        "implied-pairs",
+    )
     gap: float = 1e-6
     tolerance: float = 1e-10
     time_limit: float | None = None

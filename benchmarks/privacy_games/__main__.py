@@ -4,6 +4,7 @@
     python benchmarks/privacy_games scenario1                            # ten users, 300 cells
     python benchmarks/privacy_games scenario2 | scenario3 | approximations
     python benchmarks/privacy_games figures                              # docs/figures, tables
+    python benchmarks/privacy_games pack                                 # compress the results
 
 Interrupt and resume at will: results go to benchmarks/results/privacy_games as they come, and
 nothing that is there is done again.
@@ -23,13 +24,14 @@ from study import SCENARIOS, Study
 from users import GRIDS, City
 
 ROOT = Path(__file__).resolve().parents[2]
+OTHERS = ("approximations", "figures", "pack")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=[*SCENARIOS, "approximations", "figures"])
+    parser.add_argument("part", choices=[*SCENARIOS, *OTHERS])
     parser.add_argument("--grid", choices=list(GRIDS), default="paper")
     parser.add_argument("--users", type=int, default=10, help="how many, drawn at random; 0: all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
@@ -42,6 +44,10 @@ def main() -> None:
         from figures import draw
 
         draw(ROOT / "docs")
+        return
+    if arguments.part == "pack":
+        for path in sorted(arguments.results.glob("*.jsonl")):
+            Store(path).pack()
         return
     if not (arguments.data / "fsq_nyc_checkins.csv").exists():
         raise SystemExit(f"{arguments.data} has no fsq_nyc_checkins.csv: name its folder by --data")

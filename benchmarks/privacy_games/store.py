@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
 import platform
@@ -23,17 +24,32 @@ def key(**task: Any) -> str:
 
 @dataclass
 class Store:
-    """One file of JSON lines. Several processes may append to it."""
+    """One file of JSON lines. Several processes may append to it. What has been packed lies beside
+    it, compressed."""
 
     path: Path
     records: dict[str, Record] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if self.path.exists():
-            for line in self.path.read_text().splitlines():
-                record = json.loads(line)
-                self.records[key(**record["task"])] = record
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        if self.packed.exists():
+            lines = gzip.decompress(self.packed.read_bytes()).decode().splitlines() + lines
+        for line in lines:
+            record = json.loads(line)
+            self.records[key(**record["task"])] = record
+
+    @property
+    def packed(self) -> Path:
+        return self.path.with_suffix(".jsonl.gz")
+
+    def pack(self) -> None:
+        """Compress everything there is, the same bytes for the same records."""
+        text = "".join(json.dumps(record) + "\n" for record in self.records.values())
+        whole = self.packed.with_suffix(".part")
+        whole.write_bytes(gzip.compress(text.encode(), mtime=0))
+        whole.replace(self.packed)
+        self.path.unlink(missing_ok=True)
 
     def find(self, task: Record) -> Record | None:
         return self.records.get(key(**task))

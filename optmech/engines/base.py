@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from optmech.domain import Floats, Ints
-from optmech.lp.blocks import BlockLP, Point
+from optmech.lp.blocks import BlockLP, Point, Start
 
 
 class Outcome(Enum):
@@ -22,22 +21,6 @@ class Outcome(Enum):
     STOPPED = "stopped by the time limit, an interrupt or the asked gap"
     INFEASIBLE = "the solver reports that no point satisfies the constraints"
     FAILED = "the solver gave up"
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """A neighbour's design: hints, which may be wrong.
-
-    ``matrix`` is p(o|s), (S, O). ``weight`` are multipliers of P[i,o] <= exp(log_ratio[i,j])
-    P[j,o] for o = ``block``, ordered by block, i, j; ``log_ratio`` (S, S) is the neighbour's.
-    """
-
-    matrix: Floats
-    log_ratio: Floats
-    i: Ints
-    j: Ints
-    block: Ints
-    weight: Floats
 
 
 @dataclass(frozen=True)

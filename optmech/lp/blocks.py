@@ -52,6 +52,10 @@ class PairCone:
         active = None if self.active is None else self.active[keep]
         return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], self.source[keep], active)
 
+    def in_blocks(self, kept: Ints) -> PairCone:
+        """The same pairs in some of the blocks."""
+        return self if self.active is None else replace(self, active=self.active[:, kept])
+
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
@@ -130,6 +134,19 @@ class BlockLP:
         """The same program over another cone."""
         return replace(self, cone=cone)
 
+    def with_blocks(self, kept: Ints) -> BlockLP:
+        """The program of some of the blocks, the columns of the others being zero."""
+        size = self.block_size
+        columns = (kept[:, None] * size + np.arange(size)).ravel()
+        return replace(
+            self,
+            blocks=len(kept),
+            cost=self.cost[:, kept],
+            fixed=self.fixed[:, kept],
+            cone=self.cone.in_blocks(kept),
+            links=tuple(replace(link, matrix=link.matrix[:, columns]) for link in self.links),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Point:
@@ -146,3 +163,19 @@ class Point:
     cone: sp.csr_array | sp.coo_array
     local: tuple[Floats, ...]
     links: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A neighbour's design: hints, which may be wrong.
+
+    ``matrix`` is p(o|s), (S, O). ``weight`` are multipliers of P[i,o] <= exp(log_ratio[i,j])
+    P[j,o] for o = ``block``, ordered by block, i, j; ``log_ratio`` (S, S) is the neighbour's.
+    """
+
+    matrix: Floats
+    log_ratio: Floats
+    i: Ints
+    j: Ints
+    block: Ints
+    weight: Floats

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from optmech.errors import ProblemError
 from optmech.reductions.base import Reduced, Reduction
+from optmech.reductions.dominated_estimates import DominatedEstimates
+from optmech.reductions.dominated_observables import DominatedObservables
 from optmech.reductions.implied_pairs import ImpliedPairs
 from optmech.reductions.spanner import Spanner
 
-__all__ = ["ImpliedPairs", "Reduced", "Reduction", "Spanner", "parse_reduction"]
+__all__ = [
+    "DominatedEstimates",
+    "DominatedObservables",
+    "ImpliedPairs",
+    "Reduced",
+    "Reduction",
+    "Spanner",
+    "parse_reduction",
+]
+
+_PLAIN: dict[str, Callable[[], Reduction]] = {
+    "dominated-observables": DominatedObservables,
+    "dominated-estimates": DominatedEstimates,
+    "implied-pairs": ImpliedPairs,
+}
 
 
 def parse_reduction(text: str) -> Reduction:
     """``"implied-pairs"`` or ``"spanner:T"``, as profiles write them."""
+    if text in _PLAIN:
+        return _PLAIN[text]()
     name, _, argument = text.partition(":")
-    if name == "implied-pairs" and not argument:
-        return ImpliedPairs()
     if name == "spanner":
         try:
             return Spanner(float(argument))
@@ -23,5 +41,5 @@ def parse_reduction(text: str) -> Reduction:
     raise ProblemError(
         f"{text!r} is unknown",
         where="reductions",
-        remedy='Use "implied-pairs" or "spanner:T" with a stretch T >= 1',
+        remedy=f"Use {', '.join(_PLAIN)} or spanner:T with a stretch T >= 1",
     )

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from optmech.lp.blocks import BlockLP, Point
+from optmech.lp.blocks import BlockLP, Point, Start
+
+
+def _as_it_is(start: Start) -> Start:
+    return start
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,12 +20,14 @@ class Reduced:
     ``recover`` maps a point of ``lp`` to a point of the program it came from. ``primal`` says
     that recovered primal points are near feasible for it, ``dual`` that recovered multipliers
     give its lower bound without loss. (Every bound is safe in any case: see the certificate.)
+    ``enter`` maps a neighbour's design to one for ``lp``.
     """
 
     lp: BlockLP
     recover: Callable[[Point], Point]
     primal: bool = True
     dual: bool = True
+    enter: Callable[[Start], Start] = _as_it_is
 
 
 class Reduction(Protocol):

@@ -257,6 +257,71 @@ def zero_weights(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, constraints=[om.MetricPrivacy(1.0, E)])
 
 
+def _visited(rng: np.random.Generator, domain: om.Domain, count: int) -> om.Prior:
+    """A prior that visits few places: reports of the others are of no use."""
+    weights = np.zeros(len(domain))
+    weights[rng.choice(len(domain), count, replace=False)] = rng.uniform(0.1, 1, count)
+    return om.Prior(domain, weights)
+
+
+def few_visited_joint(rng: np.random.Generator) -> om.Problem:
+    p = _visited(rng, om.Grid(3, 4), 4)
+    level = rng.uniform(0.5, 0.95) * blind(p)
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(0.8, E), om.DistortionPrivacy(level, E)])
+
+
+def few_visited_most_distortion(rng: np.random.Generator) -> om.Problem:
+    p = _visited(rng, om.Grid(3, 4), 4)
+    return om.Problem(
+        p,
+        E,
+        objective=om.MaximizeDistortion(E),
+        constraints=[om.MetricPrivacy(1.0, E), om.LossBound(0.7 * blind(p))],
+    )
+
+
+def second_rate_thresholds(rng: np.random.Generator) -> om.Problem:
+    """Every observable twice, the second time for fewer secrets."""
+    p = prior(rng, points(rng, 5))
+    xy = p.domain.points
+    assert xy is not None
+    outputs = om.Domain(range(10), np.vstack([xy, xy]), "km")
+    mask = np.hstack([np.ones((5, 5), dtype=bool), rng.uniform(size=(5, 5)) < 0.7])
+    windowed = om.MetricPrivacy(1.0, E, threshold=1.5, observable_threshold=1.0)
+    return om.Problem(p, E, outputs, constraints=[windowed, om.Support(mask)])
+
+
+def few_visited_everything(rng: np.random.Generator) -> om.Problem:
+    p = _visited(rng, om.Grid(2, 4), 3)
+    pair = tuple(rng.dirichlet(np.full(8, 0.5), 2))
+    return om.Problem(
+        p,
+        H,
+        constraints=[
+            om.MetricPrivacy(2.0, E),
+            om.DifferentialPrivacy(1.0, (E, 1.0), delta=0.05),
+            om.DistortionPrivacy(0.5 * blind(p), E),
+            om.DistributionPrivacy(0.2, [pair], divergence="tv"),
+            om.LossBound(0.99),
+        ],
+    )
+
+
+def few_visited_divergence(rng: np.random.Generator) -> om.Problem:
+    p = _visited(rng, points(rng, 6), 3)
+    pair = tuple(rng.dirichlet(np.ones(6), 2))
+    private = om.DistributionPrivacy(0.05, [pair], divergence="kl")
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.5, E), private])
+
+
+def worse_observables(rng: np.random.Generator) -> om.Problem:
+    """Columns of the loss that are nowhere below another one, some of them equal to it."""
+    p = prior(rng, points(rng, 5))
+    loss = rng.uniform(0, 1, (5, 4))
+    loss = np.hstack([loss[:, [0]] + rng.uniform(0, 1, (5, 3)), loss, loss[:, [2]], loss[:, [1]]])
+    return om.Problem(p, loss, om.Domain("abcdefghi"), constraints=[om.MetricPrivacy(1.0, E)])
+
+
 def tiny_epsilon(rng: np.random.Generator) -> om.Problem:
     p = prior(rng, om.Grid(2, 4))
     return om.Problem(p, H, constraints=[om.MetricPrivacy(0.01 / np.sqrt(10), E)])
@@ -295,12 +360,18 @@ def everything(rng: np.random.Generator) -> om.Problem:
     )
 
 
+FEW_USEFUL: list[Make] = [
+    few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
+    few_visited_everything, few_visited_divergence, worse_observables,
+]  # fmt: skip
+"""Problems in which some observables are dominated."""
+
 KINDS: list[Make] = [
     metric, metric_hamming_grid, differential, adjacency_pairs, adjacency_radius, distortion,
     joint, robust_distortion, approximate, approximate_metric, distributions,
     distributions_metric, distributions_delta, divergence_kl, divergence_chi2_metric,
     divergence_hellinger_worst, divergence_tv, divergence_everything, worst_case, worst_bounded,
     most_distortion, most_distortion_private, support, supported_components, thresholds,
-    coarser_observables, more_observables, given_matrix, duplicates, zero_weights, tiny_epsilon,
-    large_epsilon, one_secret, two_secrets, everything,
+    coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
+    *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

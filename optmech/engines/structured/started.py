@@ -18,13 +18,14 @@ from dataclasses import replace
 import numpy as np
 
 from optmech.domain import Floats, Ints
-from optmech.engines.base import EngineResult, Monitor, Options, Outcome, Start
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured.columns import PartialRun, Priced, suits
 from optmech.engines.structured.compiled import Pricing
 from optmech.engines.structured.dense import first_dense
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct, first_rows
 from optmech.engines.structured.state import Residuals, State
+from optmech.lp.blocks import Start
 
 _USED = 1e-4
 """Columns with a larger sum are in use."""
