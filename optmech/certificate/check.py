@@ -129,12 +129,17 @@ def _ratios(
     with np.errstate(over="ignore"):
         factor = np.exp(log_ratio) * (1 - _UNIT * (10 + 4 * np.where(constrained, log_ratio, 0)))
     factor = np.maximum(factor, 1.0)
-    if window is None and matrix.min() >= _NORMAL:
-        worst, where = _tightest(np.where(constrained, 1 / factor, 0.0), matrix)
-        count = int(constrained.sum()) * matrix.shape[1]
+    each = constrained.sum(axis=1)
+    count = int((each * (matrix.shape[1] if window is None else window.sum(axis=1))).sum())
+    used = np.arange(matrix.shape[1])
+    if window is None:  # what nobody reports is nowhere more likely
+        used = np.flatnonzero(matrix.any(axis=0))
+    shown = matrix[:, used]
+    if window is None and shown.min() >= _NORMAL:
+        worst, (i, j, o) = _tightest(np.where(constrained, 1 / factor, 0.0), shown)
     else:
-        worst, where, count = _tightest_with_zeros(constrained, factor, matrix, window)
-    i, j, o = where
+        worst, (i, j, o) = _tightest_with_zeros(constrained, factor, shown, window)
+    o = int(used[o])
     detail = f"largest p(o|s) / (e^r p(o|s')) = {worst:.15g} at s={i}, s'={j}, o={o}"
     return Check(name, index, count, worst <= 1.0, worst, detail)
 
@@ -157,15 +162,14 @@ def _tightest(share: Floats, matrix: Floats) -> tuple[float, tuple[int, int, int
 
 def _tightest_with_zeros(
     constrained: np.ndarray, factor: Floats, matrix: Floats, window: np.ndarray | None
-) -> tuple[float, tuple[int, int, int], int]:
-    """The same for any entries >= 0, where 0 <= 0 holds, and the number of inequalities."""
-    worst, count, where = 0.0, 0, (0, 0, 0)
+) -> tuple[float, tuple[int, int, int]]:
+    """The same for any entries >= 0, where 0 <= 0 holds."""
+    worst, where = 0.0, (0, 0, 0)
     for i in range(len(matrix)):
         others = np.flatnonzero(constrained[i])
         columns = np.arange(matrix.shape[1]) if window is None else np.flatnonzero(window[i])
         if not len(others) or not len(columns):
             continue
-        count += len(others) * len(columns)
         left = matrix[i, columns][None, :]
         right = matrix[np.ix_(others, columns)]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -175,7 +179,7 @@ def _tightest_with_zeros(
         if tightness[row, column] > worst:
             worst = float(tightness[row, column])
             where = (i, int(others[row]), int(columns[column]))
-    return worst, where, count
+    return worst, where
 
 
 def _excess(left: Floats, right: Floats, log_ratio: Floats) -> Floats:
