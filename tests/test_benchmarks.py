@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,36 @@ def test_privacy_games_on_a_made_up_city(city: Path) -> None:
     assert {str(line["task"]) for line in after} == {str(line["task"]) for line in of.values()}
     assert len(after) == len(of)
     assert all(line["warm"] for line in after if line["task"]["kind"] == "joint")
+
+
+def test_reproduction_says_what_its_results_say() -> None:
+    """The generated parts of docs/reproduction.md, made again from the committed results."""
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks/privacy_games')\n"
+        "from pathlib import Path; from figures import filled; from results import sections\n"
+        "page = Path('docs/reproduction.md').read_text(encoding='utf-8')\n"
+        "assert 'No results yet' not in page\n"
+        "assert filled(page, sections()) == page\n"
+    )
+    run("-c", code)
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    for figure in re.findall(r"\]\((figures/[^)]*)\)", page):
+        assert (ROOT / "docs" / figure).exists()
+
+
+def test_packed_results_are_found_again(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks/privacy_games')\n"
+        "from pathlib import Path; from store import Store\n"
+        f"path = Path({str(tmp_path)!r}) / 'some.jsonl'\n"
+        "store = Store(path); store.add({'user': 1}, {'loss': 0.1}); store.pack()\n"
+        "assert not path.exists()\n"
+        "store = Store(path); store.add({'user': 2}, {'loss': 0.2})\n"
+        "store.add({'user': 1}, {'loss': 0.3})\n"
+        "store = Store(path)\n"
+        "assert store.find({'user': 2})['loss'] == 0.2\n"
+        "assert store.find({'user': 1})['loss'] == 0.3\n"
+        "first = store.pack() or store.packed.read_bytes()\n"
+        "Store(path).pack(); assert store.packed.read_bytes() == first\n"
+    )
+    run("-c", code)
