@@ -62,7 +62,7 @@ def machine_text(runs: list[Run]) -> str:
     listed = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items())
     if len(threads := {x["physical_cores"] for x in lines}) == 1 and threads != {cores}:
         cores = f"{cores} threads of {threads.pop()}"
-    used = max(len(x["used_cores"]) for x in lines)
+    used = " or ".join(str(n) for n in sorted({len(x["used_cores"]) for x in lines}))
     beside = "one run at a time" if jobs == 1 else f"{jobs} runs side by side"
     return (
         f"{processor}, {cores} cores, {memory:.0f} GiB; {beside}, each pinned to {used} of them "
