@@ -677,21 +677,22 @@ class Audit:
         moved = True
         while moved:
             moved = False
-            for i, j in self.bound_pairs():
+            for i, j, holds in self.bound_pairs():
                 for o in range(self.m):
-                    if zero[j][o] and not zero[i][o]:
+                    if zero[j][o] and not zero[i][o] and holds[o]:
                         zero[i][o] = moved = True
         if any(map(all, zero)):
             return self.say("the support leaves a secret without observables")
         need(self.lagrangian(False) > 0, "the multipliers do not prove that nothing is feasible")
         return self.say("the multipliers prove that nothing is feasible")
 
-    def bound_pairs(self) -> Iterator[tuple[int, int]]:
+    def bound_pairs(self) -> Iterator[tuple[int, int, list[bool]]]:
+        """Pairs, and for which observables each holds."""
+        always = [True] * self.m
         for _, _, d, window in self.ratios:
-            if window is None:
-                yield from (
-                    (i, j) for i, row in enumerate(d) for j, v in enumerate(row) if v is not None
-                )
+            for i, row in enumerate(d):
+                holds = always if window is None else window[i]
+                yield from ((i, j, holds) for j, v in enumerate(row) if v is not None)
 
 
 def reverse(pairs: list[Any]) -> list[Any]:

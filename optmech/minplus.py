@@ -29,14 +29,18 @@ def shortest_detour(length: Floats) -> Floats:
 
 
 def max_times(factor: Floats, matrix: Floats) -> Floats:
-    """out[j, o] = max(matrix[j, o], max_i factor[i, j] matrix[i, o]), shape (m, O)."""
+    """out[j, o] = max(matrix[j, o], max_i factor[i, j] matrix[i, o]), shape (m, O), for entries
+    >= 0; columns of zeros stay as they are and cost nothing."""
     out = np.array(matrix)
-    for part in _parts(*matrix.shape):
-        own, factors = out[part], np.ascontiguousarray(factor[:, part])
+    used = np.flatnonzero(matrix.any(axis=0))
+    rows = np.ascontiguousarray(matrix[:, used])
+    for part in _parts(*rows.shape):
+        own, factors = rows[part].copy(), np.ascontiguousarray(factor[:, part])
         product = np.empty_like(own)
-        for column, row in zip(factors, matrix, strict=True):
+        for column, row in zip(factors, rows, strict=True):
             np.multiply(column[:, None], row, out=product)
             np.maximum(own, product, out=own)
+        out[part, used] = own
     return out
 
 

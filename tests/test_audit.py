@@ -154,3 +154,22 @@ def test_both_evaluate_multipliers_alike(make: Make, tmp_path: Path) -> None:
     assert bound.value <= bound.proved <= exact
     assert exact - Fraction(bound.value) <= 10 * Fraction(bound.rounding) + Fraction(1, 10**15)
     assert bound.rounding <= 1e-11 * max(1.0, abs(bound.value))
+
+
+@pytest.mark.parametrize(("reach", "status"), [(1.0, "infeasible"), (0.0, "optimal")])
+def test_a_support_is_emptied_through_windows_only_where_they_are(
+    reach: float, status: str, tmp_path: Path
+) -> None:
+    """Place 0 may report 1 only, and place 1 only 0. Where observable 1 is near place 0 as well, what
+    place 1 never says place 0 must not say either, and nothing is left to it."""
+    line = om.Domain.range(2)
+    e = om.distances.euclidean()
+    mask = np.array([[False, True], [True, False]])
+    windowed = om.MetricPrivacy(1.0, e, observable_threshold=reach)
+    problem = om.Problem(om.Prior.uniform(line), e, constraints=[windowed, om.Support(mask)])
+    design = om.solve(problem)
+    assert design.status == status
+    design.save(tmp_path / "design.json")
+    assert om.check(tmp_path / "design.json").passed
+    said = audit.audit(str(tmp_path / "design.json"))
+    assert ("the support leaves a secret without observables" in said) == (status == "infeasible")

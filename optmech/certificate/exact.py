@@ -91,12 +91,16 @@ def _ratio(ratio: Ratio, released: Numerators) -> Check:
     factor = exp_range(epsilon, ratio.distance)[0] * _SAFE
     classes: dict[tuple[int, ...], int] = {}
     same = np.array([classes.setdefault(row, len(classes)) for row in rows])
-    scan = _Scan(released.matrix)
+    used = np.arange(released.matrix.shape[1])
+    if ratio.window is None:  # what nobody reports needs no look: 0 <= 0
+        used = np.flatnonzero(released.matrix.any(axis=0))
+    scan = _Scan(released.matrix[:, used], columns=used)
     for i in range(len(rows)):
         others = np.flatnonzero(np.isfinite(ratio.distance[i]) & (same != same[i]))
         equal = int((np.isfinite(ratio.distance[i]) & (same == same[i])).sum())
         window = None if ratio.window is None else np.flatnonzero(ratio.window[i])
         scan.count += equal * (released.matrix.shape[1] if window is None else len(window))
+        scan.count += len(others) * (released.matrix.shape[1] - len(used))
         scan.row(i, others, factor[i, others], window)
     failed = _deciding(
         (at_most(rows[i][o], rows[j][o], epsilon, float(ratio.distance[i, j])), (i, j, o))
@@ -108,10 +112,14 @@ def _ratio(ratio: Ratio, released: Numerators) -> Check:
 
 
 class _Scan:
-    """Inequalities left <= factor · right in floating point: the tightest, and the undecided."""
+    """Inequalities left <= factor · right in floating point: the tightest, and the undecided.
+    ``columns`` are the observables that the columns stand for."""
 
-    def __init__(self, left: Floats, right: Floats | None = None) -> None:
+    def __init__(
+        self, left: Floats, right: Floats | None = None, columns: NDArray[np.int64] | None = None
+    ) -> None:
         self.left, self.right = left, left if right is None else right
+        self.columns = np.arange(left.shape[1]) if columns is None else columns
         self.tiny_left, self.tiny_right = ((p > 0) & (p < _NORMAL) for p in (left, self.right))
         normal = self.right.min(initial=1.0) >= _NORMAL and not self.tiny_left.any()
         self.inverse = 1 / self.right if normal else None
@@ -134,7 +142,7 @@ class _Scan:
             return
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             tightness = np.where(left > 0, left / (right * factor[:, None]), 0.0)
-        place = np.arange(self.left.shape[1]) if window is None else window
+        place = self.columns if window is None else self.columns[window]
         k, o = divmod(int(tightness.argmax()), len(place))
         if tightness[k, o] > self.worst:
             self.worst, self.where = float(tightness[k, o]), (i, int(others[k]), int(place[o]))
@@ -155,10 +163,10 @@ class _Scan:
         tightness = self._product.max(axis=1)[others] / factor
         k = int(tightness.argmax())
         if tightness[k] > self.worst:
-            place = int(self._product[others[k]].argmax())
+            place = int(self.columns[self._product[others[k]].argmax()])
             self.worst, self.where = float(tightness[k]), (i, int(others[k]), place)
         for k in np.flatnonzero(tightness > 1).tolist():
-            undecided = np.flatnonzero(self._product[others[k]] / factor[k] > 1)
+            undecided = self.columns[self._product[others[k]] / factor[k] > 1]
             self.open += [(i, int(others[k]), o) for o in undecided.tolist()]
 
     def verdict(self, name: str, index: int, failed: Place | None, words: str) -> Check:

@@ -39,11 +39,14 @@ def closed_form_reason(statement: Statement) -> str:
 
 def forced_zeros(statement: Statement) -> NDArray[np.bool_]:
     """Entries (S, O) that must be zero: outside the support, or facing a forced zero in a ratio
-    constraint, p(o|s) <= e^r 0."""
+    constraint that holds there, p(o|s) <= e^r 0."""
     zero = ~statement.allowed
     reaches = np.isfinite(statement.log_ratio).astype(float)
+    windows = [(np.isfinite(w.log_ratio).astype(float), w.window) for w in statement.windowed]
     while zero.any():
         grown = zero | (reaches @ zero > 0)
+        for near, window in windows:
+            grown |= window & (near @ zero > 0)
         if np.array_equal(grown, zero):
             break
         zero = grown
