@@ -160,8 +160,8 @@ def test_both_evaluate_multipliers_alike(make: Make, tmp_path: Path) -> None:
 def test_a_support_is_emptied_through_windows_only_where_they_are(
     reach: float, status: str, tmp_path: Path
 ) -> None:
-    """Place 0 may report 1 only, and place 1 only 0. Where observable 1 is near place 0 as well, what
-    place 1 never says place 0 must not say either, and nothing is left to it."""
+    """Place 0 may report 1 only, and place 1 only 0. Where observable 1 is near place 0 as well,
+    what place 1 never says place 0 must not say either, and nothing is left to it."""
     line = om.Domain.range(2)
     e = om.distances.euclidean()
     mask = np.array([[False, True], [True, False]])
