@@ -124,6 +124,11 @@ class Distortion:
         """d_max: the error of an adversary who sees nothing, the largest possible distortion."""
         return float(self.weighted.sum(axis=1).min())
 
+    def error(self, matrix: Floats) -> float:
+        """Σ_o min_t Σ_s weighted[t,s] P[s,o], the error of the best attack on a matrix (S, O)."""
+        visited = np.flatnonzero(self.prior)
+        return float((self.weighted[:, visited] @ matrix[visited]).min(axis=0).sum())
+
 
 @dataclass(frozen=True, eq=False)
 class LossLimit:

@@ -71,7 +71,7 @@ def _checks(statement: Statement, matrix: Floats) -> Iterator[Check]:
     for divergence in statement.divergences:
         yield _divergence(divergence, matrix)
     for distortion in statement.distortion:
-        value = float((distortion.weighted @ matrix).min(axis=0).sum())
+        value = distortion.error(matrix)
         guard = _sum_guard(matrix.size) * max(value, distortion.minimum)
         yield Check(
             "distortion",

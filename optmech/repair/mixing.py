@@ -41,8 +41,7 @@ def violation(statement: Statement, matrix: Floats) -> float:
 def shortage(statement: Statement, matrix: Floats) -> float:
     """Largest relative shortfall of distortion; <= 0 where all distortion constraints hold."""
     return max(
-        (part.minimum - float((part.weighted @ matrix).min(axis=0).sum()))
-        / max(part.minimum, 1e-300)
+        (part.minimum - part.error(matrix)) / max(part.minimum, 1e-300)
         for part in statement.distortion
     )
 
