@@ -4,7 +4,7 @@
     python benchmarks/privacy_games scenario1                            # ten users, 300 cells
     python benchmarks/privacy_games scenario2 | scenario3 | approximations
     python benchmarks/privacy_games figures                              # docs/figures, tables
-    python benchmarks/privacy_games pack                                 # compress the results
+    python benchmarks/privacy_games pack                                 # compress large results
 
 Interrupt and resume at will: results go to benchmarks/results/privacy_games as they come, and
 nothing that is there is done again.
@@ -24,6 +24,7 @@ from study import SCENARIOS, Study
 from users import GRIDS, City
 
 ROOT = Path(__file__).resolve().parents[2]
+LARGE = 2**20
 OTHERS = ("approximations", "figures", "pack")
 
 
@@ -47,7 +48,8 @@ def main() -> None:
         return
     if arguments.part == "pack":
         for path in sorted(arguments.results.glob("*.jsonl")):
-            Store(path).pack()
+            if path.stat().st_size > LARGE:
+                Store(path).pack()
         return
     if not (arguments.data / "fsq_nyc_checkins.csv").exists():
         raise SystemExit(f"{arguments.data} has no fsq_nyc_checkins.csv: name its folder by --data")

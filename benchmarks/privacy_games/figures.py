@@ -13,6 +13,10 @@ from users import GRIDS
 
 COLOURS = {"differential": "#0072b2", "distortion": "#d55e00", "joint": "#009e73"}
 MARKS = {"differential": "o", "distortion": "s", "joint": "x"}
+MANY = 300
+"""Experiments, beyond which marks are drawn small and as a picture."""
+
+Value = Callable[[Any], float]
 
 
 def draw(docs: Path) -> None:
@@ -21,6 +25,7 @@ def draw(docs: Path) -> None:
 
     mpl.use("svg")
     mpl.rcParams.update({"font.size": 9, "svg.hashsalt": "optmech", "axes.grid": True})
+    mpl.rcParams.update({"savefig.dpi": 200})
     mpl.rcParams.update({"grid.alpha": 0.25, "axes.spines.top": False, "axes.spines.right": False})
     folder = docs / "figures"
     folder.mkdir(exist_ok=True)
@@ -53,19 +58,35 @@ def _panels(count: int, width: float = 4.2) -> tuple[Any, Any]:
     return plt.subplots(1, count, figsize=(width * count, 3.6), layout="constrained")
 
 
-def _scatter(axis: Any, x: list[float], y: list[float], kind: str, size: float) -> None:
+def _scatter(
+    axis: Any, found: list[Any], x: Value, y: Value, colour: str, marker: str = "o", **options: Any
+) -> None:
+    """A mark for every experiment; a picture of them where they are too many for vectors."""
+    many = len(found) > MANY
     axis.scatter(
-        x, y, s=size, marker=MARKS[kind], c=COLOURS[kind], alpha=0.5, linewidths=0.7, label=kind
+        [x(e) for e in found],
+        [y(e) for e in found],
+        s=3.0 if many else 14.0,
+        c=colour,
+        marker=marker,
+        rasterized=many,
+        alpha=0.5,
+        linewidths=0.7,
+        **options,
     )
+
+
+def _of(kind: str, figure: str) -> Value:
+    return lambda e: getattr(e, kind)[figure]
+
+
+def _informed(kind: str, evidence: str) -> Value:
+    return lambda e: getattr(e, kind)["informed"][evidence]
 
 
 def _diagonal(axis: Any) -> None:
     top = max(axis.get_xlim()[1], axis.get_ylim()[1])
     axis.plot([0, top], [0, top], color="#777777", linewidth=0.8, zorder=0)
-
-
-def _size(found: list[Any]) -> float:
-    return 14.0 if len(found) < 300 else 3.0
 
 
 def figure2(grid: str) -> Any:
@@ -82,14 +103,8 @@ def figure2(grid: str) -> Any:
     left.set_xlabel("ε (1/km)")
     left.set_ylabel("distortion privacy (km)")
     for kind in ("distortion", "joint", "differential"):
-        records = [getattr(e, kind) for e in found]
-        _scatter(
-            right,
-            [r["optimal"] for r in records],
-            [r["loss"] for r in records],
-            kind,
-            _size(found),
-        )
+        x, y = _of(kind, "optimal"), _of(kind, "loss")
+        _scatter(right, found, x, y, COLOURS[kind], MARKS[kind], label=kind)
     right.set_xlabel("distortion privacy (km)")
     right.set_ylabel("utility loss (Hamming)")
     right.legend()
@@ -101,9 +116,8 @@ def figure3(grid: str) -> Any:
     if not found:
         return None
     figure, axis = _panels(1)
-    x = [e.differential["bayesian"] for e in found]
-    y = [e.distortion["bayesian"] for e in found]
-    axis.scatter(x, y, s=_size(found), c=COLOURS["differential"], alpha=0.5)
+    x, y = _of("differential", "bayesian"), _of("distortion", "bayesian")
+    _scatter(axis, found, x, y, COLOURS["differential"])
     _diagonal(axis)
     axis.set_xlabel("Bayesian attack on differential (km)")
     axis.set_ylabel("Bayesian attack on distortion (km)")
@@ -116,14 +130,8 @@ def figure4(grid: str) -> Any:
         return None
     figure, axes = _panels(3, 3.4)
     for axis, kind in zip(axes, COLOURS, strict=True):
-        records = [getattr(e, kind) for e in found]
-        _scatter(
-            axis,
-            [r["optimal"] for r in records],
-            [r["bayesian"] for r in records],
-            kind,
-            _size(found),
-        )
+        x, y = _of(kind, "optimal"), _of(kind, "bayesian")
+        _scatter(axis, found, x, y, COLOURS[kind], MARKS[kind])
         _diagonal(axis)
         axis.set_title(kind, fontsize=9)
         axis.set_xlabel("optimal attack (km)")
@@ -137,8 +145,8 @@ def figure5(grid: str) -> Any:
         return None
     figure, axes = _panels(2, 3.6)
     for axis, kind in zip(axes, ("differential", "distortion"), strict=True):
-        x = [getattr(e, kind)["optimal"] for e in found]
-        _scatter(axis, x, [e.joint["optimal"] for e in found], kind, _size(found))
+        x, y = _of(kind, "optimal"), _of("joint", "optimal")
+        _scatter(axis, found, x, y, COLOURS[kind], MARKS[kind])
         _diagonal(axis)
         axis.set_xlabel(f"distortion privacy, {kind} (km)")
     axes[0].set_ylabel("distortion privacy, joint (km)")
@@ -151,21 +159,10 @@ def figure6(grid: str) -> Any:
         return None
     figure, axis = _panels(1)
     for evidence, colour in (("0.75", "#56b4e9"), ("0.5", "#0072b2"), ("0.25", "#004060")):
-        axis.scatter(
-            [e.differential["informed"][evidence] for e in found],
-            [e.distortion["informed"][evidence] for e in found],
-            s=_size(found),
-            c=colour,
-            alpha=0.5,
-            label=f"evidence {evidence}",
-        )
-    axis.scatter(
-        [e.differential["optimal"] for e in found],
-        [e.distortion["optimal"] for e in found],
-        s=_size(found),
-        c="#d55e00",
-        label="prior as assumed",
-    )
+        x, y = _informed("differential", evidence), _informed("distortion", evidence)
+        _scatter(axis, found, x, y, colour, label=f"evidence {evidence}")
+    x, y = _of("differential", "optimal"), _of("distortion", "optimal")
+    _scatter(axis, found, x, y, "#d55e00", label="prior as assumed")
     _diagonal(axis)
     axis.set_xlabel("optimal attack on differential (km)")
     axis.set_ylabel("optimal attack on distortion (km)")
@@ -188,8 +185,9 @@ def figure7(grid: str) -> Any:
         for kind in ("differential", "distortion", "joint"):
             values = [getattr(e, kind)[field] for e in ordered]
             axis.plot(
-                np.arange(len(values)), values, ".", markersize=2, color=COLOURS[kind], label=kind
-            )
+                np.arange(len(values)), values, ".", markersize=2, color=COLOURS[kind], label=kind,
+                rasterized=len(found) > MANY,
+            )  # fmt: skip
         axis.set_xlabel("experiment, sorted by the joint mechanism")
         axis.set_ylabel(name)
     axes[0].legend(markerscale=4)

@@ -222,7 +222,12 @@ def _claims1(grid: str) -> Iterator[tuple[str, str]]:
         f"at ε = {most:g} per km median {np.median(last):.2f} km, largest {max(last):.2f} km, "
         f"below 1 km for {np.mean(np.array(last) < 1):.0%} of users",
     )
-    worse = [e.differential["loss"] / max(e.distortion["loss"], 1e-300) for e in found]
+    # who was in one cell only loses nothing with either
+    worse = [
+        e.differential["loss"] / max(e.distortion["loss"], 1e-300)
+        for e in found
+        if e.differential["loss"] > 0
+    ]
     yield (
         "Equal distortion costs much more with differential privacy than without (Fig. 2b)",
         f"loss ratio median {np.median(worse):.2f}, at most {max(worse):.3g}; never below "
