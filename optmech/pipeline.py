@@ -207,6 +207,9 @@ class _Search:
             channel = connect(self.session, recover)
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
+            if named and reduced.lp.blocks < compiled.lp.blocks:
+                few = f"{reduced.lp.blocks:,} of {compiled.lp.blocks:,} observables"
+                self.session.report(f"{few}: the others can be stood in for")
             name, why = self._choice(reduced.lp)
             result = self._engine(reduced, channel, name, why, named)
             exact = reduced.primal and reduced.dual  # others fall short of the gap by themselves
