@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.domain import Floats, Ints
 from optmech.generators import generator
 from optmech.statement import Divergence, Statement
 
@@ -117,6 +117,12 @@ def _support(statement: Statement, matrix: Floats) -> Check:
     return Check("support", None, outside.size, worst == 0, worst, f"largest entry {worst:.3g}")
 
 
+def reported(matrix: Floats) -> Ints:
+    """Observables that a matrix reports at all: elsewhere 0 <= 0 holds. All of them for zeros."""
+    used = np.flatnonzero(matrix.any(axis=0))
+    return used if len(used) else np.arange(matrix.shape[1])
+
+
 def _ratios(
     name: str,
     index: int | None,
@@ -131,9 +137,7 @@ def _ratios(
     factor = np.maximum(factor, 1.0)
     each = constrained.sum(axis=1)
     count = int((each * (matrix.shape[1] if window is None else window.sum(axis=1))).sum())
-    used = np.arange(matrix.shape[1])
-    if window is None:  # what nobody reports is nowhere more likely
-        used = np.flatnonzero(matrix.any(axis=0))
+    used = reported(matrix) if window is None else np.arange(matrix.shape[1])
     shown = matrix[:, used]
     if window is None and shown.min() >= _NORMAL:
         worst, (i, j, o) = _tightest(np.where(constrained, 1 / factor, 0.0), shown)

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.certificate import values
-from optmech.certificate.check import Check
+from optmech.certificate.check import Check, reported
 from optmech.certificate.enclosure import at_most, bracket, exp_lower, exp_range
 from optmech.certificate.factors import Factors
 from optmech.domain import Floats
@@ -91,16 +91,15 @@ def _ratio(ratio: Ratio, released: Numerators) -> Check:
     factor = exp_range(epsilon, ratio.distance)[0] * _SAFE
     classes: dict[tuple[int, ...], int] = {}
     same = np.array([classes.setdefault(row, len(classes)) for row in rows])
-    used = np.arange(released.matrix.shape[1])
-    if ratio.window is None:  # what nobody reports needs no look: 0 <= 0
-        used = np.flatnonzero(released.matrix.any(axis=0))
-    scan = _Scan(released.matrix[:, used], columns=used)
+    matrix = released.matrix
+    used = reported(matrix) if ratio.window is None else np.arange(matrix.shape[1])
+    scan = _Scan(matrix[:, used], columns=used)
     for i in range(len(rows)):
         others = np.flatnonzero(np.isfinite(ratio.distance[i]) & (same != same[i]))
         equal = int((np.isfinite(ratio.distance[i]) & (same == same[i])).sum())
         window = None if ratio.window is None else np.flatnonzero(ratio.window[i])
-        scan.count += equal * (released.matrix.shape[1] if window is None else len(window))
-        scan.count += len(others) * (released.matrix.shape[1] - len(used))
+        scan.count += equal * (matrix.shape[1] if window is None else len(window))
+        scan.count += len(others) * (matrix.shape[1] - len(used))
         scan.row(i, others, factor[i, others], window)
     failed = _deciding(
         (at_most(rows[i][o], rows[j][o], epsilon, float(ratio.distance[i, j])), (i, j, o))

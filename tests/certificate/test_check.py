@@ -88,3 +88,22 @@ def test_closed_form_reasons_carry_both_numbers() -> None:
     assert closed_form_reason(om.Problem(prior, E).statement) == ""
     narrow = om.Problem(prior, E, constraints=[om.Support(np.eye(3)), om.MetricPrivacy(1.0, E)])
     assert "3 secret(s)" in support_reason(narrow.statement)
+
+
+def test_a_matrix_of_zeros_is_judged_and_not_stumbled_over() -> None:
+    domain = om.Domain.range(3)
+    problem = om.Problem(om.Prior.uniform(domain), H, constraints=[om.MetricPrivacy(1.0, E)])
+    found = verdicts(problem, np.zeros((3, 3)))
+    assert not found["row sums"]
+    assert found["ratio"]
+
+
+def test_observables_that_nobody_reports_are_counted_and_named_rightly() -> None:
+    domain = om.Domain.range(3)
+    problem = om.Problem(om.Prior.uniform(domain), H, constraints=[om.MetricPrivacy(1.0, E)])
+    matrix = np.array([[0.0, 0.2, 0.8], [0.0, 0.5, 0.5], [0.0, 0.9, 0.1]])
+    (ratio,) = (check for check in check_matrix(problem.statement, matrix) if check.name == "ratio")
+    assert ratio.inequalities == 18
+    assert not ratio.passed
+    assert ratio.worst == pytest.approx(0.5 / 0.1 / np.e)
+    assert "s=1, s'=2, o=2" in ratio.detail
