@@ -58,7 +58,7 @@ def machine_text(runs: list[Run]) -> str:
     for line in lines:
         for name, version in line["versions"].items():
             versions.setdefault(name, set()).add(version.removeprefix("0+"))
-    ours = " and ".join(sorted(versions.pop("optmech")))
+    ours = ", ".join(sorted(versions.pop("optmech")))
     listed = ", ".join(f"{name} {' and '.join(sorted(found))}" for name, found in versions.items())
     if len(threads := {x["physical_cores"] for x in lines}) == 1 and threads != {cores}:
         cores = f"{cores} threads of {threads.pop()}"
@@ -66,7 +66,7 @@ def machine_text(runs: list[Run]) -> str:
     beside = "one run at a time" if jobs == 1 else f"{jobs} runs side by side"
     return (
         f"{processor}, {cores} cores, {memory:.0f} GiB; {beside}, each pinned to {used} of them "
-        f"alone; Python {python}, optmech at commit {ours}, {listed}."
+        f"alone; Python {python}, optmech at commits {ours}; {listed}."
     )
 
 
