@@ -19,7 +19,7 @@ LOSSES, PRIORS = ("euclidean", "hamming"), ("uniform", "dirichlet")
 SIZES = (
     (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (9, 9), (10, 10), (11, 11), (12, 12), (14, 14), (17, 17)
 )  # fmt: skip
-BEYOND = ((15, 15), (20, 15), (20, 20), (23, 23), (26, 26))
+BEYOND = ((15, 15), (20, 15), (20, 20), (23, 23), (26, 26), (32, 32))
 
 # Seconds at 64 secrets and their growth, a power of the number of secrets. Only the order in which
 # runs are started follows from these.
