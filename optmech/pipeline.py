@@ -246,7 +246,7 @@ class _Search:
         return result
 
     def _reduced(self, compiled: Compiled) -> list[Reduced]:
-        programs = [Reduced(compiled.lp, lambda point: point)]
+        programs = [Reduced(compiled.lp)]
         for reduction in self.profile.parsed_reductions():
             programs = [
                 _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)

@@ -68,8 +68,8 @@ def _attempts(city: City, prior: om.Prior, minimum: float) -> Iterator[Attempt]:
         yield "joint threshold", far, lambda both=both: _solved(prior, [both, distortion])
         near = om.Support(city.distances <= far)
         yield "support", far, lambda near=near: _solved(prior, [metric, near])
+    exact = tuple(name for name in Profile().reductions if name != "implied-pairs")
     for stretch in (1.05, 1.1, 1.2, 1.5, 2.0):
-        exact = tuple(name for name in Profile().reductions if name != "implied-pairs")
         profile = Profile(reductions=(*exact, f"spanner:{stretch}"), gap=1e-6)
         yield "spanner", stretch, lambda profile=profile: _solved(prior, [metric], profile)
     for gap in (0.1, 1e-2, 1e-3, 1e-4):

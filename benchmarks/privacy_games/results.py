@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from store import RESULTS, Record, Store
@@ -35,6 +36,7 @@ class Experiment:
         )
 
 
+@cache
 def experiments(grid: str) -> list[Experiment]:
     """Everything that has all three parts."""
     records = Store(RESULTS / f"designs-{grid}.jsonl").records.values()
@@ -83,6 +85,7 @@ def scenario3(grid: str) -> list[Experiment]:
     return found if len({e.epsilon for e in found}) > 1 else []
 
 
+@cache
 def approximations(grid: str) -> list[Record]:
     return list(Store(RESULTS / f"approximations-{grid}.jsonl").records.values())
 

@@ -29,7 +29,7 @@ _PLAIN: dict[str, Callable[[], Reduction]] = {
 
 
 def parse_reduction(text: str) -> Reduction:
-    """``"implied-pairs"`` or ``"spanner:T"``, as profiles write them."""
+    """A reduction by the name that profiles write: those above, or ``"spanner:T"``."""
     if text in _PLAIN:
         return _PLAIN[text]()
     name, _, argument = text.partition(":")

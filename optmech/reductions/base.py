@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from optmech.lp.blocks import BlockLP, Point, Start
 
+_T = TypeVar("_T")
 
-def _as_it_is(start: Start) -> Start:
-    return start
+
+def _as_it_is(given: _T) -> _T:
+    return given
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class Reduced:
     """
 
     lp: BlockLP
-    recover: Callable[[Point], Point]
+    recover: Callable[[Point], Point] = _as_it_is
     primal: bool = True
     dual: bool = True
     enter: Callable[[Start], Start] = _as_it_is

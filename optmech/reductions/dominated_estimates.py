@@ -29,7 +29,7 @@ class DominatedEstimates:
         kept = tuple(_kept(rows) for rows in lp.local)
         counts = tuple(rows.matrix.shape[0] for rows in lp.local)
         if all(len(own) == count for own, count in zip(kept, counts, strict=True)):
-            return (Reduced(lp, lambda point: point),)
+            return (Reduced(lp),)
         local = tuple(
             replace(rows, matrix=rows.matrix[own]) for rows, own in zip(lp.local, kept, strict=True)
         )

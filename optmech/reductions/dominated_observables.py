@@ -34,7 +34,7 @@ class DominatedObservables:
         chosen = dominators(_features(lp))
         kept = np.flatnonzero(chosen == np.arange(lp.blocks))
         if len(kept) == lp.blocks:
-            return (Reduced(lp, lambda point: point),)
+            return (Reduced(lp),)
         copies = _Copies(kept, np.searchsorted(kept, chosen))
         return (Reduced(lp.with_blocks(kept), copies.spread, enter=copies.gather),)
 

@@ -31,7 +31,7 @@ class ImpliedPairs:
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
         keep = essential(lp)
         if keep.all():
-            return (Reduced(lp, lambda point: point),)
+            return (Reduced(lp),)
         kept = np.flatnonzero(keep)
         return (Reduced(lp.with_cone(lp.cone.take(kept)), scatter(kept, len(lp.cone))),)
 

@@ -77,7 +77,7 @@ def test_limited_places_only_give_way_to_those_that_are_allowed_as_much() -> Non
     mask = np.ones((4, 4), dtype=bool)
     mask[3, :2] = False  # from place 3 only 2 and 3 may be reported
     assert blocks(om.Problem(p, H, constraints=[om.Support(mask)])) == 3
-    # around observable 3 the pair (2, 3) is free, around 0 and 1 it is not, around 2 the same
+    # each observable is held to the pairs of its own place only, and no two to the same
     windowed = om.MetricPrivacy(1.0, E, threshold=1.0, observable_threshold=0.0)
     assert blocks(om.Problem(p, H, constraints=[windowed])) == 4
 
