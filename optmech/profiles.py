@@ -71,11 +71,17 @@ class Profile:
             isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1
         ):
             raise ProblemError(f"{self.threads!r} is not a whole number >= 1", where="threads")
-        if self.device and (self.engine not in ("auto", "structured") or self.method):
+        if self.method and self.engine not in ("auto", "highs", "lazy"):
             raise ProblemError(
-                "only the structured engine without a method computes on a device",
+                f"engine {self.engine} has no methods to choose from",
+                where="method",
+                remedy="Leave it out, or take engine highs or lazy",
+            )
+        if self.device and self.engine not in ("auto", "structured"):
+            raise ProblemError(
+                "only the structured engine computes on a device",
                 where="device",
-                remedy="Take engine auto or structured and no method, or leave the device out",
+                remedy="Take engine auto or structured, or leave the device out",
             )
         if not isinstance(self.parameters, Mapping):
             raise ProblemError("is not a table", where="parameters")

@@ -8,7 +8,7 @@ from conformance.problems import KINDS, Make
 from oracle import optimum
 
 import optmech as om
-from optmech.engines.structured import backend
+from optmech.engines.structured import choice
 from optmech.profiles import Profile
 
 ENGINES = ["highs", "lazy", "structured", "structured-compiled", "structured-device", "cvxpy"]
@@ -25,7 +25,7 @@ def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return Profile(engine=name.removesuffix("-device"), device="numpy")
     if name.endswith("-compiled"):
         pytest.importorskip("numba")
-        monkeypatch.setattr(backend, "SMALL", 0)
+        monkeypatch.setattr(choice, "SMALL", 0)
         return name.removesuffix("-compiled")
     return name
 

@@ -11,7 +11,7 @@ import pytest
 from starts import started_from_memory_and_file
 
 import optmech as om
-from optmech.engines.structured.backend import compiles
+from optmech.engines.structured.choice import compiles
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import make_cone
 from optmech.lp.compile import compile_lp
@@ -61,6 +61,19 @@ def test_the_second_link_of_a_chain_is_that_from_its_file(
     first = om.solve(problem(0.76), start=neighbour)
     assert (first.matrix.sum(axis=0) < 1e-12).any()
     assert started_from_memory_and_file(first, tmp_path, problem(0.72)).gap <= 1e-6
+
+
+@pytest.mark.parametrize("first", [[0], [3, 40]], ids=["one column", "two columns"])
+def test_columns_that_are_missing_at_first_are_priced_in(
+    neighbour: om.Design, first: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = problem(0.85)
+    monkeypatch.setattr(started, "_in_use", lambda *arguments: np.array(first))
+    design = om.solve(given, start=neighbour)
+    assert design.gap <= 1e-6
+    whole = om.solve(given)
+    assert whole.lower_bound <= design.loss <= whole.loss / (1 - 1e-6)
+    assert (design.mechanism.matrix.max(axis=0) > 0.01).sum() > len(first)
 
 
 @pytest.mark.parametrize("lie", ["columns", "multipliers"])

@@ -16,9 +16,9 @@ from optmech import memory
 from optmech.certificate import lower_bound
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Options, Outcome
-from optmech.engines.structured import StructuredEngine, backend, engine
+from optmech.engines.structured import StructuredEngine, choice, engine
 from optmech.engines.structured.arrays import open_device
-from optmech.engines.structured.backend import make_backend
+from optmech.engines.structured.choice import make_backend
 from optmech.engines.structured.device import DeviceBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import add_rows, first_rows, make_cone
@@ -46,7 +46,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "compiled" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
     monkeypatch.setenv("OPTMECH_NO_NUMBA", "1" if request.param == "numpy" else "0")
-    monkeypatch.setattr(backend, "SMALL", 0)
+    monkeypatch.setattr(choice, "SMALL", 0)
     return str(request.param)
 
 

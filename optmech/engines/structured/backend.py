@@ -1,20 +1,14 @@
-"""What the Newton iteration asks of the blocks, and which implementation answers."""
+"""What the Newton iteration asks of the blocks."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from optmech.domain import Floats, Ints
-from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, Rows
-
-SMALL = 6000
-"""Variables times blocks up to which loading compiled code takes longer than solving."""
+from optmech.engines.structured.pairs import Rows
 
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """What is added to a unit diagonal, one after the other, until a block can be factored."""
@@ -97,30 +91,3 @@ def gondzio(product: Any, mu: float, xp: Any = np) -> Any:
     """How far products s z, arrays of the namespace ``xp``, are to be moved towards
     [mu/10, 10 mu], and down by no more than 10 mu (Gondzio, 1996)."""
     return xp.clip(xp.clip(product, 0.1 * mu, 10 * mu) - product, -10 * mu, None)
-
-
-def has_numba() -> bool:
-    """Whether compiled kernels can be used: numba is there and not forbidden."""
-    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
-    return not forbidden and importlib.util.find_spec("numba") is not None
-
-
-def compiles(model: Model) -> bool:
-    """Whether compiled kernels are there, and worth loading."""
-    return has_numba() and model.blocks * model.variables > SMALL
-
-
-def blas_module(model: Model) -> str:
-    """The extension module whose BLAS the blocks are worked on with."""
-    return "scipy.linalg.cython_blas" if compiles(model) else "numpy.linalg._umath_linalg"
-
-
-def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
-    """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
-    if compiles(model):
-        from optmech.engines.structured.compiled import CompiledBackend
-
-        return CompiledBackend(model, cone, threads)
-    from optmech.engines.structured.fallback import NumpyBackend
-
-    return NumpyBackend(model, cone)

@@ -1,10 +1,10 @@
-"""The structured method on some of the observables, with the others priced.
+"""Column generation: the structured method on some of the observables, with the others priced.
 
-Most observables of a large program end unused. This run holds the columns that a coarser
-program finds useful, and from time to time prices the rest: for the row sums' multipliers of the
-moment, a block left out either gets multipliers which prove that it cannot help, so that the
-bound holds for the whole program, or it joins and the method starts again. It pays where a gap
-of a percent or a tenth of it is enough; for small gaps, restarts take more than they save.
+Most observables of a large program end unused. This run holds the columns that it is given, and
+from time to time prices the rest: for the row sums' multipliers of the moment, a block left out
+either gets multipliers which prove that it cannot help, so that the bound holds for the whole
+program, or it joins and the method starts again. Restarts cost more than they save unless the
+columns given are nearly all that is needed, as they are after a neighbouring program.
 """
 
 from __future__ import annotations
@@ -16,20 +16,15 @@ import scipy.sparse as sp
 
 from optmech.domain import Floats, Ints
 from optmech.engines.base import Monitor, Options
-from optmech.engines.structured.backend import make_backend
 from optmech.engines.structured.bounds import Duals, closed
 from optmech.engines.structured.compiled import CompiledBackend, Pricing
-from optmech.engines.structured.engine import Run
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, bare, make_cone
+from optmech.engines.structured.pairs import Cone, bare
+from optmech.engines.structured.run import Run
 from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
 from optmech.lp.blocks import Point
 
-_CLUSTER = 4
-"""Secrets per cluster of the coarse program, about."""
-_COARSE_GAP = 1e-2
-_COARSE_ITERATIONS = 60
 _MATTERS = 0.3
 """Blocks join where leaving them out costs the bound this share of the gap."""
 _PRICED_FROM = 0.1
@@ -54,65 +49,6 @@ def suits(model: Model, cone: Cone) -> bool:
         and bool((cone.decay > 0).all())
         and not len(bare(cone))
     )
-
-
-def useful(model: Model, threads: int) -> Ints:
-    """Observables that the coarse program uses more than if all were alike, the most used first."""
-    small = _coarse(model)
-    cone = make_cone(small)
-    run = Run(small, cone, make_backend(small, cone, threads), Options(), _Silent())
-    run.converge(_COARSE_GAP, _COARSE_ITERATIONS)
-    most = run.columns[:, :-1].max(axis=1)
-    order = np.argsort(-most, kind="stable")
-    return np.asarray(order[most[order] > 1 / model.blocks])
-
-
-def _coarse(model: Model) -> Model:
-    """Secrets in clusters of up to four close ones, at their mean distance from each other."""
-    count = model.variables
-    cluster = np.full(count, -1, dtype=np.int64)
-    clusters = 0
-    for i in range(count):
-        if cluster[i] < 0:
-            free = np.flatnonzero(cluster < 0)
-            order = free[np.argsort(model.ratio[i, free], kind="stable")]
-            near = order[order != i][: _CLUSTER - 1]
-            cluster[i] = cluster[near] = clusters
-            clusters += 1
-    merge = sp.csr_array((np.ones(count), (cluster, np.arange(count))), shape=(clusters, count))
-    own = np.where(np.eye(count, dtype=bool), 0.0, model.ratio)
-    sizes = np.bincount(cluster)
-    ratio = (merge @ (merge @ own).T).T / (sizes[:, None] * sizes)
-    np.fill_diagonal(ratio, np.inf)
-    cost = np.zeros((model.blocks, clusters + 1))
-    cost[:, :-1] = (merge @ model.cost[:, :-1].T).T
-    return replace(
-        model,
-        class_of=cluster,
-        first=np.arange(clusters),
-        cost=cost,
-        ratio=ratio,
-        pair=np.full((clusters, clusters), -1),
-        allowed=np.ones((model.blocks, clusters), dtype=bool),
-        pool=np.zeros((0, clusters + 1)),
-        limits=np.zeros((0, model.blocks, clusters + 1)),
-    )
-
-
-class _Silent:
-    """A monitor for a program that only serves to choose columns."""
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        return np.inf
-
-    def should_stop(self) -> bool:
-        return False
-
-    def remaining(self) -> float:
-        return np.inf
-
-    def report(self, text: str) -> None:
-        pass
 
 
 def part(model: Model, active: Ints) -> Model:

@@ -1,0 +1,40 @@
+"""Which implementation works on the blocks."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.pairs import Cone
+
+SMALL = 6000
+"""Variables times blocks up to which loading compiled code takes longer than solving."""
+
+
+def has_numba() -> bool:
+    """Whether compiled kernels can be used: numba is there and not forbidden."""
+    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
+    return not forbidden and importlib.util.find_spec("numba") is not None
+
+
+def compiles(model: Model) -> bool:
+    """Whether compiled kernels are there, and worth loading."""
+    return has_numba() and model.blocks * model.variables > SMALL
+
+
+def blas_module(model: Model) -> str:
+    """The extension module whose BLAS the blocks are worked on with."""
+    return "scipy.linalg.cython_blas" if compiles(model) else "numpy.linalg._umath_linalg"
+
+
+def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
+    """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
+    if compiles(model):
+        from optmech.engines.structured.compiled import CompiledBackend
+
+        return CompiledBackend(model, cone, threads)
+    from optmech.engines.structured.fallback import NumpyBackend
+
+    return NumpyBackend(model, cone)
