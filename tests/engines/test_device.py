@@ -1,8 +1,9 @@
-"""The structured engine through the array API: every method against NumPy and LAPACK, the
+"""The structured engine through the array API: every method against compiled code and LAPACK, the
 inverse factors against dense inverses, choosing a device, and what is said when there is none."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import astuple, is_dataclass, replace
@@ -16,18 +17,21 @@ import optmech as om
 from optmech import memory
 from optmech.cli.main import main
 from optmech.domain import Floats
-from optmech.engines.structured import device as on_device
-from optmech.engines.structured import inverses
-from optmech.engines.structured.arrays import Arrays, from_numpy, open_device
+from optmech.engines.structured import array_backend, inverses
+from optmech.engines.structured.array_backend import ArrayBackend
+from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_device
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.device import DeviceBackend
-from optmech.engines.structured.fallback import NumpyBackend
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, first_rows, make_cone
 from optmech.lp.compile import compile_lp
 from optmech.profiles import Profile
 
 pytest.importorskip("array_api_compat")
+if importlib.util.find_spec("numba") is None:
+    pytest.skip("numba is not installed", allow_module_level=True)
+
+from optmech.engines.structured.compiled import CompiledBackend
+
 E, H = om.distances.euclidean(), om.distances.hamming()
 Call = Callable[[Backend, Rows], object]
 
@@ -38,9 +42,11 @@ def problem(rows: int = 5, columns: int = 5, **more: object) -> om.Problem:
     return om.Problem(prior, H, constraints=[om.MetricPrivacy(0.8, E)], **more)  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["numpy", "strict", "torch"])
+@pytest.fixture(params=["host", "numpy", "strict", "torch"])
 def arrays(request: pytest.FixtureRequest) -> Arrays:
-    """NumPy's namespace, one that has nothing but the standard, and PyTorch where it is."""
+    """NumPy itself, its namespace, one with nothing but the standard, and PyTorch where it is."""
+    if request.param == "host":
+        return on_host()
     if request.param == "strict":
         return from_numpy(pytest.importorskip("array_api_strict"), "strict")
     if request.param == "torch":
@@ -62,7 +68,7 @@ class Pair:
         first = first_rows(model, cone)
         self.sides: list[tuple[Backend, Rows]] = []
         s, z = rng.uniform(0.1, 2, (2, len(first) + len(far)))
-        for backend in (NumpyBackend(model, cone), other):
+        for backend in (CompiledBackend(model, cone, 2), other):
             rows = add_rows(first, cone, self.P, (far[:, 0], far[:, 1], far[:, 2]), 0.1)
             rows.s, rows.z = s.copy(), z.copy()
             backend.structure(rows, np.arange(model.blocks))
@@ -103,17 +109,16 @@ ROWS = object()
 
 
 @pytest.mark.parametrize("together", [1, 4, 1000])
-def test_every_method_agrees_with_numpy_and_lapack(
+def test_every_method_agrees_with_compiled_code_and_lapack(
     arrays: Arrays, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = build(compile_lp(problem(objective="worst_loss").statement).lp)
     cone = make_cone(model)
     assert len(model.links.rhs) == 25
     # panels, leaves and chunks of blocks as small as the problem
-    monkeypatch.setattr(inverses, "_LEAF", 4)
     monkeypatch.setattr(inverses, "_PANEL", 10)
-    monkeypatch.setattr(on_device, "_chunk", lambda m: together)
-    pair = Pair(model, cone, DeviceBackend(model, cone, arrays))
+    monkeypatch.setattr(array_backend, "chunk", lambda m, arrays: together)
+    pair = Pair(model, cone, ArrayBackend(model, cone, replace(arrays, leaf=4)))
     P, R, dP, weights = pair.P, pair.R, pair.dP, np.linspace(0, 1, 11)
     none = np.zeros(pair.shape)
     several = np.stack([R, dP, P], axis=1)
@@ -239,8 +244,8 @@ def test_refuses_before_starting_what_does_not_fit_on_the_device() -> None:
     arrays = replace(open_device("numpy"), name="a small one", free_bytes=lambda: 4 * 2**20)
     model = build(compile_lp(problem(8, 8).statement).lp)
     with pytest.raises(om.errors.TooLargeError, match=r"64 observables on a small one .* MiB"):
-        on_device.require_device_memory(model, arrays)
-    on_device.require_device_memory(model, replace(arrays, free_bytes=lambda: 2**30))
+        array_backend.require_device_memory(model, arrays)
+    array_backend.require_device_memory(model, replace(arrays, free_bytes=lambda: 2**30))
 
 
 def test_memory_that_runs_out_on_the_way_leaves_the_best_design_so_far(
@@ -251,15 +256,15 @@ def test_memory_that_runs_out_on_the_way_leaves_the_best_design_so_far(
     class OutOfMemoryError(RuntimeError):
         """As PyTorch's."""
 
-    factor = DeviceBackend.factor
+    factor = ArrayBackend.factor
 
-    def failing(self: DeviceBackend, rows: Rows) -> object:
+    def failing(self: ArrayBackend, rows: Rows) -> object:
         left[0] -= 1
         if left[0] < 0:
             raise OutOfMemoryError("CUDA out of memory")
         return factor(self, rows)
 
-    monkeypatch.setattr(DeviceBackend, "factor", failing)
+    monkeypatch.setattr(ArrayBackend, "factor", failing)
     design = om.solve(problem(), profile="structured", device="numpy")
     assert design.status == "feasible"
     assert design.verified

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from hypothesis.extra.numpy import arrays
 
 import optmech as om
 from optmech.domain import Floats
-from optmech.engines.structured import fallback
+from optmech.engines.structured.array_backend import ArrayBackend
+from optmech.engines.structured.arrays import on_host
 from optmech.engines.structured.backend import gondzio
-from optmech.engines.structured.fallback import NumpyBackend
+from optmech.engines.structured.inverses import Inverses
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, first_rows, make_cone
 from optmech.engines.structured.triangular import lower_inverse
@@ -67,13 +69,12 @@ def explicit(model: Model, rows: Rows) -> list[Floats]:
     return found
 
 
-@pytest.mark.parametrize("together", [1, 4000, 1 << 20])
-def test_factors_solve_and_add_up(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fallback, "_TOGETHER", together)
+@pytest.mark.parametrize("workspace", [1, 200_000, 1 << 25])
+def test_factors_solve_and_add_up(workspace: int) -> None:
     model, cone, rows = worst_loss()
     m, links = model.variables, model.links
     assert (links.variable < m).any()
-    backend = NumpyBackend(model, cone)
+    backend = ArrayBackend(model, cone, replace(on_host(), workspace=workspace))
     backend.structure(rows, np.arange(model.blocks))
     schur = backend.factor(rows)
     assert schur is not None
@@ -96,13 +97,16 @@ def test_factors_solve_and_add_up(together: int, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_block_that_is_hardly_definite_gets_a_ridge() -> None:
-    lower = np.array([[[1.0, 0.0], [0.5, 1.0]], [[1.0, 0.0], [-1.0 - 1e-12, 1.0]]])
-    factors = fallback._factors(lower)
-    assert factors is not None
-    np.testing.assert_allclose(factors[0] @ factors[0].T, [[1, 0.5], [0.5, 1]], rtol=1e-14)
-    np.testing.assert_allclose(factors[1] @ factors[1].T, [[1, -1], [-1, 1]], rtol=2e-7)
-    lower[1, 1, 0] = -1.1
-    assert fallback._factors(lower) is None
+    entries = np.array([[0.0, 0.0, 0.5, 0.0], [0.0, 0.0, -1.0 - 1e-12, 0.0]])
+    found, ones = Inverses(on_host(), 2, 2), np.ones((2, 2))
+    assert found.factor(0, entries, ones)
+    unit = np.broadcast_to(np.eye(2), (2, 2, 2))
+    solved = found.solve(unit)
+    np.testing.assert_allclose(solved[0], np.linalg.inv([[1, 0.5], [0.5, 1]]), rtol=1e-14)
+    # with a ridge of 1e-11 the determinant is 2 (1e-11 - 1e-12)
+    np.testing.assert_allclose(solved[1], np.full((2, 2), 1 / 1.8e-11), rtol=1e-4)
+    entries[1, 2] = -1.1
+    assert not found.factor(0, entries, ones)
 
 
 @settings(max_examples=100, deadline=None)
@@ -110,7 +114,9 @@ def test_a_block_that_is_hardly_definite_gets_a_ridge() -> None:
 def test_longest_steps_for_every_weight(lines: Floats) -> None:
     weights = np.linspace(0.0, 1.0, 11)
     expected = [max(0.0, *(-(a + w * b) for a, b in lines.T)) for w in weights]
-    found = fallback._largest_decrease(lines[0], lines[1], weights)
+    model, cone, _ = worst_loss()
+    backend = ArrayBackend(model, cone, on_host())
+    found = backend._largest_decrease(lines[0], lines[1], weights)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -17,9 +17,9 @@ from optmech.certificate import lower_bound
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Options, Outcome
 from optmech.engines.structured import StructuredEngine, choice, engine
+from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import open_device
 from optmech.engines.structured.choice import make_backend
-from optmech.engines.structured.device import DeviceBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
@@ -40,7 +40,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
             monkeypatch.setattr(
                 module,
                 "make_backend",
-                lambda model, cone, threads: DeviceBackend(model, cone, open_device("numpy")),
+                lambda model, cone, threads: ArrayBackend(model, cone, open_device("numpy")),
             )
         return "device"
     if request.param == "compiled" and not HAS_NUMBA:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from optmech import memory
+from optmech.engines.structured.triangular import lower_inverse
 from optmech.errors import ProblemError
 from optmech.needed import needed
 
@@ -22,9 +24,11 @@ _USE = "Use cpu, cuda or cuda:1 (PyTorch), cupy or cupy:1 (CuPy), or numpy"
 class Arrays:
     """A namespace of the array API standard on one device, and what the standard has not.
 
-    ``sums(index, values, size)`` adds values up by their index. ``cholesky`` takes a batch of
-    symmetric matrices, of which it reads the lower triangles, and leaves NaN in the factors of
-    those that are not positive definite. ``free_bytes`` is the device's memory still to be had.
+    ``sums(index, values, size)`` adds values up by their index. ``inverse_factors`` takes a batch
+    of symmetric matrices of at most ``leaf`` rows, of which it reads the lower triangles, and gives
+    the inverses of their Cholesky factors, with NaN for those that are not positive definite.
+    ``workspace`` is how many bytes are best worked on together, ``free_bytes`` the device's memory
+    still to be had. ``shared``: whether the host's arrays are the device's.
     """
 
     xp: Any
@@ -32,11 +36,16 @@ class Arrays:
     name: str
     to_host: Callable[[Array], np.ndarray]
     sums: Callable[[Array, Array, int], Array]
-    cholesky: Callable[[Array], Array]
+    inverse_factors: Callable[[Array], Array]
     free_bytes: Callable[[], int]
+    workspace: int = 2 * 2**30
+    leaf: int = 64
+    shared: bool = False
 
     def from_host(self, array: np.ndarray) -> Array:
-        """A copy on the device."""
+        """The array on the device, which is not to be written to."""
+        if self.shared:
+            return array
         return self.xp.asarray(np.ascontiguousarray(array), device=self.device, copy=True)
 
     def zeros(self, *shape: int) -> Array:
@@ -83,6 +92,30 @@ def _missing(text: str, there: list[str]) -> ProblemError:
     )
 
 
+def on_host() -> Arrays:
+    """NumPy itself, whose arrays need not be copied. Its matrices are factored whole, as many at a
+    time as the processor's caches hold."""
+
+    def sums(index: Array, values: Array, size: int) -> Array:
+        return np.bincount(index, values, size).astype(np.float64, copy=False)
+
+    def inverse_factors(batch: Array) -> Array:
+        return lower_inverse(_factors(batch, np.linalg.cholesky, np.full_like))
+
+    return Arrays(
+        xp=np,
+        device=None,
+        name="the processor",
+        to_host=lambda array: array,
+        sums=sums,
+        inverse_factors=inverse_factors,
+        free_bytes=memory.available_bytes,
+        workspace=3 * 2**20,
+        leaf=1 << 30,
+        shared=True,
+    )
+
+
 def from_numpy(xp: Any, name: str = "numpy") -> Arrays:
     """NumPy's namespace, or another one whose arrays live in NumPy's memory."""
 
@@ -101,9 +134,24 @@ def from_numpy(xp: Any, name: str = "numpy") -> Arrays:
         name=name,
         to_host=host,
         sums=sums,
-        cholesky=cholesky,
+        inverse_factors=partial(_inverse_factors, xp, cholesky),
         free_bytes=memory.available_bytes,
     )
+
+
+def _inverse_factors(xp: Any, cholesky: Callable[[Array], Array], batch: Array) -> Array:
+    """Inverse factors of small matrices out of matrix products: with L = D(I - M), M nilpotent and
+    nowhere negative, L⁻¹ = (I + M)(I + M²)(I + M⁴)···D⁻¹."""
+    L, size = cholesky(batch), batch.shape[-1]
+    diagonal = xp.linalg.diagonal(L)
+    power = -xp.tril(L, k=-1) / diagonal[:, :, None]
+    X = power + xp.eye(size, dtype=xp.float64, device=batch.device)
+    reach = 2
+    while reach < size:
+        power = power @ power
+        X = X + X @ power
+        reach *= 2
+    return X / diagonal[:, None, :]
 
 
 def _factors(batch: Array, cholesky: Callable[[Array], Array], full: Callable[..., Array]) -> Array:
@@ -147,7 +195,7 @@ def _torch(xp: Any, text: str) -> Arrays:
         name=text if device.type == "cpu" else f"{text} ({torch.cuda.get_device_name(device)})",
         to_host=lambda array: np.asarray(array.cpu().numpy()),
         sums=sums,
-        cholesky=cholesky,
+        inverse_factors=partial(_inverse_factors, xp, cholesky),
         free_bytes=memory.available_bytes if device.type == "cpu" else free,
     )
 
@@ -176,7 +224,7 @@ def _cupy(xp: Any, number: int) -> Arrays:
         name=f"cupy:{number}",
         to_host=lambda array: np.asarray(array.get()),
         sums=cupy.bincount,
-        cholesky=cholesky,
+        inverse_factors=partial(_inverse_factors, xp, cholesky),
         free_bytes=lambda: int(
             runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
         ),

@@ -30,11 +30,12 @@ def blas_module(model: Model) -> str:
 
 
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
-    """The compiled backend, or the one in NumPy where there is no numba or nothing to gain."""
+    """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
         from optmech.engines.structured.compiled import CompiledBackend
 
         return CompiledBackend(model, cone, threads)
-    from optmech.engines.structured.fallback import NumpyBackend
+    from optmech.engines.structured.array_backend import ArrayBackend
+    from optmech.engines.structured.arrays import on_host
 
-    return NumpyBackend(model, cone)
+    return ArrayBackend(model, cone, on_host())

@@ -74,13 +74,13 @@ def _start(model: Model, options: Options, monitor: Monitor) -> Run:
 
 
 def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:
+    from optmech.engines.structured.array_backend import ArrayBackend, require_device_memory
     from optmech.engines.structured.arrays import open_device
-    from optmech.engines.structured.device import DeviceBackend, require_device_memory
 
     arrays = open_device(device)
     require_device_memory(model, arrays)
     monitor.report(f"blocks on {arrays.name}")
-    return DeviceBackend(model, cone, arrays)
+    return ArrayBackend(model, cone, arrays)
 
 
 def _require_memory(lp: BlockLP, device: str) -> None:

@@ -20,8 +20,6 @@ from optmech.domain import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
 from optmech.engines.structured.backend import RIDGES
 
-_LEAF = 64
-"""Matrices up to this size are factored by the library."""
 _PANEL = 128
 
 
@@ -61,10 +59,11 @@ class Inverses:
     def _invert(self, X: Array, start: int, end: int) -> None:
         """The diagonal blocks from ``start`` to ``end`` become their inverse factors."""
         size = end - start
-        if size <= _LEAF:
-            X[:, start:end, start:end] = self._leaf(X[:, start:end, start:end])
+        leaf = self._arrays.leaf
+        if size <= leaf:
+            X[:, start:end, start:end] = self._arrays.inverse_factors(X[:, start:end, start:end])
             return
-        middle = start + _LEAF * ((size + _LEAF - 1) // _LEAF // 2)
+        middle = start + leaf * ((size + leaf - 1) // leaf // 2)
         self._invert(X, start, middle)
         upper = X[:, start:middle, start:middle]
         turned = self._arrays.xp.matrix_transpose
@@ -73,22 +72,6 @@ class Inverses:
         self._invert(X, middle, end)
         X[:, middle:end, start:middle] = -(X[:, middle:end, middle:end] @ (T @ upper))
         X[:, start:middle, middle:end] = 0.0
-
-    def _leaf(self, matrix: Array) -> Array:
-        """The inverse factor of a small matrix: with L = D(I - M), M nilpotent and nowhere
-        negative, L⁻¹ = (I + M)(I + M²)(I + M⁴)···D⁻¹."""
-        arrays, size = self._arrays, matrix.shape[-1]
-        xp = arrays.xp
-        L = arrays.cholesky(matrix)
-        diagonal = xp.linalg.diagonal(L)
-        power = -xp.tril(L, k=-1) / diagonal[:, :, None]
-        X = power + xp.eye(size, dtype=xp.float64, device=arrays.device)
-        reach = 2
-        while reach < size:
-            power = power @ power
-            X = X + X @ power
-            reach *= 2
-        return X / diagonal[:, None, :]
 
     def solve(self, B: Array) -> Array:
         """H_o⁻¹ B[o, q] for all q, (blocks, q, m)."""

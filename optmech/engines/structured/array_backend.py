@@ -1,7 +1,9 @@
-"""The blocks' work through the array API: the same passes on a GPU, or wherever a library computes.
+"""The blocks' work through the array API: the same passes in NumPy, on a GPU, or wherever a library
+computes.
 
-Rows stay on the device between calls; what the host reads of them, slacks and multipliers, is
-copied back after every step. What differs between rows changes in ``structure`` and ``move``
+In NumPy it serves programs that are solved before compiled code is loaded, and machines without
+numba. Rows stay on the device between calls; what the host reads of them, slacks and multipliers,
+is copied back after every step. What differs between rows changes in ``structure`` and ``move``
 only, so nothing else has to be looked at.
 """
 
@@ -11,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech import memory
 from optmech.domain import Floats, Ints
@@ -20,8 +23,6 @@ from optmech.engines.structured.inverses import Inverses, factor_bytes
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows
 
-WORKSPACE = 2 * 2**30
-"""Bytes for the blocks that are dense at the same time."""
 _DENSE = 6
 """Dense matrices per block that are around at once."""
 _PAIRS = 24
@@ -32,21 +33,24 @@ _ROW = 8 * 16
 
 @dataclass(eq=False)
 class _Held:
-    """Rows on the device. ``i`` and ``j`` number variables through all blocks."""
+    """Rows on the device. ``i`` and ``j`` number variables through all blocks, ``cell`` the entries
+    below the diagonals of their matrices; rows v_j >= 0 stand on a diagonal."""
 
     rows: Rows
     i: Array
     j: Array
+    cell: Array
     e: Array
     s: Array
     z: Array
+    per_s: Array
     ds: Array
     dz: Array
     ds2: Array
     dz2: Array
 
 
-class DeviceBackend:
+class ArrayBackend:
     """See ``backend.Backend``. Inverse factors are kept between solves."""
 
     correctors = (8, 0.01)
@@ -57,16 +61,22 @@ class DeviceBackend:
         self._links = model.links
         self._decay, self._later = arrays.from_host(cone.decay), arrays.from_host(cone.later)
         self._inverses = Inverses(arrays, self._blocks, self._m)
-        self._step = _chunk(self._m)
+        self._step = chunk(self._m, arrays)
         self._held: _Held | None = None
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._held = None
-        xp, up, width = self._xp, self._arrays.from_host, self._m + 1
-        first = xp.repeat(up(np.arange(self._blocks) * width), up(np.diff(rows.offset)))
-        none = self._arrays.zeros(0)
-        i, j = (first + xp.astype(up(side), xp.int64) for side in (rows.i, rows.j))
-        self._held = _Held(rows, i, j, up(rows.e), up(rows.s), up(rows.z), none, none, none, none)
+        up, m, first = self._arrays.from_host, self._m, rows.block * (self._m + 1)
+        low = np.where(rows.i < m, np.minimum(rows.i, rows.j), rows.j)
+        high = np.where(rows.i < m, np.maximum(rows.i, rows.j), rows.j)
+        self._held = self._made(
+            rows, up(first + rows.i), up(first + rows.j), up((rows.block * m + high) * m + low)
+        )
+
+    def _made(self, rows: Rows, i: Array, j: Array, cell: Array) -> _Held:
+        up, none = self._arrays.from_host, self._arrays.zeros(0)
+        s = up(rows.s)
+        return _Held(rows, i, j, cell, up(rows.e), s, up(rows.z), 1 / s, none, none, none, none)
 
     def _on(self, rows: Rows) -> _Held:
         """The rows on the device: those of ``structure``, or these pairs with other values."""
@@ -75,8 +85,7 @@ class DeviceBackend:
         if rows is held.rows:
             return held
         assert len(rows) == len(held.rows)
-        up, none = self._arrays.from_host, self._arrays.zeros(0)
-        return _Held(rows, held.i, held.j, held.e, up(rows.s), up(rows.z), none, none, none, none)
+        return self._made(rows, held.i, held.j, held.cell)
 
     def _gather(self, values: Array, index: Array) -> Array:
         return self._xp.take(values, index, axis=0)
@@ -85,7 +94,10 @@ class DeviceBackend:
         return self._xp.reshape(self._arrays.from_host(P), (-1,))
 
     def _slack(self, held: _Held, P: Array) -> Array:
-        return held.e * self._gather(P, held.j) - self._gather(P, held.i)
+        larger = self._gather(P, held.j)
+        larger *= held.e
+        larger -= self._gather(P, held.i)
+        return larger
 
     def _spread(self, held: _Held, on_i: Array, on_j: Array) -> Array:
         """Rows added up per variable, (blocks, m + 1)."""
@@ -115,31 +127,28 @@ class DeviceBackend:
         for first in range(0, self._blocks, self._step):
             yield first, min(first + self._step, self._blocks)
 
-    def _cells(self, held: _Held, first: int, last: int) -> tuple[slice, Array, Array]:
-        """The rows of some blocks, and their variables: i from 0 in the first of these blocks
-        on, j within its own."""
-        own = slice(int(held.rows.offset[first]), int(held.rows.offset[last]))
-        width = self._m + 1
-        return own, held.i[own] - first * width, held.j[own] % width
-
     def factor(self, rows: Rows) -> Schur | None:
         held, xp, m = self._on(rows), self._xp, self._m
-        w = held.z / held.s
-        diagonal = self._spread(held, w, w * held.e**2)
+        w = held.z * held.per_s
+        weight = w * held.e
+        diagonal = self._spread(held, w, weight * held.e)
         scale = xp.where(diagonal > 0, 1 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0)), 0.0)
         flat = xp.reshape(scale, (-1,))
-        w = -w * held.e * self._gather(flat, held.i) * self._gather(flat, held.j)
+        # rows v_j >= 0 weigh nothing here: the scale of the constant zero is 0
+        weight *= -self._gather(flat, held.i)
+        weight *= self._gather(flat, held.j)
         for first, last in self._chunks():
-            own, i, j = self._cells(held, first, last)
-            block, i = i // (m + 1), i % (m + 1)
-            # rows v_j >= 0 have weight 0 here, and the scale of the constant zero is 0
-            i = xp.where(i < m, i, j)
-            cell = (block * m + xp.maximum(i, j)) * m + xp.minimum(i, j)
-            entries = self._arrays.sums(cell, w[own], (last - first) * m * m)
+            own, size = self._own(rows, first, last), (last - first) * m * m
+            entries = self._arrays.sums(held.cell[own] - first * m * m, weight[own], size)
             entries = xp.reshape(entries, (last - first, m * m))
             if not self._inverses.factor(first, entries, scale[first:last, :m]):
                 return None
         return Schur(*self._inverses.summed(self._links.variable, self._links.value))
+
+    @staticmethod
+    def _own(rows: Rows, first: int, last: int) -> slice:
+        """The rows of some blocks."""
+        return slice(int(rows.offset[first]), int(rows.offset[last]))
 
     def solve(self, B: Floats) -> None:
         B[:, :, :-1] = self._arrays.to_host(
@@ -149,12 +158,12 @@ class DeviceBackend:
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         held = self._on(rows)
         left = self._slack(held, self._flat(P)) - held.s
-        B[:] = self._pull(held, -held.z - held.z * left / held.s) - rd
+        B[:] = self._pull(held, -held.z - held.z * left * held.per_s) - rd
 
     def second_order_rhs(self, rows: Rows, mu: float, B: Floats) -> None:
         held = self._on(rows)
         held.ds2 = mu - held.ds * held.dz
-        B[:] = self._pull(held, held.ds2 / held.s)
+        B[:] = self._pull(held, held.ds2 * held.per_s)
 
     def corrector_rhs(self, rows: Rows, weights: tuple[float, float], mu: float, B: Floats) -> None:
         held = self._on(rows)
@@ -162,53 +171,82 @@ class DeviceBackend:
         held.dz = held.dz + weights[1] * held.dz2
         product = (held.s + held.ds) * (held.z + held.dz)
         held.ds2 = gondzio(product, mu, self._xp)
-        B[:] = self._pull(held, held.ds2 / held.s)
+        B[:] = self._pull(held, held.ds2 * held.per_s)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
         held, xp = self._on(rows), self._xp
         s, z = held.s, held.z
         held.ds = ds = self._slack(held, self._flat(P + dP)) - s
-        held.dz = dz = -z - z * ds / s
+        held.dz = dz = -z - z * ds * held.per_s
         sums = xp.stack([xp.sum(a * b) for a, b in ((s, z), (s, dz), (ds, z), (ds, dz))])
         sz, sdz, dsz, dd = self._arrays.to_host(sums).tolist()
-        primal, dual = self._most([-ds / s, -dz / z]).tolist()
+        primal, dual = self._most([-ds * held.per_s, -dz / z]).tolist()
         return Affine(primal, dual, (sz, sdz, dsz, dd))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         held = self._on(rows)
         u = self._slack(held, self._flat(dP))
-        held.dz2 = (held.ds2 - held.z * u) / held.s
+        held.dz2 = (held.ds2 - held.z * u) * held.per_s
         held.ds2 = u
-        most = []
-        for value, d, d2 in ((held.s, held.ds, held.ds2), (held.z, held.dz, held.dz2)):
-            first, second = -d / value, -d2 / value
-            most.append(self._most(first + w * second for w in weights.tolist()))
-        return most[0], most[1]
+        per_z = 1 / held.z
+        return (
+            self._largest_decrease(held.ds * held.per_s, u * held.per_s, weights),
+            self._largest_decrease(held.dz * per_z, held.dz2 * per_z, weights),
+        )
+
+    def _largest_decrease(self, at: Array, slope: Array, weights: Floats) -> Floats:
+        """max_k -(at_k + w slope_k), at least 0, for every weight w in [0, 1].
+
+        Lines that stay above two of the lowest ones everywhere cannot be the lowest anywhere.
+        """
+        xp = self._xp
+        if not at.shape[0]:
+            return np.zeros(len(weights))
+        end = at + slope
+        both = [int(xp.argmin(at)), int(xp.argmin(end))]
+        known = np.min([float(at[k]) + weights * float(slope[k]) for k in both], axis=0)
+        highest = float(known.max())
+        (kept,) = xp.nonzero((at <= highest) | (end <= highest))
+        if not kept.shape[0]:
+            return np.full(len(weights), np.nan)
+        at, slope = (self._arrays.to_host(self._gather(part, kept)) for part in (at, slope))
+        lowest = (at + weights[:, None] * slope).min(axis=1)
+        return np.asarray(np.maximum(-lowest, 0.0))
 
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
         held = self._on(rows)
         held.s = held.s + step[0] * (held.ds + weights[0] * held.ds2)
         held.z = held.z + step[1] * (held.dz + weights[1] * held.dz2)
+        held.per_s = 1 / held.s
         rows.s[:], rows.z[:] = self._arrays.to_host(held.s), self._arrays.to_host(held.z)
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
-        held, xp, m = self._on(rows), self._xp, self._m
+        xp, m, to_host = self._xp, self._m, self._arrays.to_host
         by_i, by_j = np.full((2, self._blocks, m), -1)
         v = self._arrays.from_host(P[:, :m])
         inverse = xp.where(v > 0, 1 / xp.where(v > 0, v, 1.0), 0.0)
         for first, last in self._chunks():
-            own, i, j = self._cells(held, first, last)
-            # one more row for i = m, as P has
-            cells = (last - first) * (m + 1) * m
-            taken = self._arrays.sums(i * m + j, xp.ones_like(held.e[own]), cells)
-            taken = xp.reshape(taken, (last - first, m + 1, m))[:, :m, :]
-            excess = self._later * v[first:last, :, None] * inverse[first:last, None, :]
-            excess = xp.where(taken > 0, 0.0, excess)
-            for axis, out in ((2, by_i), (1, by_j)):
-                worst = xp.argmax(excess, axis=axis)
-                worst = xp.where(xp.max(excess, axis=axis) > level, worst, -1)
-                out[first:last] = self._arrays.to_host(worst)
+            excess = self._later * v[first:last, :, None]
+            excess *= inverse[first:last, None, :]
+            excess = xp.reshape(excess, (-1,))
+            (above,) = xp.nonzero(excess > level)
+            found, worst = to_host(above), to_host(self._gather(excess, above))
+            new = ~self._taken(rows, first, last)[found]
+            # written in rising order, so that the worst stays
+            order = np.argsort(worst[new], kind="stable")
+            block, i, j = np.unravel_index(found[new][order], (last - first, m, m))
+            by_i[block + first, i] = j
+            by_j[block + first, j] = i
         return by_i, by_j
+
+    def _taken(self, rows: Rows, first: int, last: int) -> NDArray[np.bool_]:
+        """Which pairs of some blocks are among the rows, (last - first)·m·m."""
+        m, own = self._m, self._own(rows, first, last)
+        block = np.repeat(np.arange(last - first), np.diff(rows.offset[first : last + 1]))
+        i, j = rows.i[own], rows.j[own]
+        taken = np.zeros((last - first) * m * m, dtype=np.bool_)
+        taken[((block * m + i) * m + j)[i < m]] = True
+        return taken
 
     def majorant(self, P: Floats) -> Floats:
         out = np.zeros_like(P)
@@ -223,7 +261,7 @@ class DeviceBackend:
 
     def shifted(self, rows: Rows, z: Floats, x: Floats) -> Floats:
         held = self._on(rows)
-        moved = held.z / held.s * self._slack(held, self._flat(x))
+        moved = held.z * held.per_s * self._slack(held, self._flat(x))
         moved = moved + self._arrays.from_host(z)
         return self._arrays.to_host(self._xp.where(moved > 0, moved, 0.0))
 
@@ -246,15 +284,15 @@ class DeviceBackend:
         return self._arrays.to_host(left)
 
 
-def _chunk(m: int) -> int:
+def chunk(m: int, arrays: Arrays) -> int:
     """How many blocks are dense at the same time."""
-    return max(1, int(WORKSPACE / (8 * _DENSE * m**2)))
+    return max(1, int(arrays.workspace / (8 * _DENSE * m**2)))
 
 
 def require_device_memory(model: Model, arrays: Arrays) -> None:
     """Raise TooLargeError, with the figure, when the device's free memory will not do."""
     blocks, m = model.blocks, model.variables
-    dense = 8.0 * _DENSE * min(blocks, _chunk(m)) * m**2
+    dense = 8.0 * _DENSE * min(blocks, chunk(m, arrays)) * m**2
     memory.require(
         factor_bytes(blocks, m, len(model.links.rhs)) + _ROW * _PAIRS * blocks * m + dense,
         what=f"the structured engine for {m:,} secrets and {blocks:,} observables on {arrays.name}",
