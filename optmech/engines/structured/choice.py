@@ -24,11 +24,6 @@ def compiles(model: Model) -> bool:
     return has_numba() and model.blocks * model.variables > SMALL
 
 
-def blas_module(model: Model) -> str:
-    """The extension module whose BLAS the blocks are worked on with."""
-    return "scipy.linalg.cython_blas" if compiles(model) else "numpy.linalg._umath_linalg"
-
-
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):

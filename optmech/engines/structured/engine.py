@@ -8,13 +8,13 @@ violated, so the result holds over all pairs.
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from optmech import memory
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.blas_threads import single_threaded
-from optmech.engines.structured.choice import blas_module, compiles, has_numba, make_backend
+from optmech.engines.structured.choice import compiles, has_numba, make_backend
 from optmech.engines.structured.collection import paused
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
@@ -48,11 +48,13 @@ class StructuredEngine:
             return EngineResult(
                 Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
             )
-        with single_threaded(blas_module(model)), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             with paused():
                 run = _start(model, options, monitor)
             try:
-                return run.finish()
+                # several blocks are worked on at once, so BLAS is to keep to one thread
+                with threadpool_limits(1, user_api="blas"):
+                    return run.finish()
             except Exception as error:
                 if not memory.is_exhausted(error):
                     raise
