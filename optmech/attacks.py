@@ -259,29 +259,23 @@ def _solve_minimax(
     """
     import highspy
 
+    from optmech.lp.highs import highs_model, run_highs
+
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
     errors = sp.hstack(blocks) if over == "secrets" else sp.block_diag(blocks)
     bounded = sp.hstack([errors, -np.ones((errors.shape[0], 1))])
     sums = sp.hstack([*[sp.eye_array(observables)] * count, sp.csr_array((observables, 1))])
     rows = sp.vstack([bounded, sums]).tocsr()
-    program = highspy.HighsLp()
-    program.num_row_, program.num_col_ = rows.shape
-    program.col_cost_ = np.append(np.zeros(rows.shape[1] - 1), 1.0)
-    program.col_lower_ = np.zeros(rows.shape[1])
-    program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
-    program.row_lower_ = np.repeat([-highspy.kHighsInf, 1.0], [errors.shape[0], observables])
-    program.row_upper_ = np.repeat([0.0, 1.0], [errors.shape[0], observables])
-    program.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    program.a_matrix_.start_ = rows.indptr
-    program.a_matrix_.index_ = rows.indices
-    program.a_matrix_.value_ = rows.data
+    cost = np.append(np.zeros(rows.shape[1] - 1), 1.0)
+    lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
+    upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     for option, choice in method.items():
         solver.setOptionValue(option, choice)
-    solver.passModel(program)
-    solver.run()
+    solver.passModel(highs_model(cost, rows, lower, upper, np.full(rows.shape[1], np.inf)))
+    run_highs(solver)
     solution = solver.getSolution()
     played = np.array(solution.col_value)[:-1].reshape(count, observables).T
     prices = -np.array(solution.row_dual)[: errors.shape[0]].reshape(-1, count)

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -370,3 +373,30 @@ class TestSharpened:
     def test_refuses(self, arguments, message):
         with pytest.raises(om.ProblemError, match=message):
             attacks.sharpened(om.Prior.uniform(om.Domain("ab")), **arguments)
+
+
+def test_a_linear_program_can_be_interrupted() -> None:
+    """Ctrl-C while HiGHS works ends it, and the interrupt arrives."""
+    import highspy
+
+    from optmech.lp.highs import run_highs
+
+    class Slow:
+        """A solver that works until it is told to stop."""
+
+        HandleUserInterrupt = False
+        cancelled = False
+
+        def solve(self) -> None:
+            while not self.cancelled:
+                time.sleep(0.01)
+
+        def cancelSolve(self) -> None:  # noqa: N802
+            self.cancelled = True
+
+    slow = Slow()
+    assert hasattr(highspy.Highs(), "cancelSolve")
+    threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
+    with pytest.raises(KeyboardInterrupt):
+        run_highs(slow)
+    assert slow.cancelled

@@ -5,13 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
 from optmech import memory
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
+from optmech.lp.highs import highs_model
 from optmech.problem import Problem
 from optmech.reductions import ImpliedPairs
 from optmech.storage import write_atomically
@@ -45,18 +44,9 @@ def write_program(problem: Problem, form: str, path: str | Path) -> dict[str, in
 def _write(flat: FlatLP, file: Path) -> None:
     import highspy
 
-    rows, columns = flat.matrix.shape
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = rows, columns
-    model.col_cost_ = flat.cost
-    model.col_lower_, model.col_upper_ = np.zeros(columns), flat.upper_x
-    model.row_lower_, model.row_upper_ = flat.lower, flat.upper
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = flat.matrix.indptr
-    model.a_matrix_.index_ = flat.matrix.indices
-    model.a_matrix_.value_ = flat.matrix.data
+    model = highs_model(flat.cost, flat.matrix, flat.lower, flat.upper, flat.upper_x)
     model.col_names_ = column_names(flat.lp)
-    model.row_names_ = [f"r_{k}" for k in range(rows)]
+    model.row_names_ = [f"r_{k}" for k in range(flat.matrix.shape[0])]
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.setOptionValue("small_matrix_value", 1e-12)

@@ -6,23 +6,19 @@ not reach the asked gap, crossover and then the simplex method are tried.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from optmech import memory
 from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.errors import SOLVER_THREAD, ProblemError
+from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP
 from optmech.lp.flatten import FlatLP, flatten
+from optmech.lp.highs import highs_model, run_highs
 
 _BYTES_PER_NONZERO = 120
-_TICK = 0.02
-_GRACE = 5.0
-"""Seconds that HiGHS gets to react to a request to stop before it is left to itself."""
 NOT_LINEAR = "divergence constraints are not linear"
 METHODS: dict[str, tuple[dict[str, object], ...]] = {
     "": (
@@ -100,7 +96,6 @@ class HighsSession:
         import highspy
 
         self._highs = highspy.Highs()
-        self._infinity = highspy.kHighsInf
         self._abandoned = False
         for key, value in {
             "output_flag": False,
@@ -115,7 +110,9 @@ class HighsSession:
         # costs of order one, so that the solver's absolute tolerances fit
         top = float(np.abs(flat.cost).max(initial=0.0))
         self._scale = 1.0 / top if top > 0 else 1.0
-        self._pass(highspy, flat)
+        self._highs.passModel(
+            highs_model(flat.cost * self._scale, flat.matrix, flat.lower, flat.upper, flat.upper_x)
+        )
 
     def _set(self, key: str, value: object) -> None:
         import highspy
@@ -127,22 +124,6 @@ class HighsSession:
                 remedy="See the HiGHS option list",
             )
 
-    def _pass(self, highspy: Any, flat: FlatLP) -> None:
-        lp = highspy.HighsLp()
-        rows, columns = flat.matrix.shape
-        lp.num_col_, lp.num_row_ = columns, rows
-        lp.col_cost_ = flat.cost * self._scale
-        lp.col_lower_, lp.col_upper_ = np.zeros(columns), self._finite(flat.upper_x)
-        lp.row_lower_, lp.row_upper_ = self._finite(flat.lower), self._finite(flat.upper)
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = flat.matrix.indptr
-        lp.a_matrix_.index_ = flat.matrix.indices
-        lp.a_matrix_.value_ = flat.matrix.data
-        self._highs.passModel(lp)
-
-    def _finite(self, values: Floats) -> Floats:
-        return np.clip(values, -self._infinity, self._infinity)
-
     def solve(self, settings: dict[str, object], monitor: Monitor) -> str:
         """Run HiGHS in a thread, so that interrupts and limits are obeyed; returns its status."""
         for key, value in settings.items():
@@ -150,19 +131,9 @@ class HighsSession:
         left = monitor.remaining()
         # HiGHS counts its clock over all runs of a model
         self._set("time_limit", self._highs.getRunTime() + left if np.isfinite(left) else left)
-        self._highs.HandleUserInterrupt = True
-        worker = threading.Thread(target=self._highs.solve, name=SOLVER_THREAD, daemon=True)
-        worker.start()
-        patience = _GRACE
-        while worker.is_alive():
-            worker.join(_TICK)
-            if worker.is_alive() and monitor.should_stop():
-                self._highs.cancelSolve()
-                patience -= _TICK
-                if patience <= 0:
-                    # HiGHS does not look at interrupts in its set-up, which can take minutes
-                    self._abandoned = True
-                    return "Interrupted"
+        if not run_highs(self._highs, monitor.should_stop):
+            self._abandoned = True
+            return "Interrupted"
         return str(self._highs.modelStatusToString(self._highs.getModelStatus()))
 
     def has_point(self) -> bool:

@@ -1,0 +1,65 @@
+"""HiGHS: filling its model and running it so that it can be stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.domain import Floats
+from optmech.errors import SOLVER_THREAD
+
+_TICK = 0.02
+_GRACE = 5.0
+"""Seconds that HiGHS gets to react to a request to stop before it is left to itself."""
+
+
+def highs_model(
+    cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, most: Floats
+) -> Any:
+    """HiGHS's own form of: minimise cost·x over lower <= rows x <= upper, 0 <= x <= most.
+
+    ``cost`` and ``most`` have shape (n,), ``rows`` (m, n), ``lower`` and ``upper`` (m,); bounds may
+    be infinite.
+    """
+    import highspy
+
+    infinity = highspy.kHighsInf
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = rows.shape
+    model.col_cost_ = cost
+    model.col_lower_, model.col_upper_ = np.zeros(len(cost)), np.minimum(most, infinity)
+    model.row_lower_ = np.clip(lower, -infinity, infinity)
+    model.row_upper_ = np.clip(upper, -infinity, infinity)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = rows.indptr
+    model.a_matrix_.index_ = rows.indices
+    model.a_matrix_.value_ = rows.data
+    return model
+
+
+def run_highs(highs: Any, should_stop: Callable[[], bool] = lambda: False) -> bool:
+    """Solve in a thread, so that Ctrl-C and ``should_stop`` are obeyed; whether HiGHS came back.
+
+    It does not look at interrupts in its set-up, which can take minutes, and is then left to
+    itself: the object must not be used again.
+    """
+    highs.HandleUserInterrupt = True
+    worker = threading.Thread(target=highs.solve, name=SOLVER_THREAD, daemon=True)
+    worker.start()
+    patience = _GRACE
+    try:
+        while worker.is_alive():
+            worker.join(_TICK)
+            if worker.is_alive() and should_stop():
+                highs.cancelSolve()
+                patience -= _TICK
+                if patience <= 0:
+                    return False
+    except BaseException:
+        highs.cancelSolve()
+        raise
+    return True
