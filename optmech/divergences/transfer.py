@@ -139,8 +139,9 @@ def compose_shared(first: DivergenceGuarantee, second: DivergenceGuarantee) -> D
     first one's output.
 
     The sum for "kl", "reverse_kl" and "max", 1 - (1 - ε₀)(1 - ε₁) for "tv" and "hellinger",
-    (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. CM19 Propositions 3 and 4
-    state the sum for distributions, where it is false (docs/theory.md): ``lift`` afterwards.
+    (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. ``lift`` afterwards gives
+    CM19 Propositions 3 and 4, which are about Φ#. For given pairs of distributions alone nothing
+    composes (docs/theory.md has two bits and their exclusive or): hence points.
     """
     for guarantee in (first, second):
         _require(guarantee, "points")
