@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from results import approximations, scenario1, scenario2, scenario3, sections
+from experiments import approximations, scenario1, scenario2, scenario3
+from results import sections
 from users import GRIDS
 
 COLOURS = {"differential": "#0072b2", "distortion": "#d55e00", "joint": "#009e73"}
