@@ -11,6 +11,7 @@ results/distribution_figures.json; distribution_tables.py puts both into docs.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -52,22 +53,25 @@ def figure2(at: Setting) -> Rows:
     """eps and KL of the tupling mechanism over k, eps_A and r (Figs. 2, 9 to 12, a to c)."""
     known: dict[tuple[Any, ...], dict[str, Any]] = {}
     out = []
-    pairs = {**at.attributes, "north/south": at.north_south()}
-    for (name, (lam0, lam1)), (panel, *rest) in itertools.product(pairs.items(), settings()):
+    for (name, (lam0, lam1)), (panel, *rest) in itertools.product(at.pairs.items(), settings()):
         key = (name, *rest)
         if key not in known:
             k, scale, radius = rest
             made = tupling(at.base(scale, radius * KM_PER_DEGREE), int(k))
-            found = made.epsilon(lam0, lam1, DELTA)
-            kl = [made.kl(lam0, lam1), made.kl(lam1, lam0)]
             known[key] = {
-                "epsilon": [found.lower, found.upper],
-                "kl": [max(x.lower for x in kl), max(x.upper for x in kl)],
+                "epsilon": finite(made.epsilon(lam0, lam1, DELTA).upper),
+                "kl": finite(made.kl(lam0, lam1).upper),
+                "kl_back": finite(made.kl(lam1, lam0).upper),
             }
         k, scale, radius = rest
         where = {"attribute": name, "panel": panel, "k": k}
         out.append({**where, "eps_A_per_degree": scale, "radius_degrees": radius, **known[key]})
     return out
+
+
+def finite(value: float) -> float | None:
+    """JSON knows no infinity."""
+    return value if math.isfinite(value) else None
 
 
 def losses(at: Setting) -> Rows:

@@ -84,6 +84,11 @@ class Setting:
         }
         self.users = np.array([r["user"] for r in checkins])
 
+    @property
+    def pairs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The attributes, and where the users live."""
+        return {**self.attributes, "north/south": self.north_south()}
+
     def pair(self, points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The distributions of those with the attribute and of those without."""
         found = attribute_distributions(self.regions, points, values)
@@ -127,7 +132,7 @@ def overview(at: Setting) -> list[dict[str, Any]]:
             "w_inf": om.transport.wasserstein(a, b, d, math.inf).value,
             "diameter": om.transport.diameter(a, b, d),
         }
-        for name, (a, b) in at.attributes.items()
+        for name, (a, b) in at.pairs.items()
     ]
 
 

@@ -215,7 +215,7 @@ def _claims8(grid: str) -> Iterator[Claim]:
             f"A relatively small threshold gives almost the same privacy (Fig. 8): {name}",
             _verdict([error <= NEGLIGIBLE for error in small]),
             f"at {near[-1]:g} km an error of at most {metres(max(small))} km; "
-            f"but no ε at all for {without_epsilon(grid, method, near[-1])} of {len(small)}",
+            f"no ε at all for {without_epsilon(grid, method, near[-1])} of {len(small)}",
         )
         rising = [
             seconds[b][user] >= seconds[a][user]

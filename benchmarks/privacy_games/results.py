@@ -16,16 +16,9 @@ from experiments import (
     privacy_errors,
     scenario1,
 )
+from pages import table
 from store import RESULTS, Record, Store
 from users import GRIDS
-
-Rows = list[tuple[str, ...]]
-
-
-def table(head: tuple[str, ...], rows: Rows) -> str:
-    """Markdown."""
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def sections() -> dict[str, str]:
@@ -161,8 +154,8 @@ def _not_unique(grid: str) -> str:
         "\n\nOptimal mechanisms are not unique, and all figures about attacks (Figs. 2a, 3, 4, 6) "
         f"are of those that a run found: {len(pairs)} joint designs made twice, with and without "
         f"reuse, have the same loss within {apart['loss']:.0e}, but the error of the optimal "
-        f"attack on the two differs by up to {apart['optimal']:.1%}, that of the Bayesian one by up to "
-        f"{apart['bayesian']:.1%}."
+        f"attack on the two differs by up to {apart['optimal']:.1%}, that of the Bayesian one by "
+        f"up to {apart['bayesian']:.1%}."
     )
 
 
