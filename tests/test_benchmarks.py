@@ -113,7 +113,7 @@ def test_reproduction_says_what_its_results_say() -> None:
 
 
 def test_distribution_privacy_says_what_its_results_say() -> None:
-    """The generated parts of docs/distribution-privacy.md, made again from the committed results."""
+    """The generated parts of docs/distribution-privacy.md, made again from its results."""
     run(
         "-c",
         "import sys; sys.path.insert(0, 'benchmarks')\n"

@@ -153,10 +153,9 @@ class Tupling:
         """How often the Bayes rule for two equally likely attributes is right about a user of each,
         between bounds that cover any choice where both are as likely (DP19 §7.3: ASR).
 
-        H(t) = Σ max(0, Q#λ₀ - t Q#λ₁) over the tuples is convex in t and its slopes at 1 lie between
-        -Q#λ₁(Q#λ₀ >= Q#λ₁) and -Q#λ₁(Q#λ₀ > Q#λ₁); chords to both sides bound them, and
-        H(1) = Q#λ₀(Q#λ₀ > Q#λ₁) - Q#λ₁(Q#λ₀ > Q#λ₁) gives the other probability. The sum of the two
-        success rates is 1 + δ(0).
+        With p, q the laws of the tuples, H(t) = Σ max(0, p - t q) is convex in t with slopes
+        -q(p >= q) and -q(p > q) to both sides of 1, which chords bound; H(1) = p(p > q) - q(p > q)
+        gives the other probability. The sum of the two success rates is 1 + δ(0).
         """
         p, q = self._outputs(lam0, lam1)
         here = self._one_way(p, q, 1.0, nodes)

@@ -245,6 +245,22 @@ def test_a_constant_refutes_proposition_12() -> None:
     assert constant.push(uniform).min() < uniform.min()
 
 
+def test_theorem_3_is_false_where_some_outputs_may_be_likely() -> None:
+    """η = 1/m: point masses, the identity on m places; promised is 0.01 at ε = 0.0021."""
+    m, k, alpha, beta = 100, 1, 1e-5, 1e-6
+    epsilon = math.log((k + (alpha + beta) * m) / (k - alpha * m))
+    promised = 2 * math.exp(-2 * alpha**2 / (k * beta**2)) + 1 / m
+    cells = om.Domain.range(m)
+    made = mechanisms.tupling(om.Mechanism(cells, cells, np.eye(m)), k)
+    first, second = np.eye(m)[:2]
+    assert (first @ made.base.matrix > beta).mean() == pytest.approx(1 / m)
+    found = made.delta(first, second, epsilon)
+    assert promised == pytest.approx(0.01)
+    assert epsilon == pytest.approx(0.0021, abs=2e-5)
+    # the two tuples of both places, of probability 1/2m each under either, do not tell them apart
+    assert found.lower == pytest.approx(1 - 1 / m, abs=1e-9)
+
+
 def test_samples_have_the_law() -> None:
     domain = om.Domain("abc", [[0.0], [1.0], [2.0]])
     base = om.Mechanism(domain, domain, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
