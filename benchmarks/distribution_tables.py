@@ -1,5 +1,5 @@
 """Puts the results of distribution_privacy.py and distribution_figures.py into
-docs/distribution-privacy.md.
+docs/distribution-privacy.md, and draws its figures.
 
     python benchmarks/distribution_tables.py
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from distribution_claims import Results, claims
+from distribution_plots import draw
 from privacy_games.pages import filled, table
 
 HERE = Path(__file__).resolve().parent
@@ -178,4 +179,5 @@ def _number(value: float | None, none: str = "") -> str:
 
 
 if __name__ == "__main__":
+    draw(results(), PAGE.parent / "figures")
     PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), sections(results())), encoding="utf-8")
