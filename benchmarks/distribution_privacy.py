@@ -1,4 +1,4 @@
-"""Reproduces DP19 section 7 in kind: Figs. 2 to 6 and Tables 2, 3, on open data of New York.
+"""Reproduces DP19 section 7 in kind: Figs. 3, 5, 6 and Tables 2, 3, on open data of New York.
 
     python benchmarks/distribution_privacy.py                   # every part, a few minutes
     python benchmarks/distribution_privacy.py --part table2     # one of them
@@ -62,27 +62,56 @@ class Setting:
         self.data = data
         checkins = rows(data / "fsq_nyc_semantic.csv")
         places = np.array([[float(r["lon"]), float(r["lat"])] for r in checkins])
-        grid = om.Grid.geographic(11, 10, bounds)
-        self.regions: Regions = quadrisect(grid, places, 276)
+        self.bounds = bounds
+        self.regions: Regions = quadrisect(om.Grid.geographic(11, 10, bounds), places, 276)
         home = np.array([r["type"].startswith("Home") for r in checkins])
         social = np.array([r["root"] in ("Food", "Nightlife Spot") for r in checkins])
         work = np.array([r["type"] == "Office" for r in checkins])
+        clock = np.array([int(r["local_time"][11:13]) for r in checkins])
         rides = [r for r in rows(data / "citibike_nyc_201807_sample.csv") if r["gender"] in "12"]
         stations = np.array([[float(r["start_lon"]), float(r["start_lat"])] for r in rides])
         male = np.array([r["gender"] == "1" for r in rides])
-        self.attributes = {
-            name: self._pair(points, values)
-            for name, points, values in (
-                ("male/female", stations, male),
-                ("social/less", places, social),
-                ("work/non-work", places, work),
-                ("home/out", places, home),
-            )
+        start = np.array([int(r["starttime"][9:11]) for r in rides])
+        self.labelled = {
+            "male/female": (stations, male, start),
+            "social/less": (places, social, clock),
+            "work/non-work": (places, work, clock),
+            "home/out": (places, home, clock),
         }
+        """Places, whether they have the attribute, and the hour of the day."""
+        self.attributes = {
+            name: self.pair(points, values) for name, (points, values, _) in self.labelled.items()
+        }
+        self.users = np.array([r["user"] for r in checkins])
 
-    def _pair(self, points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def pairs(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The attributes, and where the users live."""
+        return {**self.attributes, "north/south": self.north_south()}
+
+    def pair(self, points: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The distributions of those with the attribute and of those without."""
         found = attribute_distributions(self.regions, points, values)
         return found["True"].weights, found["False"].weights
+
+    def inside(self, points: np.ndarray) -> np.ndarray:
+        """Which places lie in the bounds."""
+        low, high = np.array(self.bounds[:2]), np.array(self.bounds[2:])
+        return ((points >= low) & (points <= high)).all(axis=1)
+
+    def north_south(self) -> tuple[np.ndarray, np.ndarray]:
+        """Check-ins of users whose homes lie in the northern or southern half of the homes here."""
+        places, home, _ = self.labelled["home/out"]
+        of = self.inside(places)
+        latitude = {
+            user: float(np.median(places[of & home & (self.users == user), 1]))
+            for user in np.unique(self.users[of & home])
+        }
+        middle = float(np.median(list(latitude.values())))
+        known = of & np.isin(self.users, list(latitude))
+        return self.pair(
+            places[known], np.array([latitude[user] > middle for user in self.users[known]])
+        )
 
     def prior(self, name: str) -> om.Prior:
         lam0, lam1 = self.attributes[name]
@@ -103,32 +132,8 @@ def overview(at: Setting) -> list[dict[str, Any]]:
             "w_inf": om.transport.wasserstein(a, b, d, math.inf).value,
             "diameter": om.transport.diameter(a, b, d),
         }
-        for name, (a, b) in at.attributes.items()
+        for name, (a, b) in at.pairs.items()
     ]
-
-
-def figure2(at: Setting) -> list[dict[str, Any]]:
-    """eps at delta = 0.001 and the loss, over k, eps_A and r, one at a time."""
-    name = "male/female"
-    out = []
-    for k, per_degree, radius in (
-        *((k, 100.0, RADIUS) for k in (1, 2, 5, 10, 20)),
-        *((10, e, RADIUS) for e in (10.0, 50.0, 200.0, 500.0)),
-        *((10, 100.0, r * KM_PER_DEGREE) for r in (0.005, 0.01, 0.03, 0.04)),
-    ):
-        made = tupling(at.base(per_degree, radius), k)
-        found = made.epsilon(*at.attributes[name], DELTA)
-        out.append(
-            {
-                "k": k,
-                "eps_A_per_degree": per_degree,
-                "radius_km": radius,
-                "epsilon": [found.lower, found.upper],
-                "loss_nearest_km": made.expected_loss(at.prior(name), EUCLIDEAN),
-                "loss_all_km": made.all_points_loss(at.prior(name), EUCLIDEAN),
-            }
-        )
-    return out
 
 
 def figure3(at: Setting) -> list[dict[str, Any]]:
@@ -147,23 +152,6 @@ def figure3(at: Setting) -> list[dict[str, Any]]:
                     "epsilon": [found.lower, found.upper],
                 }
             )
-    return out
-
-
-def figure4(at: Setting) -> list[dict[str, Any]]:
-    """eps against the success of the Bayes rule, (1 + delta(0)) / 2 exactly, home/out, k = 10."""
-    pair = at.attributes["home/out"]
-    out = []
-    for per_degree in (1.0, 30.0, 100.0, 300.0, 1000.0):
-        made = tupling(at.base(per_degree), 10)
-        found, success = made.epsilon(*pair, DELTA), made.delta(*pair, 0.0)
-        out.append(
-            {
-                "eps_A_per_degree": per_degree,
-                "epsilon": found.upper,
-                "success": (1 + success.upper) / 2,
-            }
-        )
     return out
 
 
@@ -245,9 +233,7 @@ def table3(at: Setting) -> list[dict[str, Any]]:
 
 PARTS: dict[str, Callable[[Setting], list[dict[str, Any]]]] = {
     "overview": overview,
-    "figure2": figure2,
     "figure3": figure3,
-    "figure4": figure4,
     "figure5": lambda at: figure5(at, "male/female"),
     "figure6": lambda at: figure5(at, "home/out"),
     "figure6 social": lambda at: figure5(at, "social/less"),
@@ -257,29 +243,32 @@ PARTS: dict[str, Callable[[Setting], list[dict[str, Any]]]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=PARTS, action="append", help="default: all")
+def run(
+    about: str, parts: dict[str, Callable[[Setting], list[dict[str, Any]]]], results: Path
+) -> None:
+    """The command line: parts of a study, stored one by one."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--part", choices=parts, action="append", help="default: all")
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     args = parser.parse_args()
     if not args.data.is_dir():
         raise SystemExit(f"there is no data folder {args.data}: name it with --data")
     at = Setting(args.data, BOUNDS)
-    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    for part in args.part or PARTS:
+    known = json.loads(results.read_text(encoding="utf-8")) if results.exists() else {}
+    for part in args.part or parts:
         started = time.perf_counter()
-        found = PARTS[part](at)
+        found = parts[part](at)
         known[part] = {
             "seconds": round(time.perf_counter() - started, 1),
             "machine": platform.processor() or platform.machine(),
             "versions": {name: version(name) for name in ("optmech", "numpy", "scipy", "highspy")},
             "rows": found,
         }
-        RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+        results.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
         print(f"{part}: {known[part]['seconds']} s", flush=True)
         for row in found:
             print("  ", row, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, PARTS, RESULTS)

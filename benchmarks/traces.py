@@ -5,7 +5,7 @@ claim that the largest length scale is the worst.
     python benchmarks/traces.py --part figure2     # one of them
 
 GPS fixes are those of the data folder (see --data). Results go to results/traces.json, part by
-part, with the versions; the figure of part figure2 to docs/traces-figure2.png.
+part, with the versions; figures to docs/traces-figure2.png and docs/traces-figure2b.png.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from optmech.traces.sequences import Fixes
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "traces.json"
 FIGURE = HERE.parent / "docs" / "traces-figure2.png"
+FIGURE_B = HERE.parent / "docs" / "traces-figure2b.png"
 TEN = np.arange(10.0)
 EVEN = list(range(0, 10, 2))
 ORDER, RADIUS = 2.0, 1.0
@@ -92,6 +93,52 @@ def _draw(variances: list[float], losses: dict[str, list[float]]) -> None:
     axes.legend(fontsize=8)
     axes.grid(alpha=0.3, which="both")
     figure.savefig(FIGURE)
+
+
+def figure2b(_: Path) -> dict[str, Any]:
+    """An example trace and the hypothesis about every other point that the release, σ_z² = 1, tells
+    apart best from the truth: ten points, l = 2 (TP19 figure 2b)."""
+    trace, variance = traces.GaussianPrior(TEN, traces.rbf(2.0)), 1.0
+    path = np.asarray(trace.sample(seed=2019)).ravel()
+    odd = [k for k in range(len(TEN)) if k not in EVEN]
+    sigma = trace.covariance
+    pull = sigma[np.ix_(odd, EVEN)] @ np.linalg.inv(sigma[np.ix_(EVEN, EVEN)])
+    out: dict[str, Any] = {"path": path.tolist(), "variance": variance}
+    for kind in ("ball", "box"):
+        loss = traces.privacy_loss(trace, variance, EVEN, RADIUS, ORDER, ball=kind == "ball")
+        step = np.asarray(loss.hypothesis).ravel()
+        own = ORDER / 2 * float(step @ step) / variance
+        out[kind] = {
+            "hypothesis": step.tolist(),
+            "others": (pull @ step).tolist(),
+            "loss": loss.upper,
+            "share_of_others": 1 - own / loss.upper,
+            "expected_gain": loss.expected_gain[1],
+        }
+    _draw_hypothesis(path, odd, out)
+    return out
+
+
+def _draw_hypothesis(path: np.ndarray, odd: list[int], found: dict[str, Any]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 3.4), dpi=90, layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, kind in zip(figure.subplots(1, 2, sharey=True), ("ball", "box"), strict=True):
+        other = path.copy()
+        other[EVEN] += found[kind]["hypothesis"]
+        other[odd] += found[kind]["others"]
+        axes.plot(TEN, path, "-", color="#0072b2", label="the trace")
+        axes.plot(TEN[EVEN], path[EVEN], "o", color="#0072b2", label="secret")
+        axes.plot(TEN, other, "--", color="#d55e00", label="mean under the other hypothesis")
+        axes.plot(TEN[EVEN], other[EVEN], "s", color="#d55e00", label="other hypothesis")
+        axes.set_title(f"{kind}: loss {found[kind]['loss']:.2f}", fontsize=10)
+        axes.set_xlabel("time")
+        axes.grid(alpha=0.3)
+    figure.axes[0].set_ylabel("position")
+    figure.axes[0].legend(fontsize=7)
+    figure.savefig(FIGURE_B)
 
 
 def choices(
@@ -286,6 +333,7 @@ def monotone(_: Path) -> dict[str, Any]:
 
 PARTS = {
     "figure2": figure2,
+    "figure2b": figure2b,
     "gps": gps,
     "smooth": smooth,
     "narrow": narrow,

@@ -14,10 +14,23 @@ from numpy.typing import ArrayLike
 
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
+from optmech.lifted_words import (
+    ALL_POINTS,
+    ground_distance,
+    lifted_pairs,
+    point_pairs,
+    require_kind,
+)
 from optmech.prior import Prior
 from optmech.transport import Coupling, Violation, lifted, wasserstein
 
 Number = float | str
+
+_NAMES = {
+    "points": "differential privacy",
+    "distributions": "distribution privacy",
+    "probabilistic": "probabilistic distribution privacy",
+}
 
 
 @dataclass(frozen=True)
@@ -35,21 +48,20 @@ class Guarantee:
     theorem: str
     """Why: the theorem, and what it was applied to."""
     of: str = "distributions"
-    """ "points" or "distributions"."""
+    """ "points", "distributions" or "probabilistic" (DP19 Def. 16)."""
     per: str = ""
     """The distance that ε is per unit of; "" for none."""
 
     def __str__(self) -> str:
         rate = f" per unit of {self.per}" if self.per else ""
-        name = "distribution privacy" if self.of == "distributions" else "differential privacy"
         return (
-            f"({self.epsilon:.6g}, {self.delta:.6g})-{name}{rate} for {self.pairs}, "
+            f"({self.epsilon:.6g}, {self.delta:.6g})-{_NAMES[self.of]}{rate} for {self.pairs}, "
             f"by {self.theorem}"
         )
 
 
 def points(
-    epsilon: Number, delta: Number = 0.0, pairs: str = "all pairs of points", per: str = ""
+    epsilon: Number, delta: Number = 0.0, pairs: str = ALL_POINTS, per: str = ""
 ) -> Guarantee:
     """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (DP19 Def. 1, 4), known
     from a mechanism's construction or measured."""
@@ -61,6 +73,12 @@ def distributions(epsilon: Number, delta: Number, pairs: str, per: str = "") -> 
     return Guarantee(*_budget(epsilon, delta), pairs, "assumption", "distributions", per)
 
 
+def probabilistic(epsilon: Number, delta: Number, pairs: str) -> Guarantee:
+    """A premise: (ε, δ)-probabilistic distribution privacy for ``pairs``, both ways (DP19 Def. 16):
+    outside a set of reports of probability at most δ under either, ratios are at most e^ε."""
+    return Guarantee(*_budget(epsilon, delta), pairs, "assumption", "probabilistic")
+
+
 def lift(premise: Guarantee) -> Guarantee:
     """From points to distributions: Φ gives Φ#, a distance d gives W_∞,d, with the same ε and δ
     (DP19 Theorems 1 and 2, without their factor |Φ|)."""
@@ -70,13 +88,13 @@ def lift(premise: Guarantee) -> Guarantee:
             premise,
             of="distributions",
             per=f"W_∞ of {premise.per}",
-            pairs="all pairs of distributions",
+            pairs=lifted_pairs(premise.pairs, metric=True),
             theorem="DP19 Theorem 2, tight",
         )
     return replace(
         premise,
         of="distributions",
-        pairs=f"pairs that couple within {premise.pairs}",
+        pairs=lifted_pairs(premise.pairs),
         theorem="DP19 Theorem 1, tight",
     )
 
@@ -207,6 +225,81 @@ def close_beliefs_metric(premise: Guarantee, distance: float, closeness: float) 
     )
 
 
+def restrict(premise: Guarantee) -> Guarantee:
+    """From distributions back to points, ``lift`` undone: point masses are distributions, couple
+    within Φ where their points are in it, and are W_p = d apart (DP19 Theorem 4).
+
+    Raises
+    ------
+    ProblemError
+        Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
+    """
+    _require(premise, "distributions")
+    return replace(
+        premise,
+        of="points",
+        pairs=point_pairs(premise.pairs),
+        per=ground_distance(premise.per) if premise.per else "",
+        theorem="DP19 Theorem 4",
+    )
+
+
+def weaken_metric(premise: Guarantee) -> Guarantee:
+    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
+    _require(premise, "distributions")
+    distance = ground_distance(premise.per)
+    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
+
+
+def from_probabilistic(premise: Guarantee) -> Guarantee:
+    """Probabilistic distribution privacy is distribution privacy, with the same ε and δ (DP19
+    Prop. 9; Prop. 8 for δ = 0)."""
+    _require(premise, "probabilistic")
+    return replace(premise, of="distributions", theorem="DP19 Proposition 9")
+
+
+def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guarantee:
+    """Distribution privacy as the probabilistic one: the same ε for δ = 0 (DP19 Prop. 8), else at a
+    larger ε' = ``epsilon`` with δ (1 + e^{-ε'}) / (1 - e^{ε-ε'}) (docs/theory.md). The premise has
+    to hold both ways.
+
+    Raises
+    ------
+    ProblemError
+        Unless ε' > ε (ε' >= ε for δ = 0), or if ε is per unit of a distance.
+    """
+    _require(premise, "distributions")
+    if premise.per:
+        raise ProblemError(
+            "is per unit of a distance", where="premise", remedy="Take the pair's own ε"
+        )
+    own = premise.epsilon
+    rate = own if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+    if rate < own or (rate == own and premise.delta > 0):
+        raise ProblemError(
+            f"{rate:g} is not above the premise's {own:g}",
+            where="epsilon",
+            remedy="(ε, δ)-privacy with δ > 0 says nothing probabilistic at its own ε",
+        )
+    delta = premise.delta
+    if delta > 0:
+        delta = min(1.0, delta * (1 + math.exp(-rate)) / -math.expm1(own - rate) * (1 + 2.0**-50))
+    return replace(
+        premise, epsilon=rate, delta=delta, of="probabilistic", theorem="DP19 Proposition 8"
+    )
+
+
+def with_dummies(premise: Guarantee) -> Guarantee:
+    """The tupling mechanism around a mechanism with this guarantee (DP19 Prop. 10).
+
+    Dummies and places are drawn without a look at the input, so this is post-processing: it holds
+    for any law of the dummies, any δ, and for points as well, where the paper has uniform dummies,
+    δ = 0 and distributions. At δ = 0 dummies that cover all reports gain nothing; for δ > 0 they
+    do: ``Tupling.epsilon``.
+    """
+    return replace(premise, theorem=f"DP19 Proposition 10 after {premise.theorem}")
+
+
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
     rate = float(parse_exact(epsilon, where="epsilon"))
     spare = float(parse_exact(delta, where="delta"))
@@ -240,10 +333,7 @@ def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
 
 
 def _require(guarantee: Guarantee, of: str) -> None:
-    if guarantee.of != of:
-        raise ProblemError(
-            f"is a guarantee of {guarantee.of}, and one of {of} is needed", where="premise"
-        )
+    require_kind(guarantee.of, of)
 
 
 def _with_loss(delta: float, coupling: Coupling) -> float:

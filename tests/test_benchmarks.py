@@ -101,7 +101,7 @@ def test_reproduction_says_what_its_results_say() -> None:
     """The generated parts of docs/reproduction.md, made again from the committed results."""
     code = (
         "import sys; sys.path.insert(0, 'benchmarks/privacy_games')\n"
-        "from pathlib import Path; from figures import filled; from results import sections\n"
+        "from pathlib import Path; from pages import filled; from results import sections\n"
         "page = Path('docs/reproduction.md').read_text(encoding='utf-8')\n"
         "assert 'No results yet' not in page\n"
         "assert filled(page, sections()) == page\n"
@@ -110,6 +110,18 @@ def test_reproduction_says_what_its_results_say() -> None:
     page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     for figure in re.findall(r"\]\((figures/[^)]*)\)", page):
         assert (ROOT / "docs" / figure).exists()
+
+
+def test_distribution_privacy_says_what_its_results_say() -> None:
+    """The generated parts of docs/distribution-privacy.md, made again from its results."""
+    run(
+        "-c",
+        "import sys; sys.path.insert(0, 'benchmarks')\n"
+        "from distribution_tables import PAGE, filled, results, sections\n"
+        "page, parts = PAGE.read_text(encoding='utf-8'), sections(results())\n"
+        "assert all(f'<!-- begin {name} -->' in page for name in parts), parts.keys()\n"
+        "assert filled(page, parts) == page\n",
+    )
 
 
 def test_packed_results_are_found_again(tmp_path: Path) -> None:

@@ -158,3 +158,77 @@ def test_misuse_is_refused() -> None:
         guarantees.close_beliefs(guarantees.lift(metric))
     with pytest.raises(om.ProblemError, match="close_beliefs"):
         guarantees.close_beliefs_metric(guarantees.lift(plain), 1.0, 1.0)
+
+
+@given(st.data(), mechanisms(least=2, most=4), st.sampled_from([0.0, 0.3, 1.0]))
+def test_probabilistic_and_plain_distribution_privacy(
+    data: st.DataObject, m: om.Mechanism, epsilon: float
+) -> None:
+    """DP19 Prop. 8 and 9 against the exact measures; at δ = 0 they are the same."""
+    from optmech.distributional import probabilistic_delta
+
+    pair = data.draw(distributions(len(m.secrets))), data.draw(distributions(len(m.secrets)))
+    delta = min(1.0, om.measures.distribution_delta(m, *pair, epsilon))
+    loud = min(1.0, probabilistic_delta(m, *pair, epsilon))
+    plain = guarantees.from_probabilistic(guarantees.probabilistic(epsilon, loud, "the pair"))
+    assert (plain.of, plain.epsilon, plain.delta) == ("distributions", epsilon, loud)
+    assert delta <= plain.delta + 1e-12
+    premise = guarantees.distributions(epsilon, delta, "the pair")
+    for more in (0.1, 1.0, 5.0):
+        found = guarantees.to_probabilistic(premise, epsilon + more)
+        assert found.of == "probabilistic"
+        assert probabilistic_delta(m, *pair, epsilon + more) <= found.delta + 1e-12
+    if delta == 0:
+        assert guarantees.to_probabilistic(premise).delta == 0
+        # ratios of exactly e^ε are decided by rounding
+        assert probabilistic_delta(m, *pair, epsilon + 1e-9) == 0
+
+
+def test_from_plain_to_probabilistic_is_attained() -> None:
+    """Two reports with ratios just beyond e^{ε'} and e^{-ε'}: both are left out."""
+    epsilon, more = 0.5, 0.1
+    beyond = epsilon + more + 1e-9
+    t = 1e-3
+    p = np.array([t, math.exp(-beyond) * t, 0])
+    q = np.array([math.exp(-beyond) * t, t, 0])
+    p[2], q[2] = 1 - p.sum(), 1 - q.sum()
+    m = om.Mechanism(om.Domain("ab"), om.Domain.range(3), [p, q])
+    delta = om.measures.distribution_delta(m, [1, 0], [0, 1], epsilon)
+    assert delta == pytest.approx(t * (1 - math.exp(-more)), rel=1e-6)
+    found = guarantees.to_probabilistic(
+        guarantees.distributions(epsilon, delta, "the pair"), epsilon + more
+    )
+    assert found.delta == pytest.approx(t + math.exp(-beyond) * t, rel=1e-6)
+
+
+@given(mechanisms(least=2, most=3), st.integers(0, 3), st.sampled_from([0.0, 0.3, 1.0]))
+def test_dummies_keep_every_guarantee(m: om.Mechanism, dummies: int, epsilon: float) -> None:
+    """DP19 Prop. 10, for δ > 0 and any dummies as well."""
+    delta = min(1.0, om.measures.delta(m, epsilon))
+    around = guarantees.with_dummies(guarantees.lift(guarantees.points(epsilon, delta)))
+    assert "Proposition 10" in around.theorem
+    count = len(m.secrets)
+    weights = np.arange(1.0, len(m.observables) + 1)
+    made = om.mechanisms.tupling(m, dummies, weights)
+    first, last = np.eye(count)[0], np.eye(count)[-1]
+    assert made.delta(first, last, epsilon).lower <= around.delta + 1e-12
+
+
+def test_points_from_distributions() -> None:
+    """DP19 Theorem 4: the (ε, δ) of all pairs of distributions is that of the points."""
+    plain = guarantees.points(0.5, 0.1, "neighbours")
+    back = guarantees.restrict(guarantees.lift(plain))
+    assert (back.of, back.pairs, back.epsilon, back.delta) == ("points", "neighbours", 0.5, 0.1)
+    metric = guarantees.restrict(guarantees.lift(guarantees.points(0.5, 0.1, per="km")))
+    assert (metric.per, metric.pairs) == ("km", "all pairs of points")
+    earth = guarantees.distributions(0.5, 0.0, "all pairs of distributions", per="W_1 of km")
+    assert guarantees.weaken_metric(earth).per == "W_∞ of km"
+    with pytest.raises(om.ProblemError, match="Wasserstein"):
+        guarantees.weaken_metric(guarantees.lift(plain))
+    with pytest.raises(om.ProblemError, match="distributions is needed"):
+        guarantees.restrict(plain)
+    with pytest.raises(om.ProblemError, match="not above"):
+        guarantees.to_probabilistic(guarantees.distributions(0.5, 0.1, "Ψ"), 0.5)
+    with pytest.raises(om.ProblemError, match="own ε"):
+        guarantees.to_probabilistic(earth)
+    assert "probabilistic distribution privacy" in str(guarantees.probabilistic(1, 0.1, "Ψ"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from results import approximations, scenario1, scenario2, scenario3, sections
+from experiments import approximations, scenario1, scenario2, scenario3
+from pages import filled
+from results import sections
 from users import GRIDS
 
 COLOURS = {"differential": "#0072b2", "distortion": "#d55e00", "joint": "#009e73"}
@@ -37,18 +38,6 @@ def draw(docs: Path) -> None:
                 figure.savefig(path, metadata={"Date": None})
     page = docs / "reproduction.md"
     page.write_text(filled(page.read_text(encoding="utf-8"), sections()), encoding="utf-8")
-
-
-def filled(text: str, parts: dict[str, str]) -> str:
-    """Replace what stands between <!-- begin NAME --> and <!-- end NAME -->."""
-    for name, part in parts.items():
-        text = re.sub(
-            rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)",
-            lambda found, part=part: f"{found[1]}{part}\n{found[2]}",
-            text,
-            flags=re.S,
-        )
-    return text
 
 
 def _panels(count: int, width: float = 4.2) -> tuple[Any, Any]:

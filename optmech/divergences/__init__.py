@@ -28,6 +28,7 @@ from optmech.divergences.privacy import (
     pairwise,
     point_epsilon,
 )
+from optmech.divergences.relations import restrict, weaken, weaken_metric
 from optmech.divergences.transfer import (
     DivergenceGuarantee,
     compose_independent,
@@ -65,7 +66,10 @@ __all__ = [
     "post_process",
     "pre_process",
     "renyi",
+    "restrict",
     "reverse_kl",
     "squared_hellinger",
     "total_variation",
+    "weaken",
+    "weaken_metric",
 ]

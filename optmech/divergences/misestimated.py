@@ -58,8 +58,8 @@ def chord(f: Function, log_ratio: Number) -> float:
     """((b−1) f(a) + (1−a) f(b)) / (b−a) with b = e^r, a = 1/b and r = ``log_ratio``: the largest
     f-divergence of two distributions with likelihood ratios in [a, b], for convex f, f(1) = 0.
 
-    With r = 2ε it bounds the outputs of a coupling mechanism (CM19 Theorem 3.3 has the looser
-    e^ε f(e^{2ε})).
+    With r = 2ε it bounds the outputs of a coupling mechanism. CM19 Theorem 3.3 has e^ε f(e^{2ε}) in
+    its place, which looks at f above 1 only and is false (docs/theory.md).
     """
     ratio = _number(log_ratio, "log_ratio")
     if ratio > _LARGE:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
 from optmech.generators import divergence_name
+from optmech.lifted_words import ALL_POINTS, lifted_pairs, require_kind
 from optmech.prior import Prior
 from optmech.transport import Violation, lifted, wasserstein
 
@@ -49,7 +50,7 @@ class DivergenceGuarantee:
 
 
 def points(
-    divergence: str, epsilon: Number, pairs: str = "all pairs of points", per: str = ""
+    divergence: str, epsilon: Number, pairs: str = ALL_POINTS, per: str = ""
 ) -> DivergenceGuarantee:
     """A premise: D(p(·|s) ‖ p(·|s')) <= ε for ``pairs`` (CM19 Def. 9), or per unit of a distance
     (Def. 10), known from a construction or measured with ``point_epsilon``."""
@@ -72,14 +73,14 @@ def lift(premise: DivergenceGuarantee) -> DivergenceGuarantee:
         return replace(
             premise,
             of="distributions",
-            pairs=f"pairs that couple within {premise.pairs}",
+            pairs=lifted_pairs(premise.pairs),
             theorem="CM19 Theorem 1",
         )
     metric = _metric(premise)
     return replace(
         premise,
         of="distributions",
-        pairs="all pairs of distributions",
+        pairs=lifted_pairs(premise.pairs, metric=True),
         per=f"{metric} of {premise.per}",
         theorem="CM19 Theorem 2" if metric == "W_1" else "DP19 Theorem 2",
     )
@@ -139,8 +140,9 @@ def compose_shared(first: DivergenceGuarantee, second: DivergenceGuarantee) -> D
     first one's output.
 
     The sum for "kl", "reverse_kl" and "max", 1 - (1 - ε₀)(1 - ε₁) for "tv" and "hellinger",
-    (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. CM19 Propositions 3 and 4
-    state the sum for distributions, where it is false (docs/theory.md): ``lift`` afterwards.
+    (1 + ε₀)(1 + ε₁) - 1 for "chi2"; all attained by independent noise. ``lift`` afterwards gives
+    CM19 Propositions 3 and 4, which are about Φ#. For given pairs of distributions alone nothing
+    composes (docs/theory.md has two bits and their exclusive or): hence points.
     """
     for guarantee in (first, second):
         _require(guarantee, "points")
@@ -238,7 +240,4 @@ def _whole(missing: float) -> None:
 
 
 def _require(guarantee: DivergenceGuarantee, of: str) -> None:
-    if guarantee.of != of:
-        raise ProblemError(
-            f"is a guarantee of {guarantee.of}, and one of {of} is needed", where="premise"
-        )
+    require_kind(guarantee.of, of)

@@ -28,6 +28,8 @@ _STEEP = 15.0
 _HALVINGS = 50
 _EDGE_HALVINGS = 8
 _MOST_DUMMIES = 10_000
+_CHORDS = (1e-2, 1e-3, 1e-4, 1e-5)
+"""Steps of the chords that bound a slope: short ones for smooth curves, long ones for noisy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,31 @@ class Tupling:
         noise = 64 * UNIT * (1 + abs(first.upper) + abs(second.upper) + abs(open_))
         low = open_ + share * (first.lower - second.upper) - noise
         return Interval(max(0.0, low), open_ + share * (first.upper - second.lower) + noise)
+
+    def attack_success(
+        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, nodes: int = _NODES
+    ) -> tuple[Interval, Interval]:
+        """How often the Bayes rule for two equally likely attributes is right about a user of each,
+        between bounds that cover any choice where both are as likely (DP19 §7.3: ASR).
+
+        With p, q the laws of the tuples, H(t) = Σ max(0, p - t q) is convex in t with slopes
+        -q(p >= q) and -q(p > q) to both sides of 1, which chords bound; H(1) = p(p > q) - q(p > q)
+        gives the other probability. The sum of the two success rates is 1 + δ(0).
+        """
+        p, q = self._outputs(lam0, lam1)
+        here = self._one_way(p, q, 1.0, nodes)
+        least, most = 0.0, 1.0
+        for step in _CHORDS:
+            beyond = self._one_way(p, q, 1.0 + step, nodes).upper
+            before = self._one_way(p, q, 1.0 - step, nodes).upper
+            # rounding of the quotients, and of 1 ± step
+            noise = 8 * UNIT * (1 + 1 / step)
+            least = max(least, (here.lower - beyond) / step - noise)
+            most = min(most, (before - here.lower) / step + noise)
+        return (
+            Interval(min(1.0, here.lower + least), min(1.0, here.upper + most)),
+            Interval(max(0.0, 1.0 - most), 1.0 - least),
+        )
 
     def theorem3(
         self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -33,6 +34,18 @@ class TraceLoss:
     radius: float
     order: float
     ball: bool
+
+    @property
+    def expected_gain(self) -> tuple[float, float]:
+        """Bounds of how many nats an adversary who compares two hypotheses gains on average for the
+        right one, in the worst case: the log-odds of s against s + Δ after the release minus
+        before, in expectation when s is true.
+
+        That is KL = loss/λ for Gaussians of one covariance, whatever the prior odds. TP19 Corollary
+        1 takes the expectation when the other one is true, where it is -KL (docs/theory.md).
+        """
+        lower, upper = self.lower / self.order, self.upper / self.order
+        return max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf)
 
     def delta(self, epsilon: float) -> float:
         """An upper bound of the δ at which the release keeps (ε, δ) for every hypothesis.

@@ -1,7 +1,8 @@
 """Markov chains over a finite domain: what is known of a discrete trace before it is released, and,
 since the posterior of a hidden Markov chain is again a Markov chain, after.
 
-TP19 = Meehan and Chaudhuri, Location Trace Privacy Under Conditional Priors (AISTATS 2021).
+TP19 = Meehan and Chaudhuri, Location Trace Privacy Under Conditional Priors (workshop version of
+the paper in AISTATS 2021; numbers of equations and definitions are those of the former).
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -51,6 +52,35 @@ def test_equal_outputs_reveal_no_more_than_the_tight_bound(name: str, closeness:
     assert found.epsilon == pytest.approx(best, rel=1e-7)
     assert "tight" in found.theorem
     assert found.epsilon < om.divergences.named_chord(name, 2 * closeness)
+
+
+@pytest.mark.parametrize(
+    ("f", "stated", "actual"),
+    [
+        (lambda t: max(0.0, 1 - t), 0.0, 1 - math.exp(-1)),
+        (lambda t: (1 - t) ** 2 * (1 if t < 1 else 1e-3), 0.11096, 0.55061),
+    ],
+)
+def test_theorem_3_3_as_printed_is_exceeded(
+    f: Callable[[float], float], stated: float, actual: float
+) -> None:
+    """e^ε f(e^{2ε}) against a coupling mechanism whose target is the assumed input, so that it
+    reports the truth, with actual inputs within max divergence ε = 1 of it."""
+    grown = math.e
+    assumed = np.array([1, 1, grown - 1]) / (grown + 1)
+    actuals = [assumed * [grown, 1 / grown, 1 / grown], assumed * [1 / grown, grown, 1 / grown]]
+    same = 1 - np.eye(3)
+    for made, lam in zip(
+        om.mechanisms.coupling([assumed] * 2, assumed, same), actuals, strict=True
+    ):
+        assert lam.sum() == pytest.approx(1)
+        assert np.abs(np.log(lam / assumed)).max() == pytest.approx(1)
+        np.testing.assert_allclose(made.push(lam), lam, rtol=1e-12)
+    spent = om.divergences.f_divergence(*actuals, f)
+    assert math.e * f(math.e**2) == pytest.approx(stated, rel=1e-4)
+    assert spent == pytest.approx(actual, rel=1e-4)
+    assert spent > stated + 0.4
+    assert spent <= om.divergences.chord(f, 2.0)
 
 
 def test_closed_forms() -> None:

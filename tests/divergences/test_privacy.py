@@ -148,8 +148,32 @@ def test_composition_is_attained(name: str) -> None:
     assert d.point_epsilon(joint(m, m), name) >= bound * (1 - 1e-12)
 
 
-def test_shared_inputs_of_distributions_do_not_compose() -> None:
-    """CM19 Prop. 3: two bits say nothing about their exclusive or, together they say all."""
+@few
+@given(data=st.data(), first=mechanisms(2, 3, zeros=False))
+def test_shared_inputs_compose_within_a_lifted_relation(
+    data: st.DataObject, first: om.Mechanism
+) -> None:
+    """CM19 Prop. 3: all pairs of points, a second mechanism that looks at the first one's output,
+    any two distributions."""
+    count = len(first.secrets)
+    later = [
+        np.array([data.draw(distributions(2, zeros=False)) for _ in range(count)])
+        for _ in first.observables.labels
+    ]
+    rates = [d.point_epsilon(first, "kl")]
+    rates.append(
+        max(d.point_epsilon(om.Mechanism(first.secrets, om.Domain("xy"), k), "kl") for k in later)
+    )
+    both = np.hstack([first.matrix[:, [y]] * k for y, k in enumerate(later)])
+    lam0, lam1 = data.draw(distributions(count)), data.draw(distributions(count))
+    bound = d.lift(d.compose_shared(*(d.points("kl", rate) for rate in rates)))
+    assert bound.of == "distributions"
+    assert d.kl(lam0 @ both, lam1 @ both) <= bound.epsilon * (1 + 1e-12) + 1e-12
+
+
+def test_shared_inputs_do_not_compose_for_arbitrary_pairs() -> None:
+    """Two bits say nothing about their exclusive or, together they say all. CM19 Prop. 3 is about
+    Φ#, and no Φ within which this pair couples leaves both bits private."""
     bits = om.Domain([(0, 0), (0, 1), (1, 0), (1, 1)])
     one, two = (
         om.Mechanism(bits, om.Domain((0, 1)), [[1.0 - w[k], w[k]] for w in bits.labels])
@@ -159,6 +183,12 @@ def test_shared_inputs_of_distributions_do_not_compose() -> None:
     assert d.distribution_epsilon(one, [pair], "kl") == 0
     assert d.distribution_epsilon(two, [pair], "kl") == 0
     assert d.distribution_epsilon(joint(one, two), [pair], "kl") == math.inf
+    crossed = itertools.product([(0, 1), (0, 2)], [(3, 1), (3, 2)])
+    for relation in ([*ways] for ways in crossed if len({j for _, j in ways}) == 2):
+        phi = np.zeros((4, 4), bool)
+        phi[tuple(zip(*relation, strict=True))] = True
+        assert isinstance(om.transport.lifted(*pair, phi), om.transport.Coupling)
+        assert math.inf in [d.point_epsilon(m, "kl", pairs=relation) for m in (one, two)]
     premise = d.distributions("kl", 0.0, "even and odd")
     with pytest.raises(om.ProblemError, match="one of points is needed"):
         d.compose_shared(premise, premise)

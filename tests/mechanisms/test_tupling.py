@@ -135,6 +135,29 @@ def test_epsilon_is_infinite_where_dummies_do_not_cover() -> None:
     assert covered.epsilon([0.5, 0.2, 0.3], [0.5, 0.5, 0], 0.2).upper < 5
 
 
+@given(cases())
+@settings(max_examples=40)
+def test_attack_success_by_enumeration(
+    case: tuple[mechanisms.Tupling, np.ndarray, np.ndarray],
+) -> None:
+    """Ties may go either way: the bounds cover both, and no more than the chords' steps cost."""
+    made, lam0, lam1 = case
+    p, q = tuples(made, lam0), tuples(made, lam1)
+    # what differs by rounding only is a tie
+    sure = [w for w in p if p[w] > q[w] * (1 + 1e-9)]
+    tied = [w for w in p if abs(p[w] - q[w]) <= 1e-9 * q[w]]
+    has, has_not = made.attack_success(lam0, lam1)
+    low, high = math.fsum(p[w] for w in sure), math.fsum(p[w] for w in [*sure, *tied])
+    assert has.lower - 1e-12 <= low <= high <= has.upper + 1e-12
+    low = math.fsum(q[w] for w in p if w not in sure and w not in tied)
+    assert has_not.lower - 1e-12 <= low
+    assert low + math.fsum(q[w] for w in tied) <= has_not.upper + 1e-12
+    # a likelihood ratio within 1e-5 of 1 without being 1 does not occur with such small numbers
+    assert has.width <= math.fsum(p[w] for w in tied) + 1e-6
+    assert has_not.width <= math.fsum(q[w] for w in tied) + 1e-6
+    assert has.lower + has_not.upper == pytest.approx(1 + made.delta(lam0, lam1, 0.0).upper)
+
+
 @given(cases(zeros=False))
 @settings(max_examples=40)
 def test_kl_by_enumeration(case: tuple[mechanisms.Tupling, np.ndarray, np.ndarray]) -> None:
@@ -220,6 +243,22 @@ def test_a_constant_refutes_proposition_12() -> None:
     assert constant.push(uniform).max() == pytest.approx(1.0)
     assert constant.push(uniform).max() > uniform.max()
     assert constant.push(uniform).min() < uniform.min()
+
+
+def test_theorem_3_is_false_where_some_outputs_may_be_likely() -> None:
+    """η = 1/m: point masses, the identity on m places; promised is 0.01 at ε = 0.0021."""
+    m, k, alpha, beta = 100, 1, 1e-5, 1e-6
+    epsilon = math.log((k + (alpha + beta) * m) / (k - alpha * m))
+    promised = 2 * math.exp(-2 * alpha**2 / (k * beta**2)) + 1 / m
+    cells = om.Domain.range(m)
+    made = mechanisms.tupling(om.Mechanism(cells, cells, np.eye(m)), k)
+    first, second = np.eye(m)[:2]
+    assert (first @ made.base.matrix > beta).mean() == pytest.approx(1 / m)
+    found = made.delta(first, second, epsilon)
+    assert promised == pytest.approx(0.01)
+    assert epsilon == pytest.approx(0.0021, abs=2e-5)
+    # the two tuples of both places, of probability 1/2m each under either, do not tell them apart
+    assert found.lower == pytest.approx(1 - 1 / m, abs=1e-9)
 
 
 def test_samples_have_the_law() -> None:

@@ -38,6 +38,31 @@ def quadratic(trace: traces.GaussianPrior, noise: np.ndarray, secrets: list[int]
     return mean.T @ np.linalg.solve(covariance, mean)
 
 
+@pytest.mark.parametrize("order", [1.0, 2.0, 7.3])
+@pytest.mark.parametrize("share", [0.5, 0.01])
+def test_expected_gain_of_the_right_hypothesis(order: float, share: float) -> None:
+    """Posterior log-odds minus prior ones, integrated over the releases under the truth; under the
+    other hypothesis, which is how TP19 Corollary 1 prints it, never above 0."""
+    trace = traces.GaussianPrior([0.0, 0.7], traces.rbf(1.1, 1.7))
+    loss = traces.privacy_loss(trace, 0.8, [0], 1.5, order)
+    mean, covariance = released(trace.covariance, 0.8 * np.eye(2), [0])
+    axis = np.linspace(-14, 14, 561)
+    points = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    density = []
+    for at in (points - mean @ loss.hypothesis, points):
+        square = np.einsum("ni,ij,nj->n", at, np.linalg.inv(covariance), at)
+        density.append(np.exp(-square / 2) / (2 * math.pi * math.sqrt(np.linalg.det(covariance))))
+    posterior = share * density[0] / (share * density[0] + (1 - share) * density[1])
+    gain = np.log(posterior) - np.log1p(-posterior) - math.log(share / (1 - share))
+    cell = (axis[1] - axis[0]) ** 2
+    true, false = (float((side * gain).sum()) * cell for side in density)
+    lower, upper = loss.expected_gain
+    assert true == pytest.approx(lower, rel=1e-6)
+    assert lower <= upper <= lower * (1 + 1e-12)
+    assert lower <= loss.upper / order <= upper
+    assert false == pytest.approx(-true, rel=1e-6)
+
+
 @pytest.mark.parametrize("order", [1.5, 3.0])
 def test_formula_3_is_the_renyi_divergence_of_the_two_gaussians(order: float) -> None:
     """Integrated on a grid over the three releases, for isotropic noise."""

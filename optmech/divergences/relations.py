@@ -1,0 +1,113 @@
+"""Which divergence guarantees follow from which (CM19 Theorem 4, Prop. 9 and 10, Fig. 4).
+
+The arrows of Fig. 4 from points to distributions are ``transfer.lift``. Proofs are in
+docs/theory.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from optmech.divergences.transfer import DivergenceGuarantee
+from optmech.errors import ProblemError
+from optmech.generators import divergence_name
+from optmech.lifted_words import ground_distance, point_pairs, require_kind
+
+_UP = 1 + 2.0**-50
+"""More than a few roundings take away."""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """The largest D for a given D', and its slope at 0 where it is concave: a rate per unit."""
+
+    of: Callable[[float], float]
+    slope: float | None = None
+
+
+_SAME = _Bound(lambda e: e, 1.0)
+_HALF = _Bound(lambda e: -math.expm1(-e / 2), 0.5)
+_PINSKER = _Bound(lambda e: math.sqrt(min(e / 2, -math.expm1(-e))))
+_BOUNDS: dict[tuple[str, str], _Bound] = {
+    ("max", "kl"): _SAME,
+    ("max", "tv"): _Bound(lambda e: -math.expm1(-e), 1.0),
+    ("max", "chi2"): _Bound(lambda e: math.inf if e > 700 else math.expm1(e)),
+    ("max", "hellinger"): _HALF,
+    ("chi2", "kl"): _Bound(math.log1p, 1.0),
+    ("chi2", "tv"): _Bound(
+        lambda e: math.sqrt(e) / 2 if e <= 1 else 1.0 if e == math.inf else e / (1 + e)
+    ),
+    ("chi2", "hellinger"): _Bound(lambda e: -math.expm1(-math.log1p(e) / 2), 0.5),
+    ("kl", "tv"): _PINSKER,
+    ("kl", "hellinger"): _HALF,
+    ("reverse_kl", "tv"): _PINSKER,
+    ("reverse_kl", "hellinger"): _HALF,
+    ("hellinger", "tv"): _Bound(lambda e: math.sqrt(min(1.0, e) * (2 - min(1.0, e)))),
+    ("tv", "hellinger"): _SAME,
+}
+
+
+def restrict(premise: DivergenceGuarantee) -> DivergenceGuarantee:
+    """From distributions back to points, ``lift`` undone: point masses are distributions, couple
+    within Φ where their points are in it, and are W_p = d apart (CM19 Theorem 4).
+
+    Raises
+    ------
+    ProblemError
+        Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
+    """
+    require_kind(premise.of, "distributions")
+    return replace(
+        premise,
+        of="points",
+        pairs=point_pairs(premise.pairs),
+        per=ground_distance(premise.per) if premise.per else "",
+        theorem="CM19 Theorem 4",
+    )
+
+
+def weaken_metric(premise: DivergenceGuarantee) -> DivergenceGuarantee:
+    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
+    require_kind(premise.of, "distributions")
+    distance = ground_distance(premise.per)
+    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
+
+
+def weaken(premise: DivergenceGuarantee, divergence: str) -> DivergenceGuarantee:
+    """What a bound of one divergence says of another, pair by pair (CM19 Prop. 10, Fig. 4).
+
+    Beyond D <= D', of which the paper has kl <= max: the largest D that D' <= ε leaves, attained
+    for all but "tv" from "kl" and "reverse_kl" (docs/theory.md). Rounded up. Bounds of "max" both
+    ways give less still: ``named_chord``.
+
+    Raises
+    ------
+    ProblemError
+        Where the premise bounds nothing: rare reports can make "max", "chi2" and, from any but
+        these two, "kl" as large as they like; or where a rate per unit of a distance would not
+        stay one.
+    """
+    name = divergence_name(divergence)
+    if name == premise.divergence:
+        return premise
+    bound = _BOUNDS.get((premise.divergence, name))
+    if bound is None:
+        raise ProblemError(
+            f"a bound of {premise.divergence} gives none of {name}", where="divergence"
+        )
+    if premise.per and bound.slope is None:
+        raise ProblemError(
+            f"{name} is not proportional to {premise.divergence}",
+            where="premise",
+            remedy="State it for pairs at a given distance instead of per unit of it",
+        )
+    epsilon = premise.epsilon
+    if premise.per and bound.slope is not None:
+        epsilon *= bound.slope
+    elif bound is not _SAME:
+        epsilon = bound.of(epsilon) * _UP
+        epsilon = min(1.0, epsilon) if name in ("tv", "hellinger") else epsilon
+    theorem = f"CM19 Proposition 10 after {premise.theorem}"
+    return replace(premise, divergence=name, epsilon=epsilon, theorem=theorem)

@@ -1,0 +1,134 @@
+"""Divergence guarantees from one another: brute force, and what attains them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import distributions, mechanisms
+
+import optmech as om
+from optmech import divergences as d
+
+FUNCTION = {
+    "max": d.max_divergence,
+    "chi2": d.chi_squared,
+    "kl": d.kl,
+    "reverse_kl": d.reverse_kl,
+    "tv": d.total_variation,
+    "hellinger": d.squared_hellinger,
+}
+FOLLOWS = [
+    *itertools.product(["max"], ["kl", "tv", "chi2", "hellinger"]),
+    *itertools.product(["chi2"], ["kl", "tv", "hellinger"]),
+    *itertools.product(["kl", "reverse_kl"], ["tv", "hellinger"]),
+    ("hellinger", "tv"),
+    ("tv", "hellinger"),
+]
+
+
+@given(p=distributions(4), q=distributions(4), share=st.sampled_from([0.0, 0.5, 0.99, 1 - 1e-6]))
+@settings(max_examples=300)
+def test_what_follows_holds_for_every_pair(p: np.ndarray, q: np.ndarray, share: float) -> None:
+    p = (1 - share) * p + share * q
+    for known, asked in FOLLOWS:
+        if math.isfinite(own := FUNCTION[known](p, q)):
+            found = d.weaken(d.distributions(known, own, "Ψ"), asked)
+            assert found.divergence == asked
+            assert FUNCTION[asked](p, q) <= found.epsilon + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("pair", "attained"),
+    [
+        # λ' and λ' given an event of probability 0.3: the likelihood ratio is 1/0.3 or 0
+        (
+            ([1.0, 0.0], [0.3, 0.7]),
+            [*FOLLOWS[:4], ("chi2", "kl"), ("chi2", "tv"), ("chi2", "hellinger"),
+             ("kl", "hellinger")],
+        ),
+        (([0.3, 0.7], [1.0, 0.0]), [("reverse_kl", "hellinger")]),
+        (([0.7, 0.3], [0.5, 0.5]), [("chi2", "tv")]),
+        (([0.7, 0.3], [0.3, 0.7]), [("hellinger", "tv")]),
+        (([0.6, 0.4, 0.0], [0.6, 0.0, 0.4]), [("tv", "hellinger")]),
+    ],
+)  # fmt: skip
+def test_bounds_are_attained(
+    pair: tuple[list[float], list[float]], attained: list[tuple[str, str]]
+) -> None:
+    for known, asked in attained:
+        found = d.weaken(d.points(known, FUNCTION[known](*pair)), asked)
+        assert FUNCTION[asked](*pair) == pytest.approx(found.epsilon, rel=1e-13)
+
+
+def test_nothing_follows_of_what_rare_reports_decide() -> None:
+    rare = 1e-12
+    p, q = [1 - 1e-3, 1e-3, 0], [1 - rare, rare, 0]
+    assert d.kl(p, q) < 0.021
+    assert d.chi_squared(p, q) > 1e5
+    for known, asked in itertools.permutations(FUNCTION, 2):
+        if (known, asked) not in FOLLOWS:
+            with pytest.raises(om.ProblemError, match=f"{known} gives none of {asked}"):
+                d.weaken(d.points(known, 0.1), asked)
+
+
+def test_rates_stay_rates_where_they_can() -> None:
+    """ε d bounds what a concave bound of it gives, at its slope in 0."""
+    for known, asked in FOLLOWS:
+        rate = d.points(known, 0.5, per="km")
+        if (asked == "tv" and known != "max") or asked == "chi2":
+            with pytest.raises(om.ProblemError, match="not proportional"):
+                d.weaken(rate, asked)
+            continue
+        slope = d.weaken(rate, asked)
+        assert slope.per == "km"
+        for distance in (1e-3, 0.1, 1.0, 5.0):
+            here = d.weaken(d.points(known, 0.5 * distance), asked)
+            assert here.epsilon <= slope.epsilon * distance * (1 + 1e-14)
+    assert d.weaken(d.points("max", 0.5), "max").epsilon == 0.5
+
+
+@given(data=st.data(), m=mechanisms(2, 4, zeros=False))
+@settings(max_examples=40)
+def test_the_way_round_figure_4(data: st.DataObject, m: om.Mechanism) -> None:
+    """From d-privacy to W_∞, on to KL; to W_1 with KL, on to W_∞, and back to points."""
+    line = om.Domain.range(len(m.secrets))
+    apart = om.distances.euclidean()
+    m = om.Mechanism(line, m.observables, m.matrix)
+    lams = data.draw(distributions(len(line))), data.draw(distributions(len(line)))
+    moved = {
+        f"W_{'1' if p == 1 else '∞'} of km": om.transport.wasserstein(
+            *lams, apart(line, line), p
+        ).value
+        for p in (1, math.inf)
+    }
+    spent = d.kl(m.push(lams[0]), m.push(lams[1]))
+    by_max = d.weaken(d.lift(d.points("max", d.point_epsilon(m, "max", apart), per="km")), "kl")
+    by_kl = d.lift(d.points("kl", d.point_epsilon(m, "kl", apart), per="km"))
+    for found in (by_max, by_kl, d.weaken_metric(by_kl)):
+        assert spent <= found.epsilon * moved[found.per] * (1 + 1e-12) + 1e-12
+        back = d.restrict(found)
+        assert (back.of, back.per, back.pairs) == ("points", "km", "all pairs of points")
+        assert back.epsilon == found.epsilon
+    assert d.weaken_metric(by_kl).epsilon == by_kl.epsilon
+    assert "Proposition 9" in d.weaken_metric(by_kl).theorem
+
+
+def test_points_and_back() -> None:
+    near = d.points("kl", 0.5, "neighbours")
+    assert d.restrict(d.lift(near)).pairs == "neighbours"
+    # a rate for some pairs is none for all: an optimal plan has to move within them
+    rate = d.lift(d.points("kl", 0.5, "neighbours", per="km"))
+    assert rate.pairs == "pairs with an optimal coupling within neighbours"
+    assert d.restrict(rate).pairs == "neighbours"
+    assert "point masses" in d.restrict(d.distributions("kl", 0.5, "Ψ")).pairs
+    with pytest.raises(om.ProblemError, match="distributions is needed"):
+        d.restrict(near)
+    with pytest.raises(om.ProblemError, match="not of a Wasserstein distance"):
+        d.restrict(d.distributions("kl", 0.5, "all", per="total variation"))
+    with pytest.raises(om.ProblemError, match="W_1 of d"):
+        d.weaken_metric(d.distributions("kl", 0.5, "all"))
