@@ -20,7 +20,7 @@ from optmech.errors import ProblemError
 from optmech.mechanism import Mechanism
 from optmech.traces.markov import MarkovPrior
 from optmech.traces.policy import State, require_cells
-from optmech.traces.wide import Wide, log_ratio, log_values, product
+from optmech.wide import Wide, log_ratio, log_values, product
 
 _UNIT = 2.0**-53
 _NARROW = np.log(1e12)

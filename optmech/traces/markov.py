@@ -20,7 +20,7 @@ from optmech.errors import ProblemError
 from optmech.exact import parse_exact
 from optmech.prior import Prior
 from optmech.traces.counts import smoothed_chain, transition_counts
-from optmech.traces.wide import Wide, product, pushed, tilted
+from optmech.wide import Wide, product, pushed, tilted
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000

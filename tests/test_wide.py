@@ -12,7 +12,7 @@ from strategies import spread_distributions
 
 import optmech as om
 from optmech.traces import ConditionalPrivacy, MarkovPrior
-from optmech.traces.wide import LEAST, Wide, log_ratio, product, pushed, tilted
+from optmech.wide import LEAST, Wide, log_ratio, product, pushed, tilted
 
 LINE = om.Domain.range(3)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech import hockey_stick
 from optmech.domain import Floats, Ints
+from optmech.summation import total
 
 LEAST = 2.0**-1022
 """The least normal float64: what a smaller number counts as when it becomes a float."""
@@ -40,10 +41,11 @@ class Wide:
         return _scaled(values, np.zeros(np.shape(values), dtype=np.int64))
 
     @classmethod
-    def rows(cls, parts: Sequence[Wide]) -> Wide:
-        """Vectors as the rows of one array."""
+    def joined(cls, parts: Sequence[Wide]) -> Wide:
+        """Arrays one after the other."""
         return cls(
-            np.array([part.mantissa for part in parts]), np.array([part.exponent for part in parts])
+            np.concatenate([part.mantissa for part in parts]),
+            np.concatenate([part.exponent for part in parts]),
         )
 
     def __getitem__(self, index: Any) -> Wide:
@@ -88,9 +90,9 @@ class Wide:
         return _scaled(share, self.exponent - other.exponent)
 
     def sums(self) -> Wide:
-        """Sums along the last axis."""
+        """Sums along the last axis, by halves."""
         flat, top = self.flat()
-        return _scaled(flat.sum(axis=-1), top[..., 0])
+        return _scaled(total(flat), top[..., 0])
 
     def normalised(self) -> Wide:
         """Rows (the last axis) divided by their sums; rows of zeros stay."""
@@ -147,15 +149,15 @@ def tilted(kernel: Floats, message: Wide) -> tuple[Floats, Wide]:
     plain = kernel * flat
     sums = plain.sum(axis=1)
     weighted = np.divide(plain, sums[:, None], out=kernel.copy(), where=sums[:, None] > 0)
-    total = _scaled(sums, top)
+    whole = _scaled(sums, top)
     lost = (plain < 2.0**_SAFE) & (kernel > 0) & message.positive
     doubtful = np.flatnonzero(lost.any(axis=1))
     if len(doubtful):
         exact = Wide.of(kernel[doubtful]).times(message)
         again = exact.sums()
         weighted[doubtful] = exact.over(again[:, None]).floats()
-        total.mantissa[doubtful], total.exponent[doubtful] = again.mantissa, again.exponent
-    return weighted, total
+        whole.mantissa[doubtful], whole.exponent[doubtful] = again.mantissa, again.exponent
+    return weighted, whole
 
 
 def log_ratio(p: Wide, q: Wide) -> Floats:
