@@ -41,19 +41,29 @@ def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> ND
     return array
 
 
-def whole(value: object, where: str, least: int = 0, most: int | None = None) -> int:
-    """A whole number from ``least`` to ``most``.
+def whole(value: object, where: str, least: int | None = 0, most: int | None = None) -> int:
+    """A whole number, from ``least`` and to ``most`` where they are given.
 
     Raises
     ------
     ProblemError
         On anything else, truth values and floats included.
     """
-    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not integer or value < least or (most is not None and value > most):  # type: ignore[operator]
-        allowed = f">= {least}" if most is None else f"from {least:,} to {most:,}"
-        raise ProblemError(f"{value!r} is not a whole number {allowed}", where=where)
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or number >= least) and (most is None or number <= most):
+            return number
+    allowed = "" if least is None else f" >= {least}"
+    if most is not None:
+        allowed = f" from {least:,} to {most:,}"
+    raise ProblemError(f"{_shortened(value)} is not a whole number{allowed}", where=where)
+
+
+def _shortened(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of {value.bit_length()} bits"
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def probability(value: object, where: str = "delta", *, positive: bool = False) -> Exact:
@@ -69,7 +79,7 @@ def probability(value: object, where: str = "delta", *, positive: bool = False) 
     if number > 1 or (number.log_of is None and number.factor > 1):
         sign = "<" if positive else "<="
         raise ProblemError(
-            f"{float(number):g} is above 1", where=where, remedy=f"Give a number 0 {sign} δ <= 1"
+            f"{float(number):g} is above 1", where=where, remedy=f"Give 0 {sign} δ <= 1"
         )
     return number
 

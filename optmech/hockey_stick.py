@@ -139,7 +139,7 @@ class HockeyStick:
     def delta(self, epsilon: float | str) -> float:
         """δ at ``epsilon`` >= 0 (a number or an exact string)."""
         ratio = np.array([float(parse_exact(epsilon, where="epsilon"))])
-        return float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0])
+        return min(1.0, float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0]))
 
     def epsilon(self, delta: float | str) -> float:
         """Least ε >= 0 with δ(ε) <= ``delta``; inf where there is none."""

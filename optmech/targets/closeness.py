@@ -62,9 +62,11 @@ def _log_above(ratio: Fraction) -> float:
 
 
 def no_obfuscation_epsilon(inputs: Sequence[ArrayLike | Prior]) -> float:
-    """The least ε at which nothing need be changed, max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards; inf
-    where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
-    d(x,y) > 0 for x ≠ y."""
+    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
+
+    inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
+    d(x,y) > 0 for x ≠ y.
+    """
     read = [Shares.of(value, f"inputs[{t}]") for t, value in enumerate(inputs)]
     return max((max_divergence(p, q) for p, q in itertools.permutations(read, 2)), default=0.0)
 
