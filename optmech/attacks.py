@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech import memory
+from optmech.checked import probability, whole
 from optmech.distances import Distance
 from optmech.distances import evaluate as distance_matrix
 from optmech.domain import Floats, finite_array
@@ -200,13 +201,9 @@ def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
     ProblemError
         Unless ``top`` is a whole number >= 1 and ``evidence`` in [0, 1].
     """
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ProblemError(f"{top!r} is not a whole number >= 1", where="top")
-    share = float(finite_array(evidence, where="evidence", ndim=0))
-    if not 0 <= share <= 1:
-        raise ProblemError(f"{share:g} is not in [0, 1]", where="evidence")
+    count, share = whole(top, "top", least=1), float(probability(evidence, "evidence"))
     frequent = np.zeros(len(prior))
-    leading = np.argsort(-prior.weights, kind="stable")[:top]
+    leading = np.argsort(-prior.weights, kind="stable")[:count]
     frequent[leading] = prior.weights[leading]
     return Prior(
         prior.domain, (1 - share) * prior.weights + share * frequent / frequent.sum(), prior.binning

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.checked import probability, weights
 from optmech.distances import Distance
 from optmech.domain import Floats, finite_array, normalised
 from optmech.errors import ProblemError
@@ -22,13 +23,6 @@ from optmech.generators import divergence_name
 from optmech.prior import Prior
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
-
-
-def _probability(value: object, where: str) -> Exact:
-    number = parse_exact(value, where=where)
-    if number > 1:
-        raise ProblemError(f"{float(number):g} is above 1", where=where, remedy="Give 0 <= δ <= 1")
-    return number
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class MetricPrivacy:
         object.__setattr__(
             self, "observable_threshold", _limit(observable_threshold, "observable_threshold")
         )
-        object.__setattr__(self, "delta", _probability(delta, "delta"))
+        object.__setattr__(self, "delta", probability(delta))
         if self.observable_threshold is not None and self.delta > 0:
             raise ProblemError(
                 "an observable threshold has no meaning together with delta > 0",
@@ -91,7 +85,7 @@ class DifferentialPrivacy:
     ) -> None:
         object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
         object.__setattr__(self, "adjacency", _adjacency(adjacency))
-        object.__setattr__(self, "delta", _probability(delta, "delta"))
+        object.__setattr__(self, "delta", probability(delta))
 
 
 @dataclass(frozen=True)
@@ -140,7 +134,7 @@ class DistributionPrivacy:
         scale: ArrayLike | None = None,
     ) -> None:
         object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
-        object.__setattr__(self, "delta", _probability(delta, "delta"))
+        object.__setattr__(self, "delta", probability(delta))
         name = divergence_name(divergence)
         if name != "max" and self.delta > 0:
             raise ProblemError(
@@ -287,12 +281,7 @@ def _limit(value: float | None, where: str) -> float | None:
 
 
 def _distribution(value: ArrayLike, where: str) -> Floats:
-    array = finite_array(value, where=where, ndim=1)
-    if (array < 0).any() or array.sum() <= 0:
-        raise ProblemError(
-            "is not a distribution: it has a negative entry or sums to 0", where=where
-        )
-    return normalised(array)
+    return normalised(weights(value, where))
 
 
 def _adjacency(value: object) -> Adjacency:

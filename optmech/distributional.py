@@ -13,15 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech import measures
-from optmech.domain import Floats, Ints, finite_array
+from optmech import checked, measures
+from optmech.checked import nonnegative, probability, whole
+from optmech.domain import Floats, Ints, normalised
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
-from optmech.hockey_stick import log_ratio
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
+from optmech.summation import suffix_sums
+from optmech.wide import Wide, log_ratio, pushed
 
 Distribution = Prior | ArrayLike
+
+_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +74,7 @@ def extended_epsilon(
     ``distances`` holds W(λ_i, λ_j), shape (k, k), for instance W_∞. inf where distributions at
     distance 0 are told apart.
     """
-    apart = finite_array(distances, where="distances", ndim=2)
-    if apart.shape != (len(lams), len(lams)) or (apart < 0).any():
-        raise ProblemError(
-            f"shape {apart.shape} with least entry {apart.min(initial=0.0):g}",
-            where="distances",
-            remedy=f"Give ({len(lams)}, {len(lams)}) numbers >= 0",
-        )
+    apart = nonnegative(distances, "distances", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     with np.errstate(divide="ignore", invalid="ignore"):
         per_unit = np.where(spent > 0, spent / np.minimum(apart, apart.T), 0.0)
@@ -90,12 +88,13 @@ def probabilistic_delta(
 
     The exceptional set must hold every observable with a likelihood ratio beyond e^ε, and need
     hold no other; δ is the larger of its two probabilities. Never below ``distribution_delta``
-    (DP19 Prop. 9).
+    (DP19 Prop. 9). It jumps where ε is the logarithm of a ratio: a ratio that exceeds e^ε by no
+    more than the sums over the secrets may be rounded does not count as beyond it.
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
-    p, q = outputs_of(m, (lam0, lam1))
-    beyond = _loudness(p, q) > rate
-    return max(float(p[beyond].sum()), float(q[beyond].sum()))
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    beyond = _loudness(p, q, len(m.secrets)) > rate
+    return min(1.0, max(float(x.floats()[beyond].sum()) for x in (p, q)))
 
 
 def probabilistic_epsilon(
@@ -103,16 +102,16 @@ def probabilistic_epsilon(
 ) -> float:
     """The least ε of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
 
-    0 or one of the log-likelihood ratios: observables leave the exceptional set as ε grows past
-    theirs.
+    0 or one of the log-likelihood ratios, less the rounding that ``probabilistic_delta`` allows:
+    observables leave the exceptional set as ε grows past theirs.
     """
-    budget = float(parse_exact(delta, where="delta"))
-    p, q = outputs_of(m, (lam0, lam1))
-    loud = _loudness(p, q)
+    budget = float(probability(delta))
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    loud = _loudness(p, q, len(m.secrets))
     candidates = np.unique(np.append(loud[loud > 0], 0.0))
     order = np.argsort(loud)
     beyond = np.searchsorted(loud[order], candidates, side="right")
-    spent = np.maximum(*(np.append(np.cumsum(x[order][::-1])[::-1], 0.0)[beyond] for x in (p, q)))
+    spent = np.maximum(*(suffix_sums(x.floats()[order])[beyond] for x in (p, q)))
     # the largest candidate leaves nothing beyond it: some candidate always fits
     return float(candidates[int(np.argmax(spent <= budget * (1 + 2.0**-50)))])
 
@@ -120,9 +119,9 @@ def probabilistic_epsilon(
 def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
     """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
     against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
-    p, q = outputs_of(m, (lam0, lam1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(p / q)
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    excluded = np.where(p.positive, np.inf, np.nan)
+    return np.asarray(np.where(q.positive, p.over(q).floats(), excluded))
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,18 +161,17 @@ def simulated_success(
     seed: int | None = None,
 ) -> float:
     """The accuracy of ``attack_success`` in ``samples`` simulated rounds."""
-    if samples < 1:
-        raise ProblemError(f"{samples} is below 1", where="samples")
+    count = whole(samples, "samples", least=1)
     share = _shares(weights, len(lams))
     outputs = np.array(outputs_of(m, lams))
     guess = (share[:, None] * outputs).argmax(axis=0)
     rng = np.random.default_rng(seed)
-    rounds = rng.multinomial(samples, share)
+    rounds = rng.multinomial(count, share)
     right = sum(
-        int((guess[rng.choice(len(guess), size=count, p=output / output.sum())] == t).sum())
-        for t, (count, output) in enumerate(zip(rounds.tolist(), outputs, strict=True))
+        int((guess[rng.choice(len(guess), size=drawn, p=output / output.sum())] == t).sum())
+        for t, (drawn, output) in enumerate(zip(rounds.tolist(), outputs, strict=True))
     )
-    return right / samples
+    return right / count
 
 
 def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
@@ -185,27 +183,37 @@ def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
     return Pairwise(values)
 
 
-def _loudness(p: Floats, q: Floats) -> Floats:
-    """|ln p/q| for every observable, 0 where neither produces it."""
-    return np.where((p == 0) & (q == 0), 0.0, np.maximum(log_ratio(p, q), log_ratio(q, p)))
+def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
+    """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
+    sums of ``terms`` products and of the logarithm may have added."""
+    exact = np.maximum(log_ratio(p, q), log_ratio(q, p))
+    return np.asarray(np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0))
 
 
 def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
     """λP for every λ of ``lams``, which are distributions over the secrets, normalised here."""
-    outputs = []
+    return [m.push(weights) for weights in _read(m, lams)]
+
+
+def wide_outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Wide]:
+    """The same, where ratios of outputs count that are too small for floats."""
+    return [pushed(Wide.of(weights), m.matrix) for weights in _read(m, lams)]
+
+
+def _read(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
+    found = []
     for k, lam in enumerate(lams):
         try:
             prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
-            outputs.append(m.push(measures.prior_weights(m, prior)))
+            found.append(measures.prior_weights(m, prior))
         except ProblemError as error:
             raise ProblemError(error.message, where=f"lams[{k}]", remedy=error.remedy) from error
-    return outputs
+    return found
 
 
 def _shares(weights: ArrayLike | None, count: int) -> Floats:
     if not count:
         raise ProblemError("there is no distribution", where="lams", remedy="Give at least one")
-    given = np.ones(count) if weights is None else finite_array(weights, where="weights", ndim=1)
-    if given.shape != (count,) or (given < 0).any() or not given.any():
-        raise ProblemError(f"not {count} numbers >= 0 with a positive sum", where="weights")
-    return np.asarray(given / given.sum())
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    return normalised(checked.weights(weights, "weights", count))

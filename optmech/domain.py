@@ -10,6 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.checked import finite_array as finite_array
+from optmech.checked import whole
 from optmech.errors import ProblemError
 
 Floats = NDArray[np.float64]
@@ -20,32 +22,6 @@ Outlines = tuple[tuple[Floats, ...], ...]
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
-
-
-def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Floats:
-    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite."""
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex")
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(
-            "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
-        ) from error
-    if ndim is not None and array.ndim != ndim:
-        raise ProblemError(
-            f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
-        )
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        index = tuple(int(k) for k in bad[0])
-        raise ProblemError(
-            f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",
-            where=where,
-            remedy="Give finite numbers only",
-        )
-    array.setflags(write=False)
-    return array
 
 
 def normalised(weights: Floats) -> Floats:
@@ -143,7 +119,7 @@ class Domain:
     @classmethod
     def range(cls, count: int, unit: str = "") -> Domain:
         """The points 0, 1, ..., count - 1 on a line."""
-        _check_count(count, "count")
+        whole(count, "count", least=1)
         return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
 
     def __len__(self) -> int:
@@ -239,8 +215,8 @@ class Grid(Domain):
         origin: Sequence[float] = (0.0, 0.0),
         bounds: Sequence[float] | None = None,
     ) -> None:
-        _check_count(rows, "rows")
-        _check_count(columns, "columns")
+        whole(rows, "rows", least=1)
+        whole(columns, "columns", least=1)
         if rows * columns > 10**7:
             raise ProblemError(
                 f"{rows} x {columns} is {rows * columns:,} cells",
@@ -275,8 +251,8 @@ class Grid(Domain):
         ``locate`` reads degrees; coordinates and distances are plane, in km.
         """
         west, south, east, north = box = _box(bounds)
-        _check_count(rows, "rows")
-        _check_count(columns, "columns")
+        whole(rows, "rows", least=1)
+        whole(columns, "columns", least=1)
         degree = np.pi / 180 * EARTH_RADIUS_KM
         width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
         height = (north - south) * degree
@@ -353,11 +329,6 @@ def _check_lonlat(points: Floats | None) -> None:
             where=f"points[{bad[0]}]",
             remedy="Give (longitude, latitude), in that order",
         )
-
-
-def _check_count(value: object, where: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ProblemError(f"{value!r} is not a whole number >= 1", where=where)
 
 
 def _pair(value: float | Sequence[float], where: str) -> tuple[float, float]:

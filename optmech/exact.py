@@ -105,6 +105,21 @@ def rounded_up(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def product_up(*values: float) -> float:
+    """A float >= the product of floats >= 0, and equal to it where that is a float; inf where a
+    value is."""
+    return (
+        math.inf
+        if math.inf in values
+        else rounded_up(math.prod(map(Fraction, values), start=Fraction(1)))
+    )
+
+
+def sum_up(*values: float) -> float:
+    """The same for the sum."""
+    return math.inf if math.inf in values else rounded_up(sum(map(Fraction, values), Fraction(0)))
+
+
 def rounded_down(value: Fraction) -> float:
     """A float <= ``value``."""
     return -rounded_up(-value)

@@ -7,13 +7,15 @@ on δ that is not needed.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from optmech.checked import probability, whole
 from optmech.errors import ProblemError
-from optmech.exact import parse_exact
+from optmech.exact import parse_exact, product_up, sum_up
 from optmech.lifted_words import (
     ALL_POINTS,
     ground_distance,
@@ -26,6 +28,10 @@ from optmech.transport import Coupling, Violation, lifted, wasserstein
 
 Number = float | str
 
+_LARGEST_EXPONENT = 700.0
+"""e^700 is a float64; δ that grows by more counts as 1."""
+MOST_STEPS = 1_000_000
+"""Steps of a transformation; more are taken for a mistake."""
 _NAMES = {
     "points": "differential privacy",
     "distributions": "distribution privacy",
@@ -139,7 +145,7 @@ def lift_metric_pair(
         )
     found = wasserstein(lam0, lam1, distance_matrix, math.inf)
     return Guarantee(
-        premise.epsilon * found.value,
+        product_up(premise.epsilon, found.value),
         _with_loss(premise.delta, found),
         "the given pair",
         f"DP19 Theorem 2, tight, with W_∞ = {found.value:.6g}",
@@ -178,14 +184,13 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
     give for δ > 0.
     """
     _require(premise, "distributions")
-    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 1:
-        raise ProblemError(f"{stability!r} is not a whole number >= 1", where="stability")
-    delta = premise.delta if premise.per else _chained(premise.delta, [premise.epsilon] * stability)
+    count = whole(stability, "stability", least=1, most=MOST_STEPS)
+    delta = premise.delta if premise.per else _chained(premise.delta, [premise.epsilon] * count)
     return replace(
         premise,
-        epsilon=stability * premise.epsilon,
-        delta=min(1.0, delta),
-        theorem=f"DP19 Proposition 7 with c = {stability}",
+        epsilon=product_up(count, premise.epsilon),
+        delta=delta,
+        theorem=f"DP19 Proposition 7 with c = {count}",
     )
 
 
@@ -199,8 +204,8 @@ def close_beliefs(premise: Guarantee) -> Guarantee:
         )
     return replace(
         premise,
-        epsilon=3 * premise.epsilon,
-        delta=min(1.0, _chained(premise.delta, [premise.epsilon] * 3)),
+        epsilon=product_up(3, premise.epsilon),
+        delta=_chained(premise.delta, [premise.epsilon] * 3),
         pairs=f"beliefs adjacent to {premise.pairs}",
         theorem="DP19 Proposition 2",
     )
@@ -216,10 +221,10 @@ def close_beliefs_metric(premise: Guarantee, distance: float, closeness: float) 
         )
     apart = float(parse_exact(distance, where="distance"))
     close = float(parse_exact(closeness, where="closeness"))
-    steps = [premise.epsilon * length for length in (close, apart, close)]
+    steps = [product_up(premise.epsilon, length) for length in (close, apart, close)]
     return Guarantee(
-        math.fsum(steps),
-        min(1.0, _chained(premise.delta, steps)),
+        sum_up(*steps),
+        _chained(premise.delta, steps),
         f"beliefs within {close:g} of a pair at distance {apart:g}",
         "DP19 Proposition 1",
     )
@@ -301,20 +306,22 @@ def with_dummies(premise: Guarantee) -> Guarantee:
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    rate = float(parse_exact(epsilon, where="epsilon"))
-    spare = float(parse_exact(delta, where="delta"))
-    if spare > 1:
-        raise ProblemError(f"{spare:g} is above 1", where="delta")
-    return rate, spare
+    return float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
 
 
 def _chained(delta: float, steps: list[float]) -> float:
-    """δ after a chain of steps: p₀ <= e^{ε₁}(e^{ε₂}(… + δ) + δ) + δ."""
-    total, factor = 0.0, 1.0
-    for step in steps:
-        total += factor
-        factor *= math.exp(step)
-    return delta * total if delta else 0.0
+    """δ after a chain of steps, rounded up: p₀ <= e^{ε₁}(e^{ε₂}(… + δ) + δ) + δ; at most 1."""
+    if delta == 0:
+        return 0.0
+    if len(steps) == 1:
+        return delta
+    reached = list(itertools.accumulate(steps[:-1], initial=0.0))
+    if reached[-1] > _LARGEST_EXPONENT:
+        return 1.0
+    total = math.fsum(map(math.exp, reached))
+    # of every exponent the sums, of every power one unit
+    room = 4 * (len(steps) + 1) * (1 + reached[-1]) * 2.0**-53
+    return min(1.0, delta * total * (1 + room))
 
 
 def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
@@ -326,8 +333,8 @@ def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
         )
     return replace(
         first,
-        epsilon=first.epsilon + second.epsilon,
-        delta=min(1.0, first.delta + second.delta),
+        epsilon=sum_up(first.epsilon, second.epsilon),
+        delta=min(1.0, sum_up(first.delta, second.delta)),
         theorem=theorem,
     )
 
@@ -338,4 +345,4 @@ def _require(guarantee: Guarantee, of: str) -> None:
 
 def _with_loss(delta: float, coupling: Coupling) -> float:
     """δ and the mass that the coupling leaves out within rounding."""
-    return min(1.0, delta + max(0.0, coupling.missing))
+    return min(1.0, sum_up(delta, coupling.missing))

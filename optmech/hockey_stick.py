@@ -7,16 +7,22 @@ convex and piecewise linear with a breakpoint at every likelihood ratio p_o / q_
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from optmech.checked import probability
 from optmech.domain import Floats
 from optmech.exact import parse_exact
 
 _SHIFT = 100
 """p / (2^100 q) neither overflows nor loses digits, for every ratio above 1 of floats <= 1."""
+
+_TINY = 2.0**-900
+"""Terms of sums above this lose nothing to underflow that matters."""
 
 _ALWAYS_ABOVE_ONE = 1400.0
 """e^1400 times the least positive float is above 1, and e^700 is finite."""
@@ -65,28 +71,59 @@ def excess_mass(p: Floats, q: Floats, ratio: Floats) -> Floats:
 def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:
     """Least r >= 0 with Σ_o max(0, p_o - e^r q_o) <= delta, for every row of (k, m) arrays.
 
-    With the terms in order of decreasing ratio, the first k of them are the active ones between
-    the breakpoints k and k + 1; the sum there is A_k - e^r B_k, and r solves one linear equation.
-    inf where p puts more than ``delta`` on what q excludes.
+    With the terms in order of decreasing ratio t_1 >= t_2 >= …, the first k of them are active
+    between t_k and t_{k+1}, and the sum rises there by (t_k - t_{k+1}) B_k, B_k the sum of their
+    q: what has been spent at every breakpoint is a sum of terms >= 0, in which nothing cancels.
+    Between two breakpoints r solves one linear equation. inf where p puts more than ``delta`` on
+    what q excludes.
     """
-    covered = q > 0
     p = np.broadcast_to(p, q.shape)
+    if delta < _TINY:
+        return np.array([_least_exactly(a, b, delta) for a, b in zip(p, q, strict=True)])
+    covered = q > 0
     excluded = np.where(covered, 0.0, p).sum(axis=1)
     with np.errstate(all="ignore"):
         ratio = np.where(covered, p / np.ldexp(q, _SHIFT), 0.0)
     order = np.argsort(-ratio, axis=1, kind="stable")
     ratio = np.take_along_axis(ratio, order, axis=1)
-    heads = np.cumsum(np.take_along_axis(np.where(covered, p, 0.0), order, axis=1), axis=1)
     tails = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
+    lower = np.column_stack([ratio[:, 1:], np.zeros(len(ratio))])
+    scaled = np.ldexp(tails, _SHIFT)
+    # what is spent at the lower end of every piece
+    spent = np.cumsum((ratio - lower) * scaled, axis=1)
     spare = delta - excluded
-    above = heads - ratio * np.ldexp(tails, _SHIFT) > spare[:, None]
-    active = np.where(above.any(axis=1), above.argmax(axis=1), above.shape[1])
-    # the first breakpoint lies at `excluded` exactly; rounding must not deny that
-    last = np.maximum(active, 1) - 1
-    rows = np.arange(len(last))
-    left = np.maximum(heads[rows, last] - spare, 0.0)
-    least = np.maximum(log_ratio(left, tails[rows, last]), 0.0)
-    return np.where(spare < 0, np.inf, least)
+    above = spent > spare[:, None]
+    piece = above.argmax(axis=1)
+    rows = np.arange(len(piece))
+    left = lower[rows, piece] * scaled[rows, piece] + (spent[rows, piece] - spare)
+    least = np.maximum(log_ratio(np.maximum(left, 0.0), tails[rows, piece]), 0.0)
+    return np.where(spare < 0, np.inf, np.where(above.any(axis=1), least, 0.0))
+
+
+def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
+    """The same for one row in fractions: below ``_TINY`` terms would underflow."""
+    spare = Fraction(delta)
+    terms = []
+    for a, b in zip(p.tolist(), q.tolist(), strict=True):
+        if b:
+            terms.append((Fraction(a), Fraction(b)))
+        else:
+            spare -= Fraction(a)
+    if spare < 0:
+        return math.inf
+    terms.sort(key=lambda term: term[0] / term[1], reverse=True)
+    head, tail = Fraction(0), Fraction(0)
+    for a, b in terms:
+        # at the ratio of this term the others have spent head - ratio · tail
+        if head - a / b * tail > spare:
+            break
+        head, tail = head + a, tail + b
+    if head - tail <= spare:
+        return 0.0
+    ratio = (head - spare) / tail
+    if ratio < 2:
+        return math.log1p(float(ratio - 1))
+    return math.log(ratio.numerator) - math.log(ratio.denominator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +139,11 @@ class HockeyStick:
     def delta(self, epsilon: float | str) -> float:
         """δ at ``epsilon`` >= 0 (a number or an exact string)."""
         ratio = np.array([float(parse_exact(epsilon, where="epsilon"))])
-        return float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0])
+        return min(1.0, float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0]))
 
     def epsilon(self, delta: float | str) -> float:
         """Least ε >= 0 with δ(ε) <= ``delta``; inf where there is none."""
-        budget = float(parse_exact(delta, where="delta"))
+        budget = float(probability(delta))
         return float(least_log_ratio(self.p[None, :], self.q[None, :], budget)[0])
 
     @property

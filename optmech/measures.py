@@ -13,15 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech import wide
+from optmech.checked import distribution, probability
 from optmech.constraints import as_loss
 from optmech.distances import Distance, evaluate
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
-from optmech.hockey_stick import HockeyStick, excess_mass, least_log_ratio, most_revealing
+from optmech.hockey_stick import (
+    HockeyStick,
+    excess_mass,
+    least_log_ratio,
+    log_ratio,
+    most_revealing,
+)
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.statement import loss_matrix
+from optmech.wide import Wide, pushed
 
 __all__ = [
     "HockeyStick",
@@ -147,7 +156,7 @@ def delta(
     for i, others, scale in neighbours(m, distance, pairs):
         spent = excess_mass(m.matrix[i][None, :], m.matrix[others], rate * scale)
         worst = max(worst, float(spent.max()))
-    return worst
+    return min(worst, 1.0)
 
 
 def epsilon_for_delta(
@@ -162,7 +171,7 @@ def epsilon_for_delta(
     where a pair has more than δ on observables that the other secret excludes, or where secrets
     at distance 0 differ by more than δ in total variation.
     """
-    budget = _probability(delta)
+    budget = float(probability(delta))
     if budget == 0:
         return epsilon(m, distance, pairs)
     worst = 0.0
@@ -187,7 +196,7 @@ def hockey_stick_curve(p: ArrayLike, q: ArrayLike) -> HockeyStick:
     ProblemError
         On different shapes, a negative entry, or a sum that is not 1 (within 1e-9).
     """
-    first, second = _distribution(p, "p"), _distribution(q, "q")
+    first, second = distribution(p, "p"), distribution(q, "q")
     if first.shape != second.shape:
         raise ProblemError(f"{second.size} entries for {first.size} in p", where="q")
     return HockeyStick(first, second)
@@ -200,10 +209,11 @@ def distribution_epsilon(
 
     ``lam0`` and ``lam1`` are distributions over the secrets, shape (n_s,), normalised here.
     """
-    budget = _probability(delta)
-    there, back = _lifted(m, lam0, lam1)
+    budget = float(probability(delta))
     if budget == 0:
-        return max(0.0, *(float(most_revealing(a, b)[1][0]) for a, b in (there, back)))
+        p, q = (pushed(Wide.of(lam), m.matrix) for lam in _pair(m, lam0, lam1))
+        return float(np.maximum(wide.log_ratio(p, q), wide.log_ratio(q, p)).max(initial=0.0))
+    there, back = _lifted(m, lam0, lam1)
     return max(float(least_log_ratio(a, b, budget)[0]) for a, b in (there, back))
 
 
@@ -212,7 +222,8 @@ def distribution_delta(
 ) -> float:
     """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8)."""
     rate = np.array([float(parse_exact(epsilon, where="epsilon"))])
-    return max(float(excess_mass(a, b, rate)[0]) for a, b in _lifted(m, lam0, lam1))
+    spent = max(float(excess_mass(a, b, rate)[0]) for a, b in _lifted(m, lam0, lam1))
+    return min(spent, 1.0)
 
 
 def posterior(m: Mechanism, prior: Prior) -> Floats:
@@ -248,9 +259,8 @@ def mutual_information(m: Mechanism, prior: Prior) -> float:
     weights = prior_weights(m, prior)
     output = m.push(weights)
     joint = weights[:, None] * m.matrix
-    live = joint > 0
-    ratio = np.divide(m.matrix, output, where=live, out=np.ones_like(joint))
-    return max(0.0, float((joint * np.log2(ratio)).sum()))
+    logs = np.where(joint > 0, log_ratio(m.matrix, output), 0.0) / np.log(2)
+    return max(0.0, float((joint * logs).sum()))
 
 
 def prior_weights(m: Mechanism, prior: Prior) -> Floats:
@@ -283,15 +293,20 @@ def _lifted(
     m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """λ0P and λ1P as rows of shape (1, n_o), in both orders."""
-    outputs = []
+    first, second = (m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
+    return (first, second), (second, first)
+
+
+def _pair(m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> list[Floats]:
+    """Two distributions over the secrets, checked and normalised."""
+    found = []
     for where, lam in (("lam0", lam0), ("lam1", lam1)):
         try:
             prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
-            outputs.append(m.push(prior_weights(m, prior))[None, :])
+            found.append(prior_weights(m, prior))
         except ProblemError as error:
             raise ProblemError(error.message, where=where, remedy=error.remedy) from error
-    first, second = outputs
-    return (first, second), (second, first)
+    return found
 
 
 def neighbours(
@@ -339,21 +354,3 @@ def _per_unit(logs: Floats, scale: Floats) -> Floats:
     with np.errstate(all="ignore"):
         values = np.where(logs > 0, logs / scale, 0.0)
     return np.asarray(values)
-
-
-def _probability(value: float | str) -> float:
-    number = float(parse_exact(value, where="delta"))
-    if number > 1:
-        raise ProblemError(f"{number:g} is above 1", where="delta", remedy="Give 0 <= δ <= 1")
-    return number
-
-
-def _distribution(value: ArrayLike, where: str) -> Floats:
-    array = finite_array(value, where=where, ndim=1)
-    if (array < 0).any() or abs(array.sum() - 1) > 1e-9:
-        raise ProblemError(
-            f"is not a distribution: least entry {array.min(initial=0):g}, sum {array.sum():.12g}",
-            where=where,
-            remedy="Give numbers >= 0 that sum to 1",
-        )
-    return array

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import whole
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.numerators import Numerators, integers
@@ -87,9 +88,8 @@ class Mechanism:
         """
         s = self.secrets.index(secret)
         for where, value in (("size", size), ("seed", seed)):
-            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-            if value is not None and (not whole or value < 0):
-                raise ProblemError(f"{value!r} is not a whole number >= 0", where=where)
+            if value is not None:
+                whole(value, where)
         row = integers(self.matrix[[s]])[0][0] if self.exact is None else self.exact.rows[s]
         source = system_bytes if seed is None else seeded_bytes(int(seed))
         drawn = draw(row, 1 if size is None else int(size), source)

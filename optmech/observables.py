@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.checked import whole
 from optmech.domain import Domain, Grid
 from optmech.errors import ProblemError
 
@@ -73,8 +74,7 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
             remedy="Use observables.subsets for other domains",
         )
     for name, value in (("rows", rows), ("columns", columns)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ProblemError(f"{value!r} is not a whole number >= 1", where=f"coarser.{name}")
+        whole(value, f"coarser.{name}", least=1)
     groups: dict[Hashable, list[int]] = {}
     for k in range(len(grid)):
         row, column = divmod(k, grid.columns)

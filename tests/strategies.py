@@ -73,3 +73,19 @@ def truncated_geometric(count: int, alpha: float) -> om.Mechanism:
     matrix = (1 - alpha) / (1 + alpha) * alpha**steps
     matrix[:, [0, -1]] = alpha ** steps[:, [0, -1]] / (1 + alpha)
     return om.Mechanism(domain, domain, matrix)
+
+
+@st.composite
+def spread_distributions(draw: st.DrawFn, count: int, zeros: bool = True) -> np.ndarray:
+    """A distribution whose entries range over 300 orders of magnitude, so that ratios of two of
+    them range over 600; clusters of nearly equal entries and zeros included."""
+    exponents = st.one_of(
+        st.integers(-300, 0), st.sampled_from([0, -1, -15, -16, -17, -18, -100, -299, -300])
+    )
+    powers = np.array([draw(exponents) for _ in range(count)])
+    weights = np.array([draw(st.integers(1, 9999)) for _ in range(count)]) * 10.0**powers
+    if zeros and draw(st.booleans()):
+        weights[draw(st.integers(0, count - 1))] = 0.0
+    if not weights.any():
+        weights[draw(st.integers(0, count - 1))] = 1.0
+    return weights / weights.sum()

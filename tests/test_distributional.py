@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import distributions, mechanisms, randomized_response
+from strategies import distributions, mechanisms, randomized_response, spread_distributions
 
 import optmech as om
 from optmech import distributional
@@ -31,21 +32,6 @@ def is_private(p: np.ndarray, q: np.ndarray, epsilon: float, delta: float) -> bo
     )
 
 
-def is_probably_private(p: np.ndarray, q: np.ndarray, epsilon: float, delta: float) -> bool:
-    """DP19 Def. 16, word for word: some exceptional set, all events outside it."""
-    return any(
-        p[exception].sum() <= delta
-        and q[exception].sum() <= delta
-        and is_private(
-            np.delete(p, np.array(exception, dtype=int)),
-            np.delete(q, np.array(exception, dtype=int)),
-            epsilon,
-            1e-14,
-        )
-        for exception in subsets(len(p))
-    )
-
-
 @given(st.data(), mechanisms(most=4))
 def test_all_pairs_by_events(data: st.DataObject, m: om.Mechanism) -> None:
     lams = [data.draw(distributions(len(m.secrets))) for _ in range(3)]
@@ -63,24 +49,54 @@ def test_all_pairs_by_events(data: st.DataObject, m: om.Mechanism) -> None:
         assert found.values[i, j] == found.worst
 
 
-@given(st.data(), mechanisms(most=4), st.sampled_from([0.0, 0.05, 0.3]))
-def test_probabilistic_by_its_definition(
-    data: st.DataObject, m: om.Mechanism, epsilon: float
-) -> None:
-    lam0, lam1 = data.draw(distributions(len(m.secrets))), data.draw(distributions(len(m.secrets)))
-    p, q = m.push(lam0), m.push(lam1)
-    delta = distributional.probabilistic_delta(m, lam0, lam1, epsilon)
-    assert is_probably_private(p, q, epsilon + 1e-12, delta + 1e-12)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        decided = ~(np.abs(np.abs(np.log(p / q)) - epsilon) <= 1e-12)
-    # where rounding decides whether a ratio is e^ε or beyond, δ may count it or not
-    if delta > 1e-6 and decided.all():
-        assert not is_probably_private(p, q, epsilon, delta - 1e-9)
+def rational(values: np.ndarray) -> list[Fraction]:
+    """The small fractions that drawn floats stand for."""
+    return [Fraction(value).limit_denominator(100) for value in values.tolist()]
+
+
+def least_exception(p: list[Fraction], q: list[Fraction], factor: Fraction) -> Fraction:
+    """The least δ of DP19 Def. 16, word for word and in fractions: of all exceptional sets outside
+    which all events, and that is all points, are private, the one of least probability."""
+    return min(
+        max(sum((p[o] for o in out), Fraction(0)), sum((q[o] for o in out), Fraction(0)))
+        for out in (set(chosen.tolist()) for chosen in subsets(len(p)))
+        if all(
+            p[o] <= factor * q[o] and q[o] <= factor * p[o] for o in range(len(p)) if o not in out
+        )
+    )
+
+
+@given(st.data(), mechanisms(most=4), st.sampled_from(["1", "21/20", "4/3", "2"]))
+def test_probabilistic_by_its_definition(data: st.DataObject, m: om.Mechanism, factor: str) -> None:
+    """Ratios of the drawn fractions are e^ε or differ from it by far more than floats round."""
+    epsilon = f"ln {factor}"
+    lams = [data.draw(distributions(len(m.secrets))) for _ in range(2)]
+    rows = [rational(row) for row in m.matrix]
+    p, q = (
+        [
+            sum(w * x for w, x in zip(rational(lam), column, strict=True))
+            for column in zip(*rows, strict=True)
+        ]
+        for lam in lams
+    )
+    delta = distributional.probabilistic_delta(m, *lams, epsilon)
+    assert delta == pytest.approx(float(least_exception(p, q, Fraction(factor))), abs=1e-14)
     # Proposition 9
-    assert om.measures.distribution_delta(m, lam0, lam1, epsilon) <= delta + 1e-12
-    back = distributional.probabilistic_epsilon(m, lam0, lam1, delta)
-    assert back <= epsilon
-    assert distributional.probabilistic_delta(m, lam0, lam1, back) <= delta * (1 + 1e-14)
+    assert om.measures.distribution_delta(m, *lams, epsilon) <= delta + 1e-12
+    back = distributional.probabilistic_epsilon(m, *lams, min(delta, 1.0))
+    assert back <= math.log(Fraction(factor))
+    assert distributional.probabilistic_delta(m, *lams, back) <= delta * (1 + 1e-14)
+
+
+@given(st.data(), st.integers(2, 40))
+def test_a_constant_mechanism_tells_nothing(data: st.DataObject, count: int) -> None:
+    """Both pushes are the row, but for the rounding of their sums."""
+    row = data.draw(st.one_of(distributions(5), spread_distributions(5)))
+    m = om.Mechanism(om.Domain.range(count), om.Domain.range(5), np.tile(row, (count, 1)))
+    seed = data.draw(st.integers(0, 10**6))
+    lam0, lam1 = np.random.default_rng(seed).dirichlet(np.full(count, 0.3), 2)
+    assert distributional.probabilistic_delta(m, lam0, lam1, 0.0) == 0
+    assert distributional.probabilistic_epsilon(m, lam0, lam1, 0.0) == 0
 
 
 def test_probabilistic_by_hand() -> None:

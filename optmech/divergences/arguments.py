@@ -6,13 +6,12 @@ import math
 
 from numpy.typing import ArrayLike
 
-from optmech.domain import Floats, finite_array
+from optmech.checked import distribution
+from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.prior import Prior
 
 Distribution = Prior | ArrayLike
-
-_SUM = 1e-9
 
 
 def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
@@ -40,12 +39,4 @@ def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
 
 
 def _distribution(value: Distribution, where: str) -> Floats:
-    array = finite_array(value.weights if isinstance(value, Prior) else value, where=where, ndim=1)
-    total = math.fsum(array.tolist())
-    if not array.size or (array < 0).any() or abs(total - 1) > _SUM:
-        raise ProblemError(
-            f"is not a distribution: least entry {array.min(initial=0):g}, sum {total:.12g}",
-            where=where,
-            remedy="Give numbers >= 0 that sum to 1",
-        )
-    return array
+    return distribution(value.weights if isinstance(value, Prior) else value, where)

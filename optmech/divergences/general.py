@@ -15,6 +15,9 @@ Function = Callable[[Floats], Floats] | Callable[[float], float]
 
 _ONE = 1e-12
 _PROBES = 2.0 ** np.arange(-40.0, 41.0)
+_RELATIVE = 1e-12
+_CANCELLED = 64 * 2.0**-53
+"""Rounding of f, relative to itself, and to the terms that cancel in it."""
 _DOUBLINGS = (40, 60, 80)
 """f(t)/t is looked at where t is 2 to these powers."""
 _SETTLED = 1e-9
@@ -112,8 +115,10 @@ def _require_convex(f: Function, points: Floats) -> None:
     # the middle of three points may exceed the chord by rounding only
     excess = rise[:-1] * step[1:] - rise[1:] * step[:-1]
     size = np.abs(values)
-    noise = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:]) * (step[:-1] + step[1:])
-    bad = np.flatnonzero(excess > 1e-12 * noise)
+    noise = _RELATIVE * np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
+    # near 1, where f vanishes, its terms cancel: they are as large as f is a factor 2 away
+    noise = (noise + _CANCELLED * _nearby(t[1:-1], t, size)) * (step[:-1] + step[1:])
+    bad = np.flatnonzero(excess > noise)
     if len(bad):
         k = int(bad[0])
         raise ProblemError(
@@ -121,6 +126,14 @@ def _require_convex(f: Function, points: Floats) -> None:
             f"f({t[k]:g}) = {values[k]:g} to f({t[k + 2]:g}) = {values[k + 2]:g}",
             where="f",
         )
+
+
+def _nearby(at: Floats, t: Floats, size: Floats) -> Floats:
+    """The largest |f| at the probes around every point: up to two below, two above."""
+    probed = size[np.searchsorted(t, _PROBES)]
+    below = np.searchsorted(_PROBES, at, side="right") - 1
+    around = [np.clip(below + k, 0, len(probed) - 1) for k in (-1, 0, 1, 2)]
+    return np.asarray(np.max(probed[np.array(around)], axis=0))
 
 
 def _limit(value: float, name: str) -> float:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmech.checked import probability
 from optmech.divergences.arguments import Distribution, both
-from optmech.exact import parse_exact
 from optmech.generators import generator
 from optmech.hockey_stick import HockeyStick, least_log_ratio, most_revealing
 
@@ -52,9 +52,9 @@ def max_divergence(p: Distribution, q: Distribution, delta: float | str = 0.0) -
     < 0 for p = q; no divergence is negative.)
     """
     first, second = both(p, q)
-    budget = float(parse_exact(delta, where="delta"))
+    budget = float(probability(delta))
     if budget == 0:
-        return max(0.0, float(most_revealing(first[None, :], second[None, :])[1][0]))
+        return float(most_revealing(first[None, :], second[None, :])[1].max(initial=0.0))
     return float(least_log_ratio(first[None, :], second[None, :], budget)[0])
 
 

@@ -8,8 +8,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import nonnegative
 from optmech.distances import Distance
-from optmech.distributional import Distribution, Pairwise, every_pair, outputs_of
+from optmech.distributional import (
+    Distribution,
+    Pairwise,
+    every_pair,
+    outputs_of,
+    wide_outputs_of,
+)
 from optmech.divergences.named import (
     chi_squared,
     kl,
@@ -18,11 +25,12 @@ from optmech.divergences.named import (
     squared_hellinger,
     total_variation,
 )
-from optmech.domain import Floats, finite_array
+from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.generators import divergence_name
 from optmech.measures import IndexPairs, neighbours
 from optmech.mechanism import Mechanism
+from optmech.wide import log_ratio
 
 Divergence = str | Callable[[Floats, Floats], float]
 """The name of a divergence, or a function of two distributions of shape (n_o,)."""
@@ -70,29 +78,24 @@ def distribution_epsilon(
     >= 0 per pair (W_1(λ, λ') for the extended form), default 1. inf where a pair of scale 0 is told
     apart. ``divergence`` as in ``point_epsilon``.
     """
-    measure = _function(divergence)
-    factors = np.ones(len(pairs)) if scale is None else finite_array(scale, where="scale", ndim=1)
-    if factors.shape != (len(pairs),) or (factors < 0).any() or not len(pairs):
-        raise ProblemError(f"needs {len(pairs)} numbers >= 0, one per pair", where="scale")
+    if not len(pairs):
+        raise ProblemError("there is no pair", where="pairs", remedy="Give at least one")
+    given = np.ones(len(pairs)) if scale is None else scale
+    factors = nonnegative(given, "scale", (len(pairs),))
     worst = 0.0
     for k, (pair, factor) in enumerate(zip(pairs, factors.tolist(), strict=True)):
         try:
-            first, second = outputs_of(m, pair)
+            between = _between(m, pair, divergence)
         except ProblemError as error:
             raise error.at(f"pairs[{k}]") from error
-        spent = max(measure(first, second), measure(second, first))
+        spent = between(0, 1)
         worst = max(worst, per_unit(spent, factor))
     return worst
 
 
 def pairwise(m: Mechanism, lams: Sequence[Distribution], divergence: Divergence) -> Pairwise:
     """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11)."""
-    measure = _function(divergence)
-    outputs = outputs_of(m, lams)
-    return every_pair(
-        len(lams),
-        lambda i, j: max(measure(outputs[i], outputs[j]), measure(outputs[j], outputs[i])),
-    )
+    return every_pair(len(lams), _between(m, lams, divergence))
 
 
 def per_unit(spent: float, scale: float) -> float:
@@ -100,6 +103,21 @@ def per_unit(spent: float, scale: float) -> float:
     if scale > 0:
         return spent / scale
     return math.inf if spent > 0 else 0.0
+
+
+def _between(
+    m: Mechanism, lams: Sequence[Distribution], divergence: Divergence
+) -> Callable[[int, int], float]:
+    """D of the outputs of two of ``lams``, by their indices, the larger of both ways."""
+    measure = _function(divergence)
+    if measure is max_divergence:
+        wide = wide_outputs_of(m, lams)
+        # ratios of outputs that are no floats count, too
+        return lambda i, j: float(
+            np.maximum(log_ratio(wide[i], wide[j]), log_ratio(wide[j], wide[i])).max(initial=0.0)
+        )
+    outputs = outputs_of(m, lams)
+    return lambda i, j: max(measure(outputs[i], outputs[j]), measure(outputs[j], outputs[i]))
 
 
 def _function(divergence: Divergence) -> Callable[[Floats, Floats], float]:

@@ -6,22 +6,26 @@ widely, are in docs/theory.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import nonnegative, whole
 from optmech.errors import ProblemError
-from optmech.exact import parse_exact
+from optmech.exact import parse_exact, product_up, rounded_up, sum_up
 from optmech.generators import divergence_name
 from optmech.lifted_words import ALL_POINTS, lifted_pairs, require_kind
 from optmech.prior import Prior
-from optmech.transport import Violation, lifted, wasserstein
+from optmech.rationals import Shares
+from optmech.transport import Violation, lifted
+from optmech.transport.certain import longest_move, mean_move, outside
 
 Number = float | str
 
-_LOST = 1e-12
-"""Mass that a coupling may leave out within rounding; more is refused."""
+_BOUNDED = ("tv", "hellinger")
+"""Never above 1: mass that a coupling leaves out costs no more than itself."""
 
 
 @dataclass(frozen=True)
@@ -93,18 +97,40 @@ def lift_pair(
     relation: ArrayLike,
 ) -> DivergenceGuarantee | Violation:
     """``lift`` for one pair: the guarantee where a coupling inside the relation Φ (a boolean (n, n)
-    array) exists, else the set that shows that there is none."""
+    array) exists, else the set that shows that there is none.
+
+    Weights count as what they are (floats as binary fractions, texts such as ``"1/3"`` exactly),
+    divided by their exact sum. Mass that has to leave Φ for rounding's sake is added to ε for
+    "tv" and "hellinger".
+
+    Raises
+    ------
+    ProblemError
+        Where there is such mass and the divergence is another one: however little it is, the
+        outputs may be infinitely far apart.
+    """
     _require(premise, "points")
     if premise.per:
         raise ProblemError(
             "the premise is per unit of a distance", where="premise", remedy="Use lift_metric_pair"
         )
-    found = lifted(lam0, lam1, relation)
+    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
+    found = lifted(first.weights, second.weights, relation)
     if isinstance(found, Violation):
         return found
-    _whole(found.missing)
+    lost = outside(first, second, np.asarray(relation))
+    if lost and premise.divergence not in _BOUNDED:
+        raise ProblemError(
+            f"as they are in binary, a mass of {float(lost):.3g} has to leave the relation, and "
+            f"for {premise.divergence} none is too small to matter",
+            where="lam0",
+            remedy='Give counts, or exact weights such as "1/3"; or use om.guarantees, where it '
+            "is added to δ",
+        )
+    total = sum_up(premise.epsilon, rounded_up(lost))
     return replace(
         premise,
+        epsilon=_cut(premise.divergence, total, premise.per),
         of="distributions",
         pairs="the given pair",
         theorem="CM19 Theorem 1, by a coupling",
@@ -117,21 +143,29 @@ def lift_metric_pair(
     lam1: ArrayLike | Prior,
     distance_matrix: ArrayLike,
 ) -> DivergenceGuarantee:
-    """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence)."""
+    """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence).
+
+    Weights count as what they are, as in ``lift_pair``: no mass is left out, so that W_∞ of floats
+    that agree on paper only may be larger than that of ``transport.wasserstein``.
+    """
     _require(premise, "points")
     if not premise.per:
         raise ProblemError(
             "the premise is not per unit of a distance", where="premise", remedy="Use lift_pair"
         )
     metric = _metric(premise)
-    found = wasserstein(lam0, lam1, distance_matrix, 1 if metric == "W_1" else math.inf)
-    _whole(found.missing)
-    theorem = "CM19 Theorem 2" if metric == "W_1" else "DP19 Theorem 2"
+    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
+    distance = nonnegative(distance_matrix, "distance_matrix", (len(first), len(second)))
+    if metric == "W_1":
+        apart, theorem = rounded_up(mean_move(first, second, distance)), "CM19 Theorem 2"
+    else:
+        apart, theorem = longest_move(first, second, distance), "DP19 Theorem 2"
+    total = product_up(premise.epsilon, apart)
     return DivergenceGuarantee(
         premise.divergence,
-        premise.epsilon * found.value,
+        _cut(premise.divergence, total, ""),
         "the given pair",
-        f"{theorem} with {metric} = {found.value:.6g}",
+        f"{theorem} with {metric} = {apart:.6g}",
     )
 
 
@@ -173,10 +207,9 @@ def pre_process(premise: DivergenceGuarantee, stability: int) -> DivergenceGuara
     as one likes (docs/theory.md).
     """
     _require(premise, "distributions")
-    if isinstance(stability, bool) or not isinstance(stability, int) or stability < 1:
-        raise ProblemError(f"{stability!r} is not a whole number >= 1", where="stability")
-    factor = {"tv": stability, "max": stability, "hellinger": stability**2}
-    steps = stability if premise.per or stability == 1 else factor.get(premise.divergence)
+    count = whole(stability, "stability", least=1)
+    factor = {"tv": count, "max": count, "hellinger": count**2}
+    steps = count if premise.per or count == 1 else factor.get(premise.divergence)
     if steps is None:
         raise ProblemError(
             f"{premise.divergence} has no triangle inequality of any kind",
@@ -185,8 +218,8 @@ def pre_process(premise: DivergenceGuarantee, stability: int) -> DivergenceGuara
         )
     return replace(
         premise,
-        epsilon=_cut(premise.divergence, steps * premise.epsilon, premise.per),
-        theorem=f"CM19 Proposition 8 with c = {stability}",
+        epsilon=_cut(premise.divergence, product_up(steps, premise.epsilon), premise.per),
+        theorem=f"CM19 Proposition 8 with c = {count}",
     )
 
 
@@ -218,25 +251,18 @@ def _composed(
             where="first",
             remedy="State both for pairs at a given distance instead of per unit of it",
         )
-    total = a + b
-    if not first.per:
-        saved = {"tv": -a * b, "hellinger": -a * b, "chi2": a * b}
-        total += saved.get(first.divergence, 0.0)
+    total = sum_up(a, b)
+    if not first.per and first.divergence == "chi2":
+        total = sum_up(a, b, product_up(a, b))
+    elif not first.per and first.divergence in _BOUNDED and max(a, b) <= 1:
+        x, y = Fraction(a), Fraction(b)
+        total = rounded_up(x + y - x * y)
     return replace(first, epsilon=_cut(first.divergence, total, first.per), theorem=theorem)
 
 
 def _cut(divergence: str, epsilon: float, per: str) -> float:
     """No total variation or Hellinger distance exceeds 1."""
     return min(1.0, epsilon) if divergence in ("tv", "hellinger") and not per else epsilon
-
-
-def _whole(missing: float) -> None:
-    if missing > _LOST:
-        raise ProblemError(
-            f"the coupling leaves out a mass of {missing:.3g}",
-            where="lam0",
-            remedy="Give distributions with the same sum",
-        )
 
 
 def _require(guarantee: DivergenceGuarantee, of: str) -> None:

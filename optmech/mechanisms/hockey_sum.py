@@ -21,19 +21,28 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from optmech.domain import Floats
+from optmech.summation import depth, suffix_depth, suffix_sums, total
 
 UNIT = 2.0**-53
 _MOST_MULTISETS = 300_000
+_MOST_FACTORS = 170
+"""Factorials of more are no floats."""
 _TAIL = 1e-25
 """What Chernoff's bound may leave outside the window on either side."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number known to lie between two floats."""
+    """A number known to lie between two floats. An end that is not a number bounds nothing."""
 
     lower: float
     upper: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.lower):
+            object.__setattr__(self, "lower", -math.inf)
+        if math.isnan(self.upper):
+            object.__setattr__(self, "upper", math.inf)
 
     def __str__(self) -> str:
         return f"[{self.lower:.9g}, {self.upper:.9g}]"
@@ -50,22 +59,24 @@ class Interval:
 def positive_part(values: Floats, weights: Floats, copies: int, nodes: int) -> Interval:
     """E[max(0, Y₁ + … + Y_copies)], Y = values[k] with probability weights[k].
 
-    ``weights`` are positive and sum to one; values carry a relative error of a few units in the
-    last place, which is accounted for. ``nodes`` is the length of the lattice.
+    ``weights`` are positive and sum to one but for a few units in the last place of each, and so
+    are values: both are accounted for. ``nodes`` is the length of the lattice.
     """
-    top = float(np.abs(values).max())
-    if top == 0:
+    size = float(total(weights * np.abs(values)))
+    if size == 0:
         return Interval(0.0, 0.0)
+    # values and weights known to 8 units each, sums of equal ones, and of `copies` terms
+    noise = (32 + 4 * copies + 2 * len(values)) * UNIT * copies * size
     if values.min() >= 0 or values.max() <= 0:
-        mean = copies * float(weights @ values) if values.min() >= 0 else 0.0
-        return _widened(mean, mean, 16 * len(values) * UNIT * copies * top)
-    # values known to 8 units each, weights likewise, sums of `copies` terms
-    noise = (32 + 4 * copies) * UNIT * copies * float(weights @ np.abs(values))
+        mean = copies * size if values.min() >= 0 else 0.0
+        return _widened(mean, mean, noise)
     values, weights = _merged(values, weights)
     half = (copies + 1) // 2
-    if math.comb(len(values) + half - 1, half) <= _MOST_MULTISETS:
+    listed = math.comb(len(values) + half - 1, half)
+    if half <= _MOST_FACTORS and listed <= _MOST_MULTISETS:
         exact = _halves(values, weights, copies)
-        return _widened(exact, exact, noise + 64 * math.log2(_MOST_MULTISETS) * UNIT * copies * top)
+        units = 2 * suffix_depth(listed) + 2 * depth(listed) + 8
+        return _widened(exact, exact, noise + units * UNIT * copies * size)
     found = _Lattice(values, weights, copies, nodes).bounds()
     return _widened(found.lower, found.upper, noise)
 
@@ -85,10 +96,9 @@ def _halves(values: Floats, weights: Floats, copies: int) -> float:
     second, q = _multisets(values, weights, copies // 2)
     order = np.argsort(first)
     first, p = first[order], p[order]
-    mass = np.concatenate([np.cumsum(p[::-1])[::-1], [0.0]])
-    moment = np.concatenate([np.cumsum((p * first)[::-1])[::-1], [0.0]])
+    mass, moment = suffix_sums(p), suffix_sums(p * first)
     start = np.searchsorted(first, -second)
-    return float(q @ np.maximum(moment[start] + second * mass[start], 0.0))
+    return float(total(q * np.maximum(moment[start] + second * mass[start], 0.0)))
 
 
 def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floats]:
@@ -167,10 +177,12 @@ class _Lattice:
         fourier = fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
         blur = fourier * float(np.sqrt((positive**2).sum()))
         outside, beyond = self._tails(first * h, (first + size - 1) * h)
-        upper = float(cyclic @ positive) + blur + beyond
+        mean = float(total(cyclic * positive))
+        rounding = 2 * depth(size) * UNIT * mean
+        upper = mean + blur + beyond + rounding
         spread = self._excess(cyclic, places, fourier, outside)
         # mass of the outside that the cycle maps into the window counts at most the largest place
-        lower = upper - 2 * blur - 2 * beyond - outside * float(positive[-1]) - spread
+        lower = upper - 2 * (blur + beyond + rounding) - outside * float(positive[-1]) - spread
         return Interval(max(0.0, lower), upper)
 
     def _tails(self, left: float, right: float) -> tuple[float, float]:
@@ -186,9 +198,9 @@ class _Lattice:
     def _excess(self, cyclic: Floats, places: Floats, fourier: float, outside: float) -> float:
         """Bounds E max(0, S') - E max(0, S).
 
-        Ξ is a sum of n independent centred terms of range h given S. The expected excess at S = s
-        is at most E[(|Ξ| - |s|)⁺]: at most √n h/2 everywhere, and by Hoeffding's inequality
-        below ∫ 2 e^{-2t²/nh²} dt from a = |s| on where |s| > a.
+        Ξ is a sum of n centred terms of range h, independent given the atoms that S is the sum of.
+        The expected excess given them is at most E[(|Ξ| - |S|)⁺]: at most √n h/2 everywhere, and by
+        Hoeffding's inequality below ∫ 2 e^{-2t²/nh²} dt from a = |s| on where |s| > a.
         """
         n, h = self.copies, self.step
         reach, beyond = spread_reach(n, h)

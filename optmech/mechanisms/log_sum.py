@@ -8,13 +8,16 @@ import numpy as np
 
 from optmech.domain import Floats
 from optmech.mechanisms.hockey_sum import UNIT, Interval, fourier_error, spread_reach
+from optmech.summation import depth, total
 
 
 def expected_log(
-    values: Floats, first: Floats, others: Floats, copies: int, nodes: int
+    values: Floats, first: Floats, others: Floats, copies: int, nodes: int, units: int = 8
 ) -> Interval:
     """E ln S, S = X + Y₁ + … + Y_copies, where X takes values[k] with probability first[k] and
     every Y with probability others[k]. S > 0 almost surely is assumed.
+
+    Values are known to ``units`` units in the last place each, and so are probabilities.
 
     Terms are spread over a lattice of step h with their means kept: S' = S + Ξ, E[Ξ|S] = 0. Let
     g be ln, continued below the least positive S by its tangent: g is concave, so that
@@ -34,15 +37,26 @@ def expected_log(
     sums = np.arange(nodes) * step
     logs = np.log(np.maximum(sums, least)) + np.minimum(sums - least, 0.0) / least
     # the law has mass one: a constant may be taken off before errors are multiplied
-    centre = math.log(max(float(law @ sums), least))
+    centre = math.log(max(float(total(law * sums)), least))
+    centred = law * (logs - centre)
     blur = blur_unit * float(np.sqrt(((logs - centre) ** 2).sum()))
-    blur += 16 * terms * UNIT * (1 + abs(centre))
+    blur += 2 * depth(nodes) * UNIT * float(np.abs(centred).sum())
+    # no sum is outside these: probabilities that are a little off move the mean by no more
+    low, high = math.log(least), math.log(terms * float(values.max()))
+    off = terms * (units + 2 * len(values)) + 16
+    blur += off * UNIT * (1 + abs(centre) + max(abs(low), abs(high)))
     reach, chance = spread_reach(terms, step)
-    curvature = reach**2 / 2 / np.maximum(sums - reach, least) ** 2
-    lost = float(law @ curvature) + blur_unit * float(np.sqrt((curvature**2).sum()))
-    lost += chance * (terms * step / least) ** 2 / 2
-    value = centre + float(law @ (logs - centre))
-    return Interval(value - blur, value + lost + blur)
+    with np.errstate(over="ignore", invalid="ignore"):
+        curvature = (reach / np.maximum(sums - reach, least)) ** 2 / 2
+        lost = float(total(law * curvature)) * (1 + 2.0**-40)
+        lost += blur_unit * float(np.sqrt((curvature**2).sum()))
+    if chance:
+        farthest = terms * step / least
+        lost += chance * farthest * farthest / 2
+    value = centre + float(total(centred))
+    upper = value + lost + blur if math.isfinite(lost) else math.inf
+    room = 16 * UNIT * (1 + abs(low) + abs(high))
+    return Interval(max(value - blur, low - room), min(upper, high + room))
 
 
 def _spread(scaled: Floats, weights: Floats, nodes: int) -> Floats:

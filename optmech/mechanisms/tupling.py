@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import probability, whole
 from optmech.distances import Distance, evaluate
 from optmech.domain import Domain, Floats, finite_array
 from optmech.errors import ProblemError
@@ -18,6 +19,8 @@ from optmech.mechanism import Mechanism
 from optmech.mechanisms.hockey_sum import UNIT, Interval, positive_part
 from optmech.mechanisms.log_sum import expected_log
 from optmech.prior import Prior
+from optmech.summation import depth, total
+from optmech.wide import Wide, log_ratio, log_values
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 
@@ -30,6 +33,12 @@ _EDGE_HALVINGS = 8
 _MOST_DUMMIES = 10_000
 _CHORDS = (1e-2, 1e-3, 1e-4, 1e-5)
 """Steps of the chords that bound a slope: short ones for smooth curves, long ones for noisy."""
+_MOST_NODES = 2**26
+_BLOCK = 2**22
+"""Entries of the matrix that are looked at together."""
+_LEAST_DUMMY = 2.0**-70
+_LARGEST_LOG = 600.0
+"""Quotients of outputs and dummy weights within e^±600 are floats, and so are sums of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,20 +111,20 @@ class Tupling:
         """
         rate = float(parse_exact(epsilon, where="epsilon"))
         p, q = self._outputs(lam0, lam1)
-        return self._both_ways(p, q, rate, nodes)
+        return self._both_ways(p, q, rate, self._lattice(nodes))
 
     def epsilon(
         self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str
     ) -> Interval:
         """The least ε of (ε, δ)-distribution privacy for the pair, both ways, between bounds.
 
-        The upper bound is private with certainty; infinite where no ε gives the δ.
+        Weights and probabilities count as the floats that they are. The upper bound is private with
+        certainty; infinite where no ε gives the δ.
         """
-        budget = float(parse_exact(delta, where="delta"))
-        p, q = self._outputs(lam0, lam1)
+        budget = float(probability(delta))
         if budget == 0:
-            value = self._max_log_ratio(p, q)
-            return Interval(value, value * (1 + 8 * UNIT) + 8 * UNIT)
+            return self._max_log_ratio(self._push(lam0, "lam0"), self._push(lam1, "lam1"))
+        p, q = self._outputs(lam0, lam1)
 
         def curve(epsilon: float, nodes: int) -> Interval:
             return self._both_ways(p, q, epsilon, nodes)
@@ -129,23 +138,38 @@ class Tupling:
         mean is that with the truth in the first place, where each S_b is a sum of independent
         terms by itself.
         """
-        p, q = self._outputs(lam0, lam1)
+        places = self._lattice(nodes)
+        p, q = self._push(lam0, "lam0"), self._push(lam1, "lam1")
+        logs = log_ratio(p, q)
+        if (logs == math.inf).any():
+            return Interval(math.inf, math.inf)
         live = self.dummy_weights > 0
-        outside = ~live & (p > 0)
-        if (q[outside] == 0).any():
-            return Interval(math.inf, math.inf)
-        open_ = float((p[outside] * np.log(p[outside] / q[outside])).sum())
-        nu, p, q = self.dummy_weights[live], p[live], q[live]
-        if p[q == 0].sum() > 0 and nu[q == 0].sum() > 0:
-            return Interval(math.inf, math.inf)
-        share = float(p.sum())
+        outside = ~live & p.positive
+        open_ = float((p[outside].floats() * logs[outside]).sum())
+        share = float(total(p[live].floats()))
+        noise = self._units() * UNIT * (1 + float(np.abs(logs[outside]).max(initial=0.0)))
         if share == 0:
-            return Interval(open_, open_)
-        first = expected_log(p / nu, p / share, nu, self.dummies, nodes)
-        second = expected_log(q / nu, p / share, nu, self.dummies, nodes)
-        noise = 64 * UNIT * (1 + abs(first.upper) + abs(second.upper) + abs(open_))
-        low = open_ + share * (first.lower - second.upper) - noise
-        return Interval(max(0.0, low), open_ + share * (first.upper - second.lower) + noise)
+            return Interval(max(0.0, open_ - noise), open_ + noise)
+        nu = self.dummy_weights[live] / math.fsum(self.dummy_weights.tolist())
+        first = p[live].floats() / share
+        one = self._mean_log(p[live], nu, first, places)
+        two = self._mean_log(q[live], nu, first, places)
+        low = open_ + share * (one.lower - two.upper)
+        high = open_ + share * (one.upper - two.lower)
+        noise += self._units() * UNIT * (1 + abs(low) + abs(high))
+        return Interval(max(0.0, low - noise), high + noise)
+
+    def _mean_log(self, output: Wide, nu: Floats, first: Floats, nodes: int) -> Interval:
+        """E ln of the sum of ``output`` / ν over the tuple, the truth drawn from ``first``."""
+        logs = log_values(output) - np.log(nu)
+        used = logs[output.positive]
+        low, high = float(used.min()), float(used.max()) + math.log(self.dummies + 1)
+        room = self._units() * UNIT * (1 + abs(low) + abs(high))
+        if not -_LARGEST_LOG < low <= high < _LARGEST_LOG:
+            # quotients that are no floats: what all sums lie between
+            return Interval(low - room, high + room)
+        values = output.floats() / nu
+        return expected_log(values, first, nu, self.dummies, nodes, self._units())
 
     def attack_success(
         self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, nodes: int = _NODES
@@ -158,6 +182,7 @@ class Tupling:
         gives the other probability. The sum of the two success rates is 1 + δ(0).
         """
         p, q = self._outputs(lam0, lam1)
+        nodes = self._lattice(nodes)
         here = self._one_way(p, q, 1.0, nodes)
         least, most = 0.0, 1.0
         for step in _CHORDS:
@@ -207,30 +232,53 @@ class Tupling:
         )
 
     def _one_way(self, p: Floats, q: Floats, factor: float, nodes: int) -> Interval:
-        live = self.dummy_weights > 0
-        nu = self.dummy_weights[live]
+        # a dummy of next to no weight might as well not be: both laws move by its share of tuples
+        live = self.dummy_weights > _LEAST_DUMMY
+        rare = self.dummies * float(self.dummy_weights[~live].sum())
+        nu = self.dummy_weights[live] / math.fsum(self.dummy_weights[live].tolist())
         terms = p - factor * q
-        open_ = float(np.maximum(terms[~live], 0.0).sum())
+        open_ = float(total(np.maximum(terms[~live], 0.0)))
         copies = self.dummies + 1
         found = positive_part(terms[live] / nu, nu, copies, nodes)
-        # terms are differences: their rounding is relative to p + e^ε q, not to themselves
-        noise = 16 * UNIT * (1.0 + factor)
+        # terms are differences: the rounding of the outputs, of the factor and of themselves is
+        # relative to p + e^ε q
+        units = self._units() + 8 + 2 * math.log(max(factor, 1.0))
+        noise = (units * UNIT + rare) * (1.0 + factor)
         return Interval(
             max(0.0, open_ + found.lower / copies - noise), open_ + found.upper / copies + noise
         )
 
-    def _max_log_ratio(self, p: Floats, q: Floats) -> float:
+    def _max_log_ratio(self, p: Wide, q: Wide) -> Interval:
         """ε at δ = 0: a ratio of sums is largest where all terms have the largest ratio, and
         outside supp ν a single one decides."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.abs(np.where((p == 0) & (q == 0), 0.0, np.log(p) - np.log(q)))
-        return float(logs.max())
+        logs = np.maximum(log_ratio(p, q), log_ratio(q, p))
+        value = float(logs.max(initial=0.0))
+        if value == math.inf:
+            return Interval(value, value)
+        noise = UNIT * (self._units() + 8 * value)
+        return Interval(max(0.0, value - noise), value + noise)
+
+    def _units(self) -> int:
+        """What a quotient of outputs λA(y) is off by, in units in the last place: of each a product
+        and the sum over the secrets."""
+        return 2 * depth(len(self.base.secrets)) + 8
+
+    def _lattice(self, nodes: int) -> int:
+        return whole(nodes, "nodes", least=4 * self.dummies + 64, most=_MOST_NODES)
 
     def _outputs(self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> tuple[Floats, Floats]:
-        return (
-            self.base.push(self._weights(lam0, "lam0")),
-            self.base.push(self._weights(lam1, "lam1")),
-        )
+        return self._push(lam0, "lam0").floats(), self._push(lam1, "lam1").floats()
+
+    def _push(self, lam: Prior | ArrayLike, where: str) -> Wide:
+        """λA, to ``_units`` relatively however small it is, and 0 only where it is."""
+        weights = self._weights(lam, where)
+        used = weights > 0
+        heavy, columns = Wide.of(weights[used]), self.base.matrix[used].T
+        step = max(1, _BLOCK // len(weights))
+        parts = [
+            Wide.of(columns[k : k + step]).times(heavy).sums() for k in range(0, len(columns), step)
+        ]
+        return Wide.joined(parts)
 
     def _weights(self, lam: Prior | ArrayLike, where: str) -> Floats:
         secrets = self.base.secrets
@@ -263,11 +311,7 @@ def tupling(
     ProblemError
         On a number of dummies below 0 or above 10,000, or unusable weights.
     """
-    whole = isinstance(dummies, int | np.integer) and not isinstance(dummies, bool)
-    if not whole or not 0 <= dummies <= _MOST_DUMMIES:
-        raise ProblemError(
-            f"{dummies!r} is not a whole number from 0 to {_MOST_DUMMIES:,}", where="dummies"
-        )
+    count = whole(dummies, "dummies", most=_MOST_DUMMIES)
     outputs = base.observables
     if dummy_weights is None:
         weights = Prior.uniform(outputs).weights
@@ -277,7 +321,7 @@ def tupling(
             weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
         except ProblemError as error:
             raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
-    return Tupling(base, int(dummies), weights)
+    return Tupling(base, count, weights)
 
 
 def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: float | str) -> float:
@@ -285,10 +329,12 @@ def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: float | str
 
     ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.
     """
-    budget = float(parse_exact(delta, where="delta", positive=True))
-    alpha = beta * math.sqrt(dummies * math.log(2 / min(budget, 2.0)) / 2)
-    room = dummies - alpha * outputs
-    return math.inf if room <= 0 else math.log((dummies + (alpha + beta) * outputs) / room)
+    budget = float(probability(delta, positive=True))
+    k, places = whole(dummies, "dummies"), whole(outputs, "outputs", least=1)
+    most = float(probability(beta, "beta"))
+    alpha = most * math.sqrt(k * math.log(2 / budget) / 2)
+    room = k - alpha * places
+    return math.inf if room <= 0 else math.log((k + (alpha + most) * places) / room)
 
 
 def _invert(curve: Callable[[float, int], Interval], budget: float) -> Interval:
@@ -299,7 +345,7 @@ def _invert(curve: Callable[[float, int], Interval], budget: float) -> Interval:
     if curve(0.0, _NODES).upper <= budget:
         return Interval(0.0, 0.0)
     low, high = 0.0, 1.0
-    while curve(high, _SEARCH_NODES).upper > budget:
+    while not curve(high, _SEARCH_NODES).upper <= budget:
         high *= 2
         if high > _LARGEST_EPSILON:
             return Interval(_edge(curve, budget, 0.0, _LARGEST_EPSILON, upper=False), math.inf)

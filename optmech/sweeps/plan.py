@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
+from optmech.checked import whole
 from optmech.errors import ProblemError
 from optmech.profiles import Profile
 from optmech.sweeps.axes import Axis, Cell, Point
@@ -38,8 +39,7 @@ class Plan:
                 where="axes",
                 remedy="Split the sweep",
             )
-        if isinstance(self.chain, bool) or not isinstance(self.chain, int) or self.chain < 1:
-            raise ProblemError(f"{self.chain!r} is not a whole number >= 1", where="chain")
+        whole(self.chain, "chain", least=1)
         # tasks are solved side by side: more threads in each would only get in the way
         object.__setattr__(self, "profile", replace(self.profile, threads=1))
 

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from typing import Protocol
 
 from optmech import cores
+from optmech.checked import whole
 from optmech.errors import ProblemError
 from optmech.sweeps import worker
 from optmech.sweeps.worker import Job, Outcome
@@ -98,8 +99,8 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
     ProblemError
         On an executor that is none, or a number of workers below one.
     """
-    if workers is not None and (isinstance(workers, bool) or workers < 1):
-        raise ProblemError(f"{workers!r} is not a whole number >= 1", where="workers")
+    if workers is not None:
+        whole(workers, "workers", least=1)
     if executor is not None:
         if not hasattr(executor, "submit"):
             raise ProblemError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import probability
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact import Exact, parse_exact
@@ -319,10 +320,7 @@ def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
 def _budget(
     epsilon: float | str, delta: float | str, where: str = "epsilon"
 ) -> tuple[Exact, Exact]:
-    rate, spare = parse_exact(epsilon, where=where), parse_exact(delta, where="delta")
-    if spare > 1:
-        raise ProblemError(f"{spare:g} is above 1", where="delta", remedy="Give 0 <= δ <= 1")
-    return rate, spare
+    return parse_exact(epsilon, where=where), probability(delta)
 
 
 def _order(p: float | str) -> float:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -39,21 +40,33 @@ def _is_close(p: Shares, q: Shares, epsilon: Exact, delta: Exact) -> bool:
 
 
 def max_divergence(p: Shares, q: Shares) -> float:
-    """D_∞(p ‖ q) = max_y ln(p[y] / q[y]) from the exact ratio; inf where q excludes what p has."""
+    """D_∞(p ‖ q) = max_y ln(p[y] / q[y]) of the exact ratio, rounded upwards; inf where q excludes
+    what p has."""
     worst = Fraction(0)
     for y in p.support:
         if not q.units[y]:
             return math.inf
         worst = max(worst, p[y] / q[y])
-    if 0.5 <= worst <= 2:
-        return math.log1p(float(worst - 1))
-    return math.log(worst.numerator) - math.log(worst.denominator)
+    return _log_above(worst)
+
+
+def _log_above(ratio: Fraction) -> float:
+    """A float >= ln of a ratio >= 1, and less than two units in the last place above it."""
+    if ratio == 1:
+        return 0.0
+    # as many digits as a ratio close to 1 has in common with it, and a float's
+    bits = ratio.numerator.bit_length() + ratio.denominator.bit_length() + 128
+    with flint.ctx.workprec(bits):
+        ball = flint.arb(flint.fmpq(ratio.numerator, ratio.denominator)).log()
+        return math.nextafter(float(ball.upper()), math.inf)
 
 
 def no_obfuscation_epsilon(inputs: Sequence[ArrayLike | Prior]) -> float:
-    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), inf where supports
-    differ. ``optimal_target`` loses 0 from there on, and more than 0 below if d(x,y) > 0 for
-    x ≠ y."""
+    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
+
+    inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
+    d(x,y) > 0 for x ≠ y.
+    """
     read = [Shares.of(value, f"inputs[{t}]") for t, value in enumerate(inputs)]
     return max((max_divergence(p, q) for p, q in itertools.permutations(read, 2)), default=0.0)
 

@@ -44,12 +44,12 @@ class Misestimation:
     exact_outputs: tuple[Shares, ...]
     """Σ_x λ_t[x] C(t,x), exactly."""
     closeness: float
-    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)): the ε of CM19 Theorem 3."""
+    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)), rounded upwards: the ε of CM19 Theorem 3."""
     promised: float
-    """max_{t,t'} D_∞ between the outputs under λ̂."""
+    """max_{t,t'} D_∞ between the outputs under λ̂, rounded upwards."""
     divergences: dict[str, float]
-    """The largest divergence between two outputs, both ways: "max" (from exact ratios), "kl",
-    "reverse_kl", "tv", "chi2", "hellinger"."""
+    """The largest divergence between two outputs, both ways: "max" (from exact ratios, rounded
+    upwards), and in floating point "kl", "reverse_kl", "tv", "chi2", "hellinger"."""
 
     @property
     def outputs(self) -> Floats:

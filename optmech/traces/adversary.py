@@ -62,7 +62,8 @@ class AdversaryReport:
     """Utility loss of the release; where nothing is released, of the best constant answer."""
     leakage: Floats
     """Largest log Bayes factor between two locations at time t that any release sequence seen
-    causes, shape (T,): exact for exact reports, else a lower bound of the worst case."""
+    causes, shape (T,): exact for exact reports (posteriors below 2^-1022 count as that), else a
+    lower bound of the worst case."""
     actions: dict[str, int]
     """How often the policy did what, over all times and traces (exact reports: histories)."""
     traces: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.checked import probability, whole
 from optmech.constraints import DistortionPrivacy, DistributionPrivacy
 from optmech.distances import Distance, evaluate, matrix
 from optmech.domain import Floats
@@ -89,7 +90,7 @@ class ConditionalPrivacy:
         object.__setattr__(self, "distance", distance)
         limit = None if radius is None else float(parse_exact(radius, where="radius"))
         object.__setattr__(self, "radius", limit)
-        object.__setattr__(self, "delta", parse_exact(delta, where="delta"))
+        object.__setattr__(self, "delta", probability(delta))
 
     def at(self, belief: MarkovPrior, time: int) -> list[DistributionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``.
@@ -172,8 +173,4 @@ def _close(p: Floats, q: Floats, epsilon: float) -> bool:
 
 def _integers(values: Sequence[int] | int, where: str, least: int | None) -> tuple[int, ...]:
     listed = list(values) if isinstance(values, Iterable) else [values]
-    for value in listed:
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or (least is not None and value < least):
-            raise ProblemError(f"{value!r} is not a whole number", where=where)
-    return tuple(dict.fromkeys(int(value) for value in listed))
+    return tuple(dict.fromkeys(whole(value, where, least) for value in listed))

@@ -14,12 +14,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import whole
 from optmech.distances import Distance, evaluate
 from optmech.domain import Domain, Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
 from optmech.prior import Prior
 from optmech.traces.counts import smoothed_chain, transition_counts
+from optmech.wide import Wide, product, pushed, tilted
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000
@@ -75,7 +77,7 @@ class MarkovPrior:
                 where="transitions",
                 remedy=f"Give ({count}, {count}), or one such matrix per step",
             )
-        cycle = int(single) if repeat is None else _whole(repeat, "repeat")
+        cycle = int(single) if repeat is None else whole(repeat, "repeat")
         if cycle > len(stack):
             raise ProblemError(f"{cycle} of {len(stack)} matrices cannot repeat", where="repeat")
         object.__setattr__(self, "domain", domain)
@@ -152,43 +154,52 @@ class MarkovPrior:
 
     def transition(self, step: int) -> Floats:
         """P(X_{step+1} | X_step), shape (n, n)."""
-        k = _whole(step, "step")
+        k = whole(step, "step")
         self.require_time(k + 1)
         return np.asarray(self.transitions[self._position(k)])
 
     def marginals(self, count: int) -> Floats:
-        """P(X_t) for t = 0, ..., count - 1, shape (count, n)."""
-        self.require_time(_whole(count, "count") - 1)
-        out = np.empty((count, len(self)))
-        weights = self.initial
-        for t in range(count):
-            out[t] = weights
-            if t + 1 < count:
-                weights = weights @ self.transition(t)
-                weights = weights / weights.sum()
+        """P(X_t) for t = 0, ..., count - 1, shape (count, n).
+
+        A cell has 0 exactly where the chain cannot be there; chances below 2^-1022 count as that.
+        """
+        found = self.wide_marginals(whole(count, "count", least=1))
+        return np.array([weights.floats() for weights in found])
+
+    def wide_marginals(self, count: int) -> list[Wide]:
+        """The same, however small the chances are."""
+        self.require_time(count - 1)
+        out = [Wide.of(self.initial)]
+        for t in range(count - 1):
+            weights = pushed(out[-1], self.transition(t))
+            settled = abs(weights.floats().sum() - 1) <= 2.0**-52 * len(self)
+            out.append(weights if settled else weights.normalised())
         return out
 
     def marginal(self, time: int) -> Prior:
         """P(X_time)."""
-        return Prior(self.domain, self.marginals(_whole(time, "time") + 1)[-1])
+        return Prior(self.domain, self.marginals(whole(time, "time") + 1)[-1])
 
     def conditional(self, time: int, given: int) -> Floats:
         """P(X_time = y | X_given = x) in row x, column y, for any two times (TP19 section 2).
 
-        The row of an x with P(X_given = x) = 0 is zero: there is nothing to condition on.
+        The row of an x with P(X_given = x) = 0 is zero: there is nothing to condition on. It is
+        so only where the chain cannot be in x; chances below 2^-1022 count as that.
         """
-        t, condition = _whole(time, "time"), _whole(given, "given")
+        return self.wide_conditional(time, given).floats()
+
+    def wide_conditional(self, time: int, given: int) -> Wide:
+        """The same, however small the chances are."""
+        t, condition = whole(time, "time"), whole(given, "given")
         self.require_time(max(t, condition))
-        at_given = self.marginals(condition + 1)[-1]
+        first = min(t, condition)
+        at_first = self.wide_marginals(first + 1)[-1]
         if t >= condition:
-            forward = np.diag((at_given > 0).astype(float))
-            for step in range(condition, t):
-                forward = forward @ self.transition(step)
-            return _normalised_rows(forward)
-        forward = np.diag(self.marginals(t + 1)[-1])
-        for step in range(t, condition):
-            forward = forward @ self.transition(step)
-        return _normalised_rows(np.ascontiguousarray(forward.T))
+            at_first = Wide.of(at_first.positive.astype(float))
+        forward = Wide.of(np.eye(len(self))).times(at_first)
+        for step in range(first, max(t, condition)):
+            forward = product(forward, Wide.of(self.transition(step).T))
+        return (forward if t >= condition else forward.T).normalised()
 
     def given(self, likelihoods: Mapping[int, ArrayLike]) -> MarkovPrior:
         """The posterior after releases: P(X_0, X_1, ... | z), a Markov chain again.
@@ -205,26 +216,23 @@ class MarkovPrior:
             releases together are impossible.
         """
         seen = {
-            _whole(t, "likelihoods"): self._likelihood(t, value) for t, value in likelihoods.items()
+            whole(t, "likelihoods"): self._likelihood(t, value) for t, value in likelihoods.items()
         }
         if not seen:
             return self
         last = max(seen)
         self.require_time(last)
-        message = seen[last]
+        message = Wide.of(seen[last])
         head: list[Floats] = []
         for t in reversed(range(last)):
-            # columns scaled to at most one, so that long products do not underflow
-            step = self.transition(t) * (message / message.max())
-            evidence = step.sum(axis=1)
-            possible = evidence > 0
-            step = np.where(possible[:, None], step, self.transition(t))
-            head.append(step / np.where(possible, evidence, 1.0)[:, None])
-            message = evidence * seen.get(t, 1.0)
-            if message.max() == 0:
+            step, message = tilted(self.transition(t), message)
+            head.append(step)
+            if t in seen:
+                message = message.times(Wide.of(seen[t]))
+            if not message.positive.any():
                 break
-        start = self.initial * message
-        if start.max() == 0:
+        start = message.times(Wide.of(self.initial)).normalised().floats()
+        if not start.any():
             raise ProblemError(
                 "the releases are impossible under the prior",
                 where="likelihoods",
@@ -262,7 +270,7 @@ class MarkovPrior:
 
     def sample(self, length: int, size: int, seed: int | None = None) -> Ints:
         """``size`` traces of ``length`` cell indices, shape (size, length), for simulations."""
-        length, size = _whole(length, "length"), _whole(size, "size")
+        length, size = whole(length, "length"), whole(size, "size")
         self.require_time(length - 1)
         rng = np.random.default_rng(seed)
         out = np.empty((size, length), dtype=np.int64)
@@ -357,11 +365,6 @@ def _stochastic(stack: Floats, domain: Domain) -> Floats:
     return out
 
 
-def _normalised_rows(rows: Floats) -> Floats:
-    sums = rows.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(rows, sums, out=np.zeros_like(rows), where=sums > 0))
-
-
 def _closed_classes(matrix: Floats) -> int:
     """Number of sets of cells that the chain cannot leave once inside."""
     from scipy.sparse.csgraph import connected_components
@@ -381,9 +384,3 @@ def _schedule(schedule: Sequence[int] | None, classes: int) -> Ints:
             remedy=f"Name the class, 0 to {classes - 1}, of each step",
         )
     return order.astype(np.int64)
-
-
-def _whole(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise ProblemError(f"{value!r} is not a whole number >= 0", where=where)
-    return int(value)

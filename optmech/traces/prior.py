@@ -9,6 +9,7 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import whole
 from optmech.domain import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.traces.balls import BallMatrix, elimination_bits, of_floats, positive_definite
@@ -146,9 +147,7 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
     if not listed:
         raise ProblemError("is empty", where=where, remedy="Name at least one position")
     for k, index in enumerate(listed):
-        if isinstance(index, bool) or not isinstance(index, int | np.integer):
-            raise ProblemError(f"{index!r} is not a whole number", where=f"{where}[{k}]")
-        if not 0 <= index < len(trace):
+        if not 0 <= whole(index, f"{where}[{k}]", least=None) < len(trace):
             raise ProblemError(
                 f"{index} is not the index of one of the {len(trace)} times",
                 where=f"{where}[{k}]",
@@ -160,8 +159,7 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
 
 
 def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
-    if isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1:
-        raise ProblemError(f"{dimensions!r} is not a whole number >= 1", where="dimensions")
+    whole(dimensions, "dimensions", least=1)
     if cross is None:
         return np.eye(dimensions)
     values = finite_array(cross, where="cross", ndim=2)

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.checked import whole
 from optmech.domain import Ints
 from optmech.errors import ProblemError, TooLargeError
 from optmech.traces.balls import BallMatrix, Enclosure, at_first_precision, enclose, of_floats, part
@@ -140,10 +141,4 @@ class _Posterior:
 
 
 def _size(value: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= most:
-        raise ProblemError(
-            f"{value!r} is not a size of sets of {most} positions",
-            where="size",
-            remedy=f"Use 1 to {most}",
-        )
-    return int(value)
+    return whole(value, "size", least=1, most=most)

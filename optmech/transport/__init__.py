@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from optmech.domain import Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.exact import rounded_up
 from optmech.memory import require
 from optmech.prior import Prior
 from optmech.transport.barycenters import Barycenter, barycenter
@@ -74,7 +75,8 @@ def wasserstein(a: Weights, b: Weights, distance_matrix: ArrayLike, p: float | s
     value, u, v = optimise(tree, np.ascontiguousarray(cost))
     root = _root(value / masses.total, order) * (1.0 if order == 1 else top)
     full = _full_cost(distance_matrix, order, top)
-    return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v))
+    missing = rounded_up(Fraction(masses.rounding, masses.total))
+    return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v), missing)
 
 
 def lifted(a: Weights, b: Weights, relation: ArrayLike) -> Coupling | Violation:
@@ -112,8 +114,9 @@ def north_west_corner(a: Weights, b: Weights, cost: ArrayLike | None = None) -> 
     """
     masses = Masses.balance(a, b)
     plan = masses.spread(*Tree(masses.supply, masses.demand).arcs())
+    missing = rounded_up(Fraction(masses.rounding, masses.total))
     if cost is None:
-        return Coupling(plan, math.nan)
+        return Coupling(plan, math.nan, missing=missing)
     values = finite_array(cost, where="cost", ndim=2)
     if values.shape != masses.shape:
         raise ProblemError(f"shape {values.shape} is not {masses.shape}", where="cost")
@@ -123,7 +126,7 @@ def north_west_corner(a: Weights, b: Weights, cost: ArrayLike | None = None) -> 
             where="cost",
             remedy="Put the points of a line in order, or use wasserstein",
         )
-    return Coupling(plan, float((plan * values).sum()))
+    return Coupling(plan, float((plan * values).sum()), missing=missing)
 
 
 def is_submodular(cost: ArrayLike) -> bool:

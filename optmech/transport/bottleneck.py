@@ -7,12 +7,14 @@ move outside. Costs, potentials and flows are small whole numbers: everything he
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.domain import Floats
 from optmech.errors import SolverError
+from optmech.exact import rounded_up
 from optmech.transport.couplings import Coupling, Violation
 from optmech.transport.masses import Masses
 from optmech.transport.tree import Tree
@@ -95,7 +97,7 @@ def _coupling(masses: Masses, tree: Tree, relation: Relation, value: float) -> C
     kept = relation[rows, columns]
     dropped = int(flow[~kept].sum()) + masses.rounding
     plan = masses.spread(rows[kept], columns[kept], flow[kept])
-    return Coupling(plan, value, missing=dropped / masses.total)
+    return Coupling(plan, value, missing=rounded_up(Fraction(dropped, masses.total)))
 
 
 def _longest(tree: Tree, relation: Relation, distance: Floats) -> float:

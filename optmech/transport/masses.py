@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from optmech.domain import Floats, Ints, finite_array
 from optmech.errors import ProblemError
+from optmech.numerators import integers
 from optmech.prior import Prior
 
 _UNITS = 2**60
@@ -34,7 +35,7 @@ class Masses:
     total: int
     slack: int
     rounding: int
-    """Units by which rounding has moved the weights altogether, at most."""
+    """Units by which rounding has moved mass altogether, at most."""
 
     @classmethod
     def balance(cls, a: ArrayLike | Prior, b: ArrayLike | Prior) -> Masses:
@@ -79,9 +80,12 @@ def _countable(weights: Floats) -> bool:
 
 
 def _rounded(weights: Floats) -> Ints:
-    """Positive whole numbers of sum ``_UNITS``, in proportion to the weights."""
-    scaled = weights / weights.max()
-    units = np.maximum(np.rint(scaled / scaled.sum() * float(_UNITS)).astype(np.int64), 1)
-    # rounding errors are tiny beside the largest mass, which is at least 1/n
-    units[int(scaled.argmax())] += _UNITS - int(units.sum())
-    return np.asarray(units, dtype=np.int64)
+    """Positive whole numbers of sum ``_UNITS``, in proportion to the weights: each within one of
+    its share, but for the largest, which takes what the others leave."""
+    (whole,), _ = integers(weights[None, :])
+    total = sum(whole)
+    units = np.array(
+        [max(1, (2 * unit * _UNITS + total) // (2 * total)) for unit in whole], dtype=np.int64
+    )
+    units[int(weights.argmax())] += _UNITS - int(units.sum())
+    return units

@@ -65,7 +65,7 @@ def test_bad_arguments_are_refused() -> None:
         d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", [1.0, 2.0])
     with pytest.raises(om.ProblemError, match=r"pairs\[0\]"):
         d.distribution_epsilon(m, [([1, 0, 0], [0, 1])], "kl")
-    with pytest.raises(om.ProblemError, match="scale"):
+    with pytest.raises(om.ProblemError, match="there is no pair"):
         d.distribution_epsilon(m, [], "kl")
 
 

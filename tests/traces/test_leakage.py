@@ -3,11 +3,16 @@ forms and random members of the cone."""
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
+import mpmath
 import numpy as np
 import pytest
 import trace_enumeration as brute
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import spread_distributions
 
 import optmech as om
 from optmech.traces import (
@@ -170,3 +175,119 @@ def test_bad_input_is_named() -> None:
         leakage_about(prior, [m, m], 2)
     with pytest.raises(om.ProblemError, match=r"mechanisms\[1\]"):
         leakage_about(prior, [m, om.mechanisms.randomized_response(om.Domain("ab"), 1.0)], 0)
+
+
+def exact_leakage(prior: MarkovPrior, mechanisms: list[om.Mechanism], time: int) -> np.ndarray:
+    """The same in fractions, of the floats as they are: no release is too unlikely to count."""
+    cells = range(len(prior))
+    steps = len(mechanisms)
+    kernels = [_fractions(prior.transition(t)) for t in range(steps - 1)]
+    emissions = [_fractions(m.matrix) for m in mechanisms]
+    totals = [Fraction(0)] * len(prior)
+    paths = []
+    for path in itertools.product(cells, repeat=steps):
+        chance = Fraction(prior.initial[path[0]])
+        for t, step in enumerate(itertools.pairwise(path)):
+            chance *= kernels[t][step[0]][step[1]]
+        if chance:
+            paths.append((path, chance))
+            totals[path[time]] += chance
+    worst = np.full((len(prior), len(prior)), -np.inf)
+    for releases in itertools.product(*(range(len(e[0])) for e in emissions)):
+        found = [Fraction(0)] * len(prior)
+        for path, chance in paths:
+            for t, release in enumerate(releases):
+                chance *= emissions[t][path[t]][release]
+            found[path[time]] += chance
+        for x, other in itertools.permutations(cells, 2):
+            if totals[x] and totals[other] and found[x]:
+                ratio = found[x] * totals[other] / (totals[x] * found[other]) if found[other] else 0
+                worst[x, other] = max(worst[x, other], _log(ratio) if ratio else np.inf)
+    return worst
+
+
+def _fractions(matrix: np.ndarray) -> list[list[Fraction]]:
+    return [[Fraction(value) for value in row] for row in matrix.tolist()]
+
+
+def _log(ratio: Fraction) -> float:
+    with mpmath.workdps(40):
+        return float(mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator))
+
+
+@settings(max_examples=25)
+@given(data=st.data(), time=st.integers(0, 2))
+def test_bounds_hold_over_six_hundred_orders_of_magnitude(data: st.DataObject, time: int) -> None:
+    rows = st.lists(spread_distributions(3), min_size=3, max_size=3)
+    prior = MarkovPrior(
+        LINE,
+        data.draw(spread_distributions(3)),
+        [np.array(data.draw(rows)) for _ in range(2)],
+    )
+    pair = st.lists(spread_distributions(2), min_size=3, max_size=3)
+    observed = om.Domain.range(2)
+    mechanisms = [om.Mechanism(LINE, observed, np.array(data.draw(pair))) for _ in range(3)]
+    expected = exact_leakage(prior, mechanisms, time)
+    for limit in (1, 2, 50_000):
+        found = leakage_about(prior, mechanisms, time, limit=limit)
+        assert (found.pair_lower <= expected).all()
+        assert (found.pair_upper >= expected).all()
+    # all sequences were gone through: both ends are the truth
+    close = np.isfinite(expected)
+    np.testing.assert_allclose(found.pair_lower[close], expected[close], atol=1e-9, rtol=1e-12)
+    np.testing.assert_allclose(found.pair_upper[close], expected[close], atol=1e-9, rtol=1e-12)
+    assert (found.pair_lower[expected == np.inf] == np.inf).all()
+
+
+def test_long_releases_on_cells_far_apart() -> None:
+    """Ratios of e^875 in the transport: beyond the eleventh release the enumeration stops."""
+    places = np.array([0.0, 1.0, 150.0])
+    apart = om.distances.matrix(np.abs(np.subtract.outer(places, places)))
+    m = om.mechanisms.exponential(LINE, 5.0, apart)
+    prior = MarkovPrior.random_walk(LINE, apart, scale=0.3)
+    exact = leakage_about(prior, [m] * 4, 0)
+    for steps in (10, 11, 12, 13, 30):
+        found = leakage_about(prior, [m] * steps, 0)
+        assert found.lower == pytest.approx(exact.lower, abs=1e-6)
+        assert found.upper == pytest.approx(found.lower, abs=1e-6)
+    assert exact.lower == pytest.approx(875.1139421, abs=1e-6)
+
+
+@pytest.mark.parametrize("small", [1e-100, 1e-170, 1e-300])
+@pytest.mark.parametrize("steps", [3, 5, 40])
+def test_a_ratio_between_two_tiny_likelihoods_is_not_lost(small: float, steps: int) -> None:
+    matrix = np.array([[0.5, 0.5], [small, 1.0], [small / 10, 1.0]])
+    m = om.Mechanism(LINE, om.Domain.range(2), matrix)
+    found = leakage_about(MarkovPrior(LINE, [1, 1, 1], np.eye(3)), [m] * steps, 0)
+    truth = steps * np.log(10)
+    assert found.pair_lower[1, 2] <= truth * (1 + 1e-15)
+    assert found.pair_upper[1, 2] >= truth * (1 - 1e-15)
+    assert found.pair_upper[1, 2] == pytest.approx(truth, rel=1e-6)
+
+
+def test_a_likelihood_of_zero_is_infinite_leakage_at_both_ends() -> None:
+    m = om.Mechanism(LINE, om.Domain.range(2), [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]])
+    found = leakage_about(MarkovPrior(LINE, [1, 1, 1], np.eye(3)), [m, m], 0)
+    assert found.lower == found.upper == np.inf
+    assert found.pair_lower[0, 1] <= 0 <= found.pair_upper[0, 1]
+
+
+def test_a_cell_that_is_known_leaks_nothing() -> None:
+    prior = MarkovPrior(LINE, [1, 0, 0], np.full((3, 3), 1 / 3))
+    m = om.Mechanism(LINE, LINE, np.full((3, 3), 0.1) + 0.7 * np.eye(3))
+    for steps in (1, 3, 12):
+        found = leakage_about(prior, [m] * steps, 0)
+        assert found.lower == found.upper == 0
+    # one release more, and the chain has forgotten: only the release itself tells
+    assert leakage_about(prior, [m] * 12, 5).upper == pytest.approx(np.log(8))
+
+
+def test_transport_with_ratios_beyond_floats() -> None:
+    """Mass moves from 0 to 1 at a factor e until both have the same ratio; 2 is too far."""
+    p, q = np.array([0.6, 0.3, 0.1]), np.array([0.3, 0.6, 0.1])
+    for far in (50.0, 900.0, 1e6):
+        ratios = np.array([[0, 1.0, far], [1.0, 0, far], [far, far, 0.0]])
+        # share s of 0 goes to 1: (0.6 - s)/0.3 = (0.3 + e s)/0.6
+        s = (2 - 0.5) / (1 / 0.3 + np.e / 0.6)
+        assert gain(p, q, ratios) == pytest.approx(np.log((0.6 - s) / 0.3), abs=1e-6)
+        assert gain(p, q, ratios) >= np.log((0.6 - s) / 0.3) - 1e-15
