@@ -115,6 +115,8 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
+        if not isinstance(unit, str):
+            raise ProblemError(f"{unit!r} is not a text", where="unit", remedy='Give "km"')
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "coordinates", coordinates)
         _check_labels(self.labels)

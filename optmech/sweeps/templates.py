@@ -93,8 +93,8 @@ class ObjectTemplate:
         return replace(self, settings=listed)
 
     def identity(self) -> object:
-        """The problem as a design file would hold it."""
-        return encode_problem(self.problem)
+        """The problem as a design file would hold it, but for a name that the numbers imply."""
+        return {k: v for k, v in encode_problem(self.problem).items() if k != "loss_name"}
 
     def values(self, settings: Settings) -> object:
         """The settings."""

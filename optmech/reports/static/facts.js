@@ -30,7 +30,7 @@ function summary(design) {
   ];
   if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, "no mechanism can do better"));
   rows.push(
-    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : "stopped early"),
+    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : `certified, relative: ${design.nearness}`),
     entry("Error of the best attack", "attack", real(attack.error), attack.unit, `${digits(real(attack.blind))} for one who sees nothing (${attack.distance})`),
     entry("Best guess is right", "vulnerability", real(attack.vulnerability), "", "over all reports", percent(real(attack.vulnerability))),
   );
