@@ -167,12 +167,12 @@ def _examine(claimed: _Claimed, path: str) -> CheckReport:
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = float("nan")
     unproved = "the file says that the problem is infeasible and has no proof of it"
-    missing = () if design.reason else (unproved,)
+    missing = [] if design.reason else [unproved]
     figures = (design.objective, design.bound, design.loss, design.lower_bound)
     if any(map(math.isfinite, figures)):
-        missing += ("the file has figures of a mechanism, and none is feasible",)
+        missing.append("the file has figures of a mechanism, and none is feasible")
     status = "failed" if missing else design.status
-    return CheckReport(path, status, (), nan, nan, nan, nan, nan, missing, design.reason)
+    return CheckReport(path, status, (), nan, nan, nan, nan, nan, tuple(missing), design.reason)
 
 
 def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:

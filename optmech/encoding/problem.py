@@ -77,11 +77,12 @@ def _decoded(plain: Plain) -> Problem:
         objective = MaximizeDistortion(
             decoder.distance(objective["distance"]), decoder.prior_of(objective["prior"])
         )
-    loss: Distance | Floats = finite_array(plain["loss"], where="loss", ndim=2)
+    values = finite_array(plain["loss"], where="loss", ndim=2)
+    loss: Distance | Floats = values
     if "loss_name" in plain:
         if plain["loss_name"] not in NAMED:
             raise ProblemError(f"{plain['loss_name']!r} cannot be computed again", where="loss")
-        loss = table(plain["loss_name"], [(secrets, observables, loss)])
+        loss = table(plain["loss_name"], [(secrets, observables, values)])
     return Problem(
         prior=prior,
         loss=loss,
