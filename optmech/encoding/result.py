@@ -84,7 +84,7 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
     )
 
 
-def require_keys(plain: Plain, keys: set[str], where: str, optional: str = "") -> None:
+def require_keys(plain: Plain, keys: set[str], where: str, optional: str | None = None) -> None:
     """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
     found = set(plain) if type(plain) is dict else set()
     if found - {optional} != keys:
