@@ -109,7 +109,7 @@ def designs() -> dict[str, bytes]:
 # ---------------------------------------------------------------- mutations
 _VALUES = [
     None, True, False, 0, 1, -1, 2, 0.0, -0.0, 1.0, 0.5, -1.0, 1e-300, 5e-324, 1e300, 1e999,
-    10**400, 2**53 + 1, "", "0", "1", "1.0", "ln 3", "2 ln 3", "1/2", "2/6", " ln 3", "ln 1", "euclidean",
+    10**400, 2**53 + 1, "", "0", "1", "1.0", "ln 3", "2 ln 3", "1/2", "2/6", " ln 3", "ln 1", "1/3", "4/12", "1/3 ln 3/2", "3 ln 2", "00/1", "1e400/1", "euclidean",
     "manhattan", "hamming", "haversine", "matrix", "graph", "given", "all", "optimal", "feasible",
     "infeasible", "km", "plane", "lonlat", "tv", "kl", "max", "é\u202e", [], {}, [0, 0], [[0, 0]],
     [None], ["x"], [1.0], [0.5, 0.5], {"a": 1},

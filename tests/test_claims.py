@@ -208,7 +208,9 @@ def test_what_cannot_be_computed_again_is_shown_as_given(
     assert "given as a matrix, called 'graph' in the file" in " ".join(
         capsys.readouterr().out.split()
     )
-    assert any("given as a matrix, called 'graph': not checked" in x for x in audit.audit(str(path)))
+    assert any(
+        "given as a matrix, called 'graph': not checked" in x for x in audit.audit(str(path))
+    )
     problem = om.Design.load(path).problem
     assert loss_name(problem) == "hamming"
     assert "km" not in promise(problem.constraints[0], problem)
@@ -404,7 +406,9 @@ def test_promises_that_constrain_nothing_are_noted(
 
 # ---------------------------------------------------------------- the audit's reach
 @pytest.mark.parametrize(("apart", "epsilon"), [(37.1, 7), (90.0, 7), (101.0, 7)])
-def test_the_audit_follows_as_far_as_the_check(apart: float, epsilon: float, tmp_path: Path) -> None:
+def test_the_audit_follows_as_far_as_the_check(
+    apart: float, epsilon: float, tmp_path: Path
+) -> None:
     """e^{ε d} of 2^375, 2^909 and 2^1020; two secrets: randomised response is optimal."""
     line = om.Domain(["a", "b"], [[0.0], [apart]])
     problem = om.Problem(om.Prior.uniform(line), E, constraints=[om.MetricPrivacy(epsilon, E)])

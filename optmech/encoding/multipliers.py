@@ -14,6 +14,7 @@ from optmech.certificate import (
     Multipliers,
     PairMultipliers,
 )
+from optmech.certificate.known import require_known
 from optmech.domain import Floats, Ints, finite_array
 from optmech.encoding.result import require_keys
 from optmech.errors import ProblemError
@@ -72,6 +73,7 @@ def encode_multipliers(multipliers: Multipliers) -> Plain:
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
     """The inverse; indices and shapes are checked against the statement."""
+    require_known(statement)
     shape = (statement.secrets, statement.observables)
     attack = (statement.observables, statement.secrets)
 
@@ -104,7 +106,7 @@ def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:
 
     def dense(part: Plain, expected: tuple[int, int]) -> Floats:
         require_keys(part, {"shape", "row", "column", "value"}, "multipliers")
-        if part["shape"] != list(expected) or any(type(size) is bool for size in part["shape"]):
+        if part["shape"] != list(expected) or any(type(size) is not int for size in part["shape"]):
             raise ProblemError(f"shape {part['shape']} is not {expected}", where="multipliers")
         out = np.zeros(expected)
         row, column = indices(part["row"], expected[0]), indices(part["column"], expected[1])

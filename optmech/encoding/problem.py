@@ -182,6 +182,12 @@ class _Encoder:
                     )
                     mask = reach <= (constraint.radius or 0.0)
                 return {"kind": "support", "mask": mask.astype(int).tolist()}
+            case _:
+                raise ProblemError(
+                    f"a {type(constraint).__name__} cannot be written to a file",
+                    where="constraints",
+                    remedy="Use the constraints of optmech",
+                )
 
     def _adjacency(self, constraint: DifferentialPrivacy) -> Plain:
         adjacency = constraint.adjacency
