@@ -286,7 +286,9 @@ MALFORMED: dict[str, Change] = {
     "true": lambda b: b["result"].update(seconds=True),
     "lower bound": lambda b: b["result"].update(lower_bound=0.0),
     "labels": lambda b: b["problem"].update(
-        secrets={"labels": [1, True, 2, 3, 4, 5], "points": None, "unit": "", "coordinates": "plane"}
+        secrets={
+            "labels": [1, True, 2, 3, 4, 5], "points": None, "unit": "", "coordinates": "plane",
+        }
     ),
     "negative grid": lambda b: b["problem"]["secrets"].update(grid=[-2, -3]),
     "fractional grid": lambda b: b["problem"]["secrets"].update(grid=[2.9, 3.9]),
@@ -406,9 +408,7 @@ def test_promises_that_constrain_nothing_are_noted(
 
 # ---------------------------------------------------------------- the audit's reach
 @pytest.mark.parametrize(("apart", "epsilon"), [(37.1, 7), (90.0, 7), (101.0, 7)])
-def test_the_audit_follows_as_far_as_the_check(
-    apart: float, epsilon: float, tmp_path: Path
-) -> None:
+def test_the_audit_reaches_far_enough(apart: float, epsilon: float, tmp_path: Path) -> None:
     """e^{ε d} of 2^375, 2^909 and 2^1020; two secrets: randomised response is optimal."""
     line = om.Domain(["a", "b"], [[0.0], [apart]])
     problem = om.Problem(om.Prior.uniform(line), E, constraints=[om.MetricPrivacy(epsilon, E)])

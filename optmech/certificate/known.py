@@ -1,4 +1,4 @@
-"""Which inequalities the certificate decides: a statement with others is refused, not half checked."""
+"""Which inequalities the certificate decides: a statement with others is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion")
 
 
 def require_known(statement: Statement) -> None:
-    """Raise VerificationError unless every part of a statement is one that the certificate knows."""
+    """Raise VerificationError unless the certificate knows every part of a statement."""
     names = {field.name for field in fields(statement)}
     unknown = sorted(names - _FAMILIES.keys() - _OTHERS)
     for name, kind in _FAMILIES.items():
