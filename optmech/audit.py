@@ -303,10 +303,10 @@ def at_most(left: int, right: int, epsilon: Real, d: Fraction) -> bool:
 
 # ---------------------------------------------------------------- the design file
 def read(path: str) -> dict[str, Any]:
+    about = os.stat(path)
+    need(stat.S_ISREG(about.st_mode), "is not a regular file")
+    need(about.st_size <= MOST_BYTES, "is too large")
     with open(path, "rb") as stream:
-        about = os.fstat(stream.fileno())
-        need(stat.S_ISREG(about.st_mode), "is not a regular file")
-        need(about.st_size <= MOST_BYTES, "is too large")
         content = stream.read()
     head, _, rest = content.partition(b"\n")
     digest = hashlib.sha256(rest).hexdigest().encode()
@@ -327,19 +327,21 @@ def read(path: str) -> dict[str, Any]:
 class Places:
     """Secrets or observables: labels, and coordinates where there are some."""
 
-    def __init__(self, plain: Any) -> None:
+    def __init__(self, plain: Any, count: int) -> None:
         need(type(plain) is dict and type(plain.get("unit")) is str, "the unit is no text")
+        self.count = count
         self.points: list[list[float]] | None = None
         self.globe = False
         if "grid" in plain:
             self.read_grid(keys(plain, "grid cell origin unit bounds"))
         else:
             self.read_labels(keys(plain, "labels points unit coordinates", "outlines"))
-        need(0 < len(self.labels) == len(set(self.labels)), "labels are missing or not distinct")
+        need(0 < len(self.labels) == count, "labels are missing, or too many")
+        need(len(set(self.labels)) == count, "labels are not distinct")
 
     def read_grid(self, plain: Any) -> None:
         rows, columns = (whole(v, 10**7 + 1) for v in listing(plain["grid"], 2))
-        need(0 < rows * columns <= 10**7, "the size of the grid is out of range")
+        need(0 < rows * columns == self.count, "the size of the grid is another one")
         width, height = (real(v) for v in listing(plain["cell"], 2))
         x, y = (real(v) for v in listing(plain["origin"], 2))
         need(width > 0 and height > 0, "a cell has no size")
@@ -435,10 +437,12 @@ class Audit:
         wanted = "title secrets observables prior loss objective constraints"
         problem = keys(body["problem"], wanted, "loss_name")
         self.lines: list[str] = []
-        self.secrets, self.observables = Places(problem["secrets"]), Places(problem["observables"])
-        self.n, self.m = len(self.secrets.labels), len(self.observables.labels)
-        need(type(problem["title"]) is str, "the title is no text")
+        self.n = len(listing(problem["prior"]))
+        self.m = len(listing(listing(problem["loss"], self.n)[0]))
         need(self.n * max(self.n, self.m) <= MOST_ENTRIES, "is too large for this audit")
+        self.secrets = Places(problem["secrets"], self.n)
+        self.observables = Places(problem["observables"], self.m)
+        need(type(problem["title"]) is str, "the title is no text")
         self.prior = self.distribution(problem["prior"])
         self.loss = matrix(problem["loss"], self.n, self.m)
         if "loss_name" in problem:

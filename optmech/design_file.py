@@ -21,6 +21,7 @@ from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
 from optmech.design import Certificate, Design, limit_notes
+from optmech.distances import distance_words
 from optmech.encoding import (
     StatedResult,
     decode_multipliers,
@@ -101,7 +102,8 @@ class CheckReport:
     reason: str = ""
     """The proof, in words, that nothing is feasible."""
     notes: tuple[str, ...] = ()
-    """What a reader should know although it is no fault: constraints that constrain nothing."""
+    """What a reader should know although it is no fault: distances that are only matrices, and
+    constraints that constrain nothing."""
 
     @property
     def inequalities(self) -> int:
@@ -211,7 +213,8 @@ def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
         loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=vacuous_notes(design.problem.constraints, design.problem.secrets,
+        notes=_given(design.problem)
+        + vacuous_notes(design.problem.constraints, design.problem.secrets,
                             design.problem.observables),
     )  # fmt: skip
 
@@ -271,6 +274,21 @@ def _notes(problem: Problem, released: bool, stated: tuple[str, ...]) -> tuple[s
     found = problem.notes + (limit_notes(problem.statement) if released else ())
     others = (note for note in stated if note not in found)
     return found + tuple(n if n.startswith(_STATED) else _STATED + n for n in others)
+
+
+def _given(problem: Problem) -> tuple[str, ...]:
+    """Which distances were not computed again."""
+    stated = [("objective", problem.objective)]
+    stated += [(f"constraints[{k}]", c) for k, c in enumerate(problem.constraints)]
+    found = []
+    for where, part in stated:
+        distance = getattr(part, "distance", None)
+        adjacency = getattr(part, "adjacency", None)
+        if isinstance(adjacency, tuple) and callable(adjacency[0]):
+            distance = adjacency[0]
+        if distance is not None and distance_words(distance).startswith("given"):
+            found.append(f"{where}: the distance is {distance_words(distance)}")
+    return tuple(found)
 
 
 def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:

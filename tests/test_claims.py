@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -431,9 +432,22 @@ def test_prices_beyond_the_cut_are_cut_by_both(tmp_path: Path) -> None:
     assert audit.main([str(path)]) == 0
 
 
-def test_the_audit_refuses_what_does_not_fit_into_memory(tmp_path: Path) -> None:
+def test_small_files_do_not_become_large(tmp_path: Path) -> None:
+    """A grid of ten million cells in 3 kB; and 30,000 secrets, whose distances would not fit."""
+
     def large(body: dict[str, Any]) -> None:
         body["problem"]["secrets"].update(grid=[3162, 3162])
 
-    with pytest.raises(audit.Fault, match="too large"):
-        audit.audit(str(forged(om.solve(metric()), tmp_path / "d.json", large)))
+    assert "3162 x 3162" in refused(forged(om.solve(metric()), tmp_path / "d.json", large))
+
+    def long(body: dict[str, Any]) -> None:
+        body["problem"].update(prior=[1 / 30_000] * 30_000, loss=[[0.0]] * 30_000)
+
+    with pytest.raises(audit.Fault, match="too large for this audit"):
+        audit.audit(str(forged(om.solve(metric()), tmp_path / "e.json", long)))
+
+
+def test_the_audit_reads_regular_files_only(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(audit.Fault, match="not a regular file"):
+        audit.audit(str(tmp_path / "pipe"))

@@ -68,6 +68,11 @@ def _text(plain: Plain) -> str:
 
 
 def _decoded(plain: Plain) -> Problem:
+    # before a few bytes become millions of cells
+    for side, count in (("secrets", len(plain["prior"])), ("observables", len(plain["loss"][0]))):
+        rows, columns = plain[side].get("grid", (count, 1))
+        if rows * columns != count:
+            raise ProblemError(f"a grid of {rows} x {columns} is not of {count}", where=side)
     secrets = decode_domain(plain["secrets"])
     observables = decode_domain(plain["observables"])
     prior = Prior(secrets, plain["prior"])
