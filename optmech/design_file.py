@@ -278,7 +278,7 @@ def _notes(problem: Problem, released: bool, stated: tuple[str, ...]) -> tuple[s
 
 def _given(problem: Problem) -> tuple[str, ...]:
     """Which distances were not computed again."""
-    stated = [("objective", problem.objective)]
+    stated: list[tuple[str, object]] = [("objective", problem.objective)]
     stated += [(f"constraints[{k}]", c) for k, c in enumerate(problem.constraints)]
     found = []
     for where, part in stated:

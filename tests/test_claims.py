@@ -212,6 +212,9 @@ def test_what_cannot_be_computed_again_is_shown_as_given(
     assert any(
         "given as a matrix, called 'graph': not checked" in x for x in audit.audit(str(path))
     )
+    assert om.check(path).notes == (
+        "constraints[0]: the distance is given as a matrix, called 'graph' in the file",
+    )
     problem = om.Design.load(path).problem
     assert loss_name(problem) == "hamming"
     assert "km" not in promise(problem.constraints[0], problem)
