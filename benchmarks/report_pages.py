@@ -32,7 +32,7 @@ def design(rows: int, columns: int) -> Design:
     kernel = np.exp(-0.3 * KM(grid, grid))
     nan = float("nan")
     return Design(
-        stated, "feasible", Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
+        stated, Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
         Certificate((), Multipliers(), Bound(nan, nan)), "none", "", 0.0,
     )  # fmt: skip
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +17,11 @@ from optmech.distances import evaluate
 from optmech.domain import Floats
 from optmech.mechanism import Mechanism
 from optmech.problem import Problem
+
+_NEAR = 1e-9
+"""What ε measured on another machine may differ by."""
+_REPAIRED = 1e-6
+"""The same of a repaired loss."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +59,46 @@ def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximat
             )
         )
     return tuple(found)
+
+
+class Stated(Protocol):
+    """What a file says of one constraint."""
+
+    @property
+    def constraint(self) -> int: ...
+    @property
+    def promised_epsilon(self) -> float: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def repaired_loss(self) -> float: ...
+
+
+def disagreements(
+    stated: Sequence[Stated], found: Sequence[Approximation], *, larger_is_better: bool
+) -> list[str]:
+    """Where a file's entries are not those measured again, in words: ε beyond rounding, or a
+    repaired loss better than what repair attains here."""
+    if [part.constraint for part in stated] != [part.constraint for part in found]:
+        return [
+            f"approximations are of the constraints {[part.constraint for part in stated]} and "
+            f"not of {[part.constraint for part in found]}"
+        ]
+    wrong = []
+    for said, proper in zip(stated, found, strict=True):
+        where = f"approximations of constraints[{said.constraint}]"
+        for name in ("promised_epsilon", "epsilon"):
+            ours, theirs = getattr(proper, name), getattr(said, name)
+            if not (ours == theirs or math.isclose(ours, theirs, rel_tol=_NEAR)):
+                wrong.append(f"{where}: {name} is {theirs!r} in the file and {ours!r} recomputed")
+        ours, theirs = proper.repaired_loss, said.repaired_loss
+        sign = -1.0 if larger_is_better else 1.0
+        attained = sign * ours <= sign * theirs or math.isclose(ours, theirs, rel_tol=_REPAIRED)
+        if not (math.isnan(theirs) or attained):
+            wrong.append(
+                f"{where}: repaired_loss is {theirs!r} in the file and {ours!r} recomputed"
+            )
+    return wrong
 
 
 def _repaired(

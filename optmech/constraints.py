@@ -309,6 +309,12 @@ def _adjacency(value: object) -> Adjacency:
             raise ProblemError(
                 f"{item!r} is not a pair of indices", where=f"adjacency[{k}]", remedy=remedy
             )
+        if i == j:
+            raise ProblemError(
+                f"secret {i} is paired with itself, which promises nothing",
+                where=f"adjacency[{k}]",
+                remedy="Name two different secrets",
+            )
         pairs.append((i, j))
     if not pairs:
         raise ProblemError("there is no pair", where="adjacency", remedy=remedy)

@@ -13,6 +13,7 @@ from optmech.certificate import Bound, Check, Multipliers, values
 from optmech.certificate.enclosure import bracket
 from optmech.certificate.factors import Factors
 from optmech.certificate.figures import figures_of
+from optmech.certificate.objective import is_optimal
 from optmech.domain import Floats
 from optmech.errors import InfeasibleError
 from optmech.mechanism import Mechanism
@@ -43,7 +44,7 @@ class Design:
 
     ``objective`` is the optimised quantity of the released matrix and ``bound`` what was proved
     about it: no feasible mechanism has less loss (or more distortion, where that is maximised).
-    ``gap`` is their relative difference.
+    ``gap`` is their relative difference, and ``status`` follows from it alone.
 
     ``loss`` is the released matrix's loss: worst case where that is the objective, expected
     otherwise. ``lower_bound`` bounds that loss from below. When distortion is maximised, it is
@@ -51,7 +52,6 @@ class Design:
     """
 
     problem: Problem
-    status: Status
     exact: Numerators | None
     """What is released: whole numbers over a power of two; None where nothing is feasible."""
     objective: float
@@ -69,6 +69,14 @@ class Design:
     approximations: tuple[Approximation, ...] = ()
     rounding_cost: float = 0.0
     """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+
+    @property
+    def status(self) -> Status:
+        """ "infeasible" without a mechanism; "optimal" where the certified gap is at most 1e-6,
+        whatever gap was asked for; else "feasible"."""
+        if self.exact is None:
+            return "infeasible"
+        return "optimal" if is_optimal(self.gap) else "feasible"
 
     @property
     def matrix(self) -> Floats | None:
@@ -151,7 +159,6 @@ def make_design(
         nan = float("nan")
         return Design(
             problem=problem,
-            status="infeasible",
             exact=None,
             objective=nan,
             bound=nan,
@@ -169,10 +176,8 @@ def make_design(
     assert session.released is not None
     released = session.released
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
-    reached = figures.gap <= session.gap_asked
     return Design(
         problem=problem,
-        status="optimal" if reached else "feasible",
         exact=released.exact,
         objective=figures.objective,
         bound=figures.bound,
@@ -184,11 +189,18 @@ def make_design(
         engine=engine,
         engine_reason=engine_reason,
         seconds=session.seconds,
-        reason="" if reached else message,
+        reason=_ending(figures.gap, session.gap_asked, message),
         notes=problem.notes + limit_notes(problem.statement),
         approximations=measure_approximations(problem, released.exact.matrix),
         rounding_cost=_rounding_cost(problem.statement, session),
     )
+
+
+def _ending(gap: float, asked: float, message: str) -> str:
+    """Why the search ended before the mechanism was optimal, or short of what was asked for."""
+    if gap > asked:
+        return message
+    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
 
 
 def _rounding_cost(statement: Statement, session: Session) -> float:

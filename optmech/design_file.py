@@ -7,31 +7,41 @@ anything. Floats are written so that they read back bit by bit.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from optmech.approximation import Approximation
-from optmech.certificate import Check, check_exact, lower_bound
+from optmech.approximation import disagreements, measure_approximations
+from optmech.certificate import Check, Multipliers, check_exact, lower_bound
 from optmech.certificate.exact import tightest
 from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
-from optmech.design import Certificate, Design, Status
+from optmech.design import Certificate, Design, limit_notes
+from optmech.distances import distance_words
 from optmech.encoding import (
+    StatedResult,
     decode_multipliers,
     decode_numerators,
     decode_problem,
+    decode_result,
     encode_multipliers,
     encode_numerators,
     encode_problem,
+    require_keys,
 )
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import VerificationError
+from optmech.problem import Problem
 from optmech.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
+from optmech.statement import Statement
 from optmech.storage import write_atomically
+from optmech.vacuous import vacuous_notes
 
+_KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
+_STATED = "said by the file, not checked: "
 _REWRITE = "Solve the problem again and save the design"
 
 
@@ -79,6 +89,7 @@ class CheckReport:
 
     path: str
     status: str
+    """That of its own gap, "infeasible" where that is proved, "failed" where anything is not."""
     checks: tuple[Check, ...]
     """One verdict per family of inequalities, recomputed from the file's numbers."""
     objective: float
@@ -88,6 +99,11 @@ class CheckReport:
     lower_bound: float
     faults: tuple[str, ...]
     """What does not hold, in words; empty when the design passes."""
+    reason: str = ""
+    """The proof, in words, that nothing is feasible."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know although it is no fault: distances that are only matrices, and
+    constraints that constrain nothing."""
 
     @property
     def inequalities(self) -> int:
@@ -123,11 +139,11 @@ def decode_design(content: bytes, where: str) -> Design:
 
 
 def _examined(body: dict[str, Any], where: str) -> Design:
-    design = _decode(body, where)
-    report = _examine(design, where)
+    claimed = _decode(body, where)
+    report = _examine(claimed, where)
     if not report.passed:
         raise VerificationError(report.faults[0], where=where, remedy=_REWRITE)
-    return design
+    return claimed.design
 
 
 def check_design(path: str | Path) -> CheckReport:
@@ -144,37 +160,52 @@ def check_design(path: str | Path) -> CheckReport:
     return _examine(_decode(body, str(path)), str(path))
 
 
-def _examine(design: Design, path: str) -> CheckReport:
-    statement = design.problem.statement
-    multipliers = design.certificate.multipliers
-    if design.exact is None:
-        nan = float("nan")
-        proof = (
-            closed_form_reason(statement)
-            or support_reason(statement)
-            or multiplier_reason(statement, multipliers)
-        )
-        unproved = "the file says that the problem is infeasible and has no proof of it"
-        missing = () if proof else (unproved,)
-        return CheckReport(path, design.status, (), nan, nan, nan, nan, nan, missing)
+def _examine(claimed: _Claimed, path: str) -> CheckReport:
+    if claimed.design.exact is None:
+        return _examine_infeasible(claimed.design, path)
+    return _examine_mechanism(claimed, path)
+
+
+def _examine_infeasible(design: Design, path: str) -> CheckReport:
+    nan = float("nan")
+    unproved = "the file says that the problem is infeasible and has no proof of it"
+    missing = [] if design.reason else [unproved]
+    figures = (design.objective, design.bound, design.loss, design.lower_bound)
+    if any(map(math.isfinite, figures)):
+        missing.append("the file has figures of a mechanism, and none is feasible")
+    status = "failed" if missing else design.status
+    return CheckReport(path, status, (), nan, nan, nan, nan, nan, tuple(missing), design.reason)
+
+
+def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
+    design, statement = claimed.design, claimed.design.problem.statement
+    assert design.exact is not None
     checks = design.certificate.checks
     # what the stored multipliers prove here; the file may claim less, never more
     bound = design.certificate.bound
     proved = replace(bound, value=bound.proved)
-    found = figures_of(statement, design.exact, proved, multipliers)
+    found = figures_of(statement, design.exact, proved, design.certificate.multipliers)
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
-    sign = -1.0 if statement.target_factors is not None else 1.0
-    for name, claimed, proper, sense in (
+    maximised = statement.target_factors is not None
+    sign = -1.0 if maximised else 1.0
+    for name, stated, proper, sense in (
         ("objective", design.objective, found.objective, 0),
         ("loss", design.loss, found.loss, 0),
         ("bound", sign * design.bound, sign * found.bound, 1),
         ("lower bound", design.lower_bound, found.lower_bound, 1),
     ):
-        if not (claimed == proper or (sense and claimed <= proper)):
-            faults.append(f"{name} is {claimed!r} in the file and {proper!r} recomputed")
+        if not (stated == proper or (sense and stated <= proper)):
+            faults.append(f"{name} is {stated!r} in the file and {proper!r} recomputed")
+    if not maximised and design.bound != design.lower_bound:
+        faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
+    if claimed.stated.status == "optimal" and design.status != "optimal":
+        faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
+    faults += disagreements(
+        claimed.stated.approximations, design.approximations, larger_is_better=maximised
+    )
     return CheckReport(
         path=path,
-        status=design.status,
+        status="failed" if faults else design.status,
         checks=checks,
         objective=found.objective,
         bound=design.bound,
@@ -182,58 +213,82 @@ def _examine(design: Design, path: str) -> CheckReport:
         loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
+        notes=_given(design.problem)
+        + vacuous_notes(design.problem.constraints, design.problem.secrets,
+                            design.problem.observables),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """A design with everything computed that can be, and what its file says."""
+
+    design: Design
+    stated: StatedResult
+
+
+def _decode(body: dict[str, Any], path: str) -> _Claimed:
+    with decoding(path, _REWRITE):
+        require_keys(body, _KEYS, "file")
+        problem = decode_problem(body["problem"])
+        statement = problem.statement
+        exact = None
+        if body["mechanism"] is not None:
+            exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
+        stated = decode_result(body["result"], exact is not None)
+        multipliers = decode_multipliers(body["multipliers"], statement)
+        checks = () if exact is None else check_exact(statement, exact)
+        reason = stated.reason if exact is not None else _proof(statement, multipliers)
+        design = Design(
+            problem=problem,
+            exact=exact,
+            objective=stated.objective,
+            bound=stated.bound,
+            loss=stated.loss,
+            lower_bound=stated.lower_bound,
+            gap=relative_gap(*_minimised(statement.objective, stated.objective, stated.bound)),
+            verified=bool(checks) and all(check.passed for check in checks),
+            certificate=Certificate(checks, multipliers, lower_bound(statement, multipliers)),
+            engine=stated.engine,
+            engine_reason=stated.engine_reason,
+            seconds=stated.seconds,
+            reason=reason,
+            notes=_notes(problem, exact is not None, stated.notes),
+            approximations=() if exact is None else measure_approximations(problem, exact.matrix),
+            rounding_cost=stated.rounding_cost,
+        )
+        return _Claimed(design, stated)
+
+
+def _proof(statement: Statement, multipliers: Multipliers) -> str:
+    """Why nothing is feasible, proved here; empty where nothing proves it."""
+    return (
+        closed_form_reason(statement)
+        or support_reason(statement)
+        or multiplier_reason(statement, multipliers)
     )
 
 
-def _decode(body: dict[str, Any], path: str) -> Design:
-    with decoding(path, _REWRITE):
-        problem = decode_problem(body["problem"])
-        result = body["result"]
-        exact = None
-        if body["mechanism"] is not None:
-            shape = problem.loss_matrix.shape
-            exact = decode_numerators(body["mechanism"], *shape)
-        multipliers = decode_multipliers(body["multipliers"], problem.statement)
-        value, bound = _float(result["objective"]), _float(result["bound"])
-        checks = () if exact is None else check_exact(problem.statement, exact)
-        return Design(
-            problem=problem,
-            status=_status(result["status"], exact is not None),
-            exact=exact,
-            objective=value,
-            bound=bound,
-            loss=_float(result["loss"]),
-            lower_bound=_float(result["lower_bound"]),
-            gap=relative_gap(*_minimised(problem.statement.objective, value, bound)),
-            verified=bool(checks) and all(check.passed for check in checks),
-            certificate=Certificate(
-                checks, multipliers, lower_bound(problem.statement, multipliers)
-            ),
-            engine=str(result["engine"]),
-            engine_reason=str(result["engine_reason"]),
-            seconds=float(result["seconds"]),
-            reason=str(result["reason"]),
-            notes=tuple(map(str, result["notes"])),
-            approximations=tuple(
-                Approximation(
-                    constraint=int(part["constraint"]),
-                    promised_epsilon=float(part["promised_epsilon"]),
-                    epsilon=_float(part["epsilon"], default=np.inf),
-                    repaired=None,
-                    repaired_loss=_float(part["repaired_loss"]),
-                )
-                for part in result["approximations"]
-            ),
-            rounding_cost=_float(result["rounding_cost"]),
-        )
+def _notes(problem: Problem, released: bool, stated: tuple[str, ...]) -> tuple[str, ...]:
+    """What follows from the file's problem, and what else the file says, marked as that."""
+    found = problem.notes + (limit_notes(problem.statement) if released else ())
+    others = (note for note in stated if note not in found)
+    return found + tuple(n if n.startswith(_STATED) else _STATED + n for n in others)
 
 
-def _status(status: object, released: bool) -> Status:
-    if status == "infeasible" and not released:
-        return "infeasible"
-    if status in ("optimal", "feasible") and released:
-        return "optimal" if status == "optimal" else "feasible"
-    raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
+def _given(problem: Problem) -> tuple[str, ...]:
+    """Which distances were not computed again."""
+    stated: list[tuple[str, object]] = [("objective", problem.objective)]
+    stated += [(f"constraints[{k}]", c) for k, c in enumerate(problem.constraints)]
+    found = []
+    for where, part in stated:
+        distance = getattr(part, "distance", None)
+        adjacency = getattr(part, "adjacency", None)
+        if isinstance(adjacency, tuple) and callable(adjacency[0]):
+            distance = adjacency[0]
+        if distance is not None and distance_words(distance).startswith("given"):
+            found.append(f"{where}: the distance is {distance_words(distance)}")
+    return tuple(found)
 
 
 def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
@@ -242,7 +297,3 @@ def _minimised(objective: str, value: float, bound: float) -> tuple[float, float
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _float(value: object, default: float = float("nan")) -> float:
-    return default if value is None else float(value)  # type: ignore[arg-type]

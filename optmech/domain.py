@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,9 +28,8 @@ EARTH_RADIUS_KM = 6371.0088
 def normalised(weights: Floats) -> Floats:
     """Non-negative weights divided by their sum; already normalised ones are left untouched, so
     that writing and reading a distribution does not change it."""
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if abs(total - 1.0) <= 2.0**-52 * len(weights):
+    # summed exactly, so that every reader of a file decides alike
+    if weights.max() < 2 and abs(math.fsum([*weights.tolist(), -1.0])) <= 2.0**-52 * len(weights):
         return weights
     scaled = weights / weights.max()
     out: Floats = scaled / scaled.sum()
@@ -91,6 +91,8 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
+        if not isinstance(unit, str):
+            raise ProblemError(f"{unit!r} is not a text", where="unit", remedy='Give "km"')
         object.__setattr__(self, "unit", unit)
         object.__setattr__(self, "coordinates", coordinates)
         _check_labels(self.labels)

@@ -239,7 +239,7 @@ class _Bisection:
                 return _Verdict(True, design, design.lower_bound)
             if design.lower_bound > self._limit:
                 return _Verdict(False, design, design.lower_bound)
-            if design.status != "optimal" or gap <= _SHARPEST:
+            if design.gap > gap or gap <= _SHARPEST:
                 return None
             gap = max(_SHARPER * gap, _SHARPEST)
 

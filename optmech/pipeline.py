@@ -71,9 +71,10 @@ def solve(
     Returns
     -------
     Design
-        With status "optimal" (gap reached), "feasible" (stopped early) or "infeasible". Its
-        matrix satisfies every stated inequality, checked after repair; its bound was evaluated
-        from multipliers that need not be trusted. Ctrl-C ends the search like a time limit.
+        With status "optimal" (certified gap at most 1e-6), "feasible" (stopped early, at the gap
+        asked for or before) or "infeasible". Its matrix satisfies every stated inequality,
+        checked after repair; its bound was evaluated from multipliers that need not be trusted.
+        Ctrl-C ends the search like a time limit.
 
     Raises
     ------

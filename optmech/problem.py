@@ -23,6 +23,7 @@ from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.prior import Prior
 from optmech.statement import Objective, Statement, loss_matrix, make_statement
+from optmech.vacuous import vacuous_notes
 
 __all__ = ["MaximizeDistortion", "Problem"]
 
@@ -149,7 +150,7 @@ class Problem:
                     f"constraints[{k}]: thresholds drop inequalities; the promise of metric "
                     "privacy holds only for the pairs that are kept"
                 )
-        return tuple(found)
+        return (*found, *vacuous_notes(self.constraints, self.secrets, self.observables))
 
 
 def _require_memory(secrets: int, observables: int, constraints: int) -> None:

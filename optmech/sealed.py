@@ -63,7 +63,7 @@ def parse_sealed(
             remedy=remedy,
         )
     try:
-        body = json.loads(content, parse_constant=_refuse)
+        body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise ProblemError(f"is not JSON: {error}", where=where) from error
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
@@ -86,6 +86,16 @@ def is_of_format(path: str | Path, name: str) -> bool:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not a number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are distinct: readers differ in which of two they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return found
 
 
 @contextmanager

@@ -296,6 +296,8 @@ class _Builder:
         ratios = _log_ratio(epsilon, distance)
         if delta > 0:
             left, right = np.nonzero(np.isfinite(ratios))
+            if not len(left):
+                return
             unit = sp.eye_array(len(self.secrets), format="csr")
             apart = distance[left, right]
             chosen = ratios[left, right]

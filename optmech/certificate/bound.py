@@ -22,6 +22,7 @@ import numpy as np
 from optmech.certificate import values
 from optmech.certificate.enclosure import bracket
 from optmech.certificate.factors import Factors
+from optmech.certificate.known import require_known
 from optmech.certificate.multipliers import DivergenceMultipliers, Multipliers, PairMultipliers
 from optmech.domain import Floats
 from optmech.enclosures import intercepts_below
@@ -87,6 +88,7 @@ class _Lagrangian:
 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
+    require_known(statement)
     lagrangian = _Lagrangian(statement.loss.shape)
     if not _add_objective(lagrangian, statement, multipliers):
         return Bound(-math.inf, 0.0)
@@ -97,6 +99,7 @@ def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
     without an objective bounds zero from below."""
+    require_known(statement)
     lagrangian = _Lagrangian(statement.loss.shape)
     _add_constraints(lagrangian, statement, multipliers)
     return lagrangian.minimum(statement.allowed).value

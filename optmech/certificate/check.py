@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.certificate.known import require_known
 from optmech.domain import Floats, Ints
 from optmech.generators import generator
 from optmech.statement import Divergence, Statement
@@ -38,7 +39,9 @@ class Check:
 
 
 def check_matrix(statement: Statement, matrix: Floats) -> tuple[Check, ...]:
-    """Check every inequality that the statement claims; never raises on a bad matrix."""
+    """Check every inequality that the statement claims; never raises on a bad matrix.
+    VerificationError where the statement has parts that are not known here."""
+    require_known(statement)
     shape = (statement.secrets, statement.observables)
     if matrix.shape != shape or not np.isfinite(matrix).all():
         detail = f"shape {matrix.shape} instead of {shape}, or not finite"

@@ -18,6 +18,7 @@ from optmech.certificate import values
 from optmech.certificate.check import Check, reported
 from optmech.certificate.enclosure import at_most, bracket, exp_lower, exp_range
 from optmech.certificate.factors import Factors
+from optmech.certificate.known import require_known
 from optmech.domain import Floats
 from optmech.enclosures import divergence_at_most
 from optmech.generators import generator
@@ -44,7 +45,9 @@ Place = tuple[int, int, int]
 
 
 def check_exact(statement: Statement, released: Numerators) -> tuple[Check, ...]:
-    """Check every inequality that the statement claims; never raises on a bad matrix."""
+    """Check every inequality that the statement claims; never raises on a bad matrix.
+    VerificationError where the statement has parts that are not known here."""
+    require_known(statement)
     shape = released.shape
     if shape != (statement.secrets, statement.observables):
         detail = f"shape {shape} instead of {(statement.secrets, statement.observables)}"
@@ -172,7 +175,9 @@ class _Scan:
         """The check; ``failed`` is an inequality that does not hold, ``words`` has the places."""
         worst = self.worst * _SAFE
         detail = words.format(worst, *(self.where if failed is None else failed))
-        if failed is not None:
+        if not self.count:
+            detail = "constrains nothing"
+        elif failed is not None:
             detail += ": too large"
         elif self.open:
             detail += f"; {len(self.open)} decided in whole numbers"

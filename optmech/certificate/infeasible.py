@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from optmech.certificate import values
 from optmech.certificate.bound import infeasibility_margin
 from optmech.certificate.factors import Factors
+from optmech.certificate.known import require_known
 from optmech.certificate.multipliers import Multipliers
 from optmech.statement import Statement
 
 
 def closed_form_reason(statement: Statement) -> str:
     """A proof by arithmetic that nothing is feasible, in words; empty where there is none."""
+    require_known(statement)
     factors = Factors.of(statement)
     for distortion, (minimum, _) in zip(statement.distortion, factors.minima, strict=True):
         largest = values.blind(distortion.distance, distortion.prior)
@@ -40,6 +42,7 @@ def closed_form_reason(statement: Statement) -> str:
 def forced_zeros(statement: Statement) -> NDArray[np.bool_]:
     """Entries (S, O) that must be zero: outside the support, or facing a forced zero in a ratio
     constraint that holds there, p(o|s) <= e^r 0."""
+    require_known(statement)
     zero = ~statement.allowed
     reaches = np.isfinite(statement.log_ratio).astype(float)
     windows = [(np.isfinite(w.log_ratio).astype(float), w.window) for w in statement.windowed]

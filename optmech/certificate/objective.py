@@ -20,6 +20,15 @@ def objective_value(statement: Statement, matrix: Floats) -> float:
     return float(statement.prior @ per_secret)
 
 
+OPTIMAL_GAP = 1e-6
+"""Up to this certified relative gap a mechanism is called optimal, whatever gap was asked for."""
+
+
+def is_optimal(gap: float) -> bool:
+    """Whether a certified relative gap is small enough for the word; never where it is unknown."""
+    return gap <= OPTIMAL_GAP
+
+
 def relative_gap(value: float, bound: float) -> float:
     """(value - bound) / |value|, and 0 where they agree to rounding."""
     difference = max(0.0, value - bound)

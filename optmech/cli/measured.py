@@ -19,7 +19,7 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import Distance, distance_name, evaluate
+from optmech.distances import NAMED, Distance, distance_name, distance_words, evaluate, matrix
 from optmech.divergences.privacy import per_unit
 from optmech.domain import Ints
 from optmech.errors import ProblemError
@@ -59,7 +59,7 @@ def measure_constraints(problem: Problem, mechanism: Mechanism) -> list[Measured
 
 
 def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Distance]:
-    """The distance in which attacks are measured, with its name.
+    """The distance in which attacks are measured, with what may be said of it.
 
     Unless one is asked for: that of the first distortion privacy, the objective's, that of the
     first metric privacy, the loss where estimates fit it, Hamming.
@@ -77,13 +77,13 @@ def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Dis
                 where="--distance",
                 remedy=f"Use one of {', '.join(known)}",
             )
-        return name, known[name]
+        return distance_words(known[name]) if name != "loss" else name, known[name]
     stated = [c.distance for c in problem.constraints if isinstance(c, DistortionPrivacy)]
     if isinstance(problem.objective, MaximizeDistortion):
         stated.append(problem.objective.distance)
     stated += [c.distance for c in problem.constraints if isinstance(c, MetricPrivacy)]
     if stated:
-        return distance_name(stated[0]), stated[0]
+        return distance_words(stated[0]), stated[0]
     fallback = "loss" if "loss" in known else "hamming"
     return fallback, known[fallback]
 
@@ -96,19 +96,12 @@ def blind_error(problem: Problem, distance: Distance) -> float:
 
 def named_distances(problem: Problem) -> dict[str, Distance]:
     """The distances that a problem knows by name, and the plain ones."""
-    from optmech import distances
-
-    known: dict[str, Distance] = {
-        "euclidean": distances.euclidean(),
-        "manhattan": distances.manhattan(),
-        "hamming": distances.hamming(),
-        "haversine": distances.haversine(),
-    }
+    known = dict(NAMED)
     if problem.loss_matrix.shape[0] == problem.loss_matrix.shape[1]:
-        known["loss"] = distances.matrix(problem.loss_matrix)
+        known["loss"] = matrix(problem.loss_matrix)
     for constraint in problem.constraints:
         distance = getattr(constraint, "distance", None)
-        if distance is not None:
+        if distance is not None and distance_name(distance) not in NAMED:
             known[distance_name(distance)] = distance
     return known
 

@@ -12,7 +12,7 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import distance_name
+from optmech.distances import distance_words
 from optmech.domain import Domain, Grid
 from optmech.exact import Exact
 from optmech.files.labels import label_text
@@ -76,7 +76,9 @@ def domain(value: Domain) -> str:
 
 def unit_of(problem: Problem, distance: str) -> str:
     """The unit of a distance with a space before it; empty where it has none."""
-    lengths = ("euclidean", "manhattan", "haversine", "graph")
+    if distance == "haversine":
+        return " km"
+    lengths = ("euclidean", "manhattan", "graph")
     unit = problem.secrets.unit if distance in lengths else ""
     return f" {unit}" if unit else ""
 
@@ -110,7 +112,7 @@ def promise(constraint: Constraint, problem: Problem) -> str:
             against = "the prior" if constraint.prior is None else "another prior"
             return (
                 f"error of the best attack with {against} at least "
-                f"{exact(constraint.minimum)} ({distance_name(constraint.distance)})"
+                f"{exact(constraint.minimum)} ({distance_words(constraint.distance)})"
             )
         case DistributionPrivacy():
             count = len(constraint.pairs)
@@ -141,18 +143,20 @@ def exact(value: Exact) -> str:
 
 def per(problem: Problem, distance: object) -> str:
     """The unit that ε is per."""
-    name = distance_name(distance)
+    name = distance_words(distance)
     unit = unit_of(problem, name).strip()
-    return f"{unit} ({name})" if unit else f"unit of {name} distance"
+    if unit or name.startswith("given"):
+        return f"{unit or 'unit of distance'} ({name})"
+    return f"unit of {name} distance"
 
 
 def _objective(problem: Problem, loss: str) -> str:
     objective = problem.objective
     if isinstance(objective, MaximizeDistortion):
-        name = distance_name(objective.distance)
+        name = distance_words(objective.distance)
         return f"nothing: the error of the best attack ({name}) is maximised"
     which = "worst-case" if objective == "worst_loss" else "expected"
-    named = distance_name(problem.loss) if callable(problem.loss) else "given"
+    named = distance_words(problem.loss) if callable(problem.loss) else "given as a matrix"
     return f"{which} loss ({loss or named})"
 
 

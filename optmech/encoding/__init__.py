@@ -3,12 +3,16 @@
 from optmech.encoding.multipliers import decode_multipliers, encode_multipliers
 from optmech.encoding.numerators import decode_numerators, encode_numerators
 from optmech.encoding.problem import decode_problem, encode_problem
+from optmech.encoding.result import StatedResult, decode_result, require_keys
 
 __all__ = [
+    "StatedResult",
     "decode_multipliers",
     "decode_numerators",
     "decode_problem",
+    "decode_result",
     "encode_multipliers",
     "encode_numerators",
     "encode_problem",
+    "require_keys",
 ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from optmech.encoding.result import require_keys
 from optmech.errors import ProblemError
 from optmech.numerators import MAX_BITS, Numerators
 
@@ -24,6 +25,7 @@ def encode_numerators(released: Numerators) -> Plain:
 
 def decode_numerators(plain: Plain, secrets: int, observables: int) -> Numerators:
     """The inverse; raises ProblemError unless there are ``secrets`` rows of probabilities."""
+    require_keys(plain, {"bits", "rows"}, "mechanism")
     if type(plain["bits"]) is not int or len(plain["rows"]) != secrets:
         raise ProblemError(f"needs whole bits and {secrets} rows", where="mechanism")
     return Numerators(

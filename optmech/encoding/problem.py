@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -18,8 +19,8 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import Distance, distance_name, evaluate, table
-from optmech.domain import Domain, Grid, finite_array
+from optmech.distances import NAMED, Distance, distance_name, evaluate, misnamed, table
+from optmech.domain import Domain, Floats, Grid, finite_array
 from optmech.errors import ProblemError
 from optmech.prior import Prior
 from optmech.problem import Problem
@@ -43,6 +44,7 @@ def encode_problem(problem: Problem) -> Plain:
         "observables": encode_domain(problem.observables),
         "prior": problem.prior.weights.tolist(),
         "loss": problem.loss_matrix.tolist(),
+        **coder.loss_name(problem.loss, problem.loss_matrix),
         "objective": objective,
         "constraints": [coder.constraint(constraint) for constraint in problem.constraints],
     }
@@ -56,12 +58,21 @@ def decode_problem(plain: Plain) -> Problem:
     """
     problem = _decoded(plain)
     # as text, where true is not 1
-    if json.dumps(encode_problem(problem)) != json.dumps(plain):
+    if _text(encode_problem(problem)) != _text(plain):
         raise ProblemError("is not written the way a design's problem is", where="problem")
     return problem
 
 
+def _text(plain: Plain) -> str:
+    return json.dumps(plain, sort_keys=True, allow_nan=False)
+
+
 def _decoded(plain: Plain) -> Problem:
+    # before a few bytes become millions of cells
+    for side, count in (("secrets", len(plain["prior"])), ("observables", len(plain["loss"][0]))):
+        rows, columns = plain[side].get("grid", (count, 1))
+        if rows * columns != count:
+            raise ProblemError(f"a grid of {rows} x {columns} is not of {count}", where=side)
     secrets = decode_domain(plain["secrets"])
     observables = decode_domain(plain["observables"])
     prior = Prior(secrets, plain["prior"])
@@ -71,9 +82,15 @@ def _decoded(plain: Plain) -> Problem:
         objective = MaximizeDistortion(
             decoder.distance(objective["distance"]), decoder.prior_of(objective["prior"])
         )
+    values = finite_array(plain["loss"], where="loss", ndim=2)
+    loss: Distance | Floats = values
+    if "loss_name" in plain:
+        if plain["loss_name"] not in NAMED:
+            raise ProblemError(f"{plain['loss_name']!r} cannot be computed again", where="loss")
+        loss = table(plain["loss_name"], [(secrets, observables, values)])
     return Problem(
         prior=prior,
-        loss=finite_array(plain["loss"], where="loss", ndim=2),
+        loss=loss,
         observables=observables,
         objective=objective,
         constraints=[decoder.constraint(item) for item in plain["constraints"]],
@@ -87,11 +104,28 @@ class _Encoder:
 
     def distance(self, distance: Distance, reach: bool = False) -> Plain:
         values = evaluate(distance, self.secrets, self.secrets, where="distance")
-        out: Plain = {"name": distance_name(distance), "secrets": values.tolist()}
+        tables = [(self.secrets, values)]
+        out: Plain = {"name": "", "secrets": values.tolist()}
         if reach:
             across = evaluate(distance, self.secrets, self.observables, where="distance")
             out["observables"] = across.tolist()
+            tables.append((self.observables, across))
+        out["name"] = self._name(distance, tables)
         return out
+
+    def _name(self, distance: object, tables: list[tuple[Domain, Floats]]) -> str:
+        """The name to write: never that of another distance."""
+        name = distance_name(distance)
+        try:
+            wrong = any(misnamed(name, self.secrets, to, values) for to, values in tables)
+        except ProblemError:
+            wrong = True
+        return "given" if wrong else name
+
+    def loss_name(self, loss: Distance | Floats, values: Floats) -> dict[str, str]:
+        """The loss's name, where it is a distance that a reader can compute again."""
+        name = self._name(loss, [(self.observables, values)]) if callable(loss) else ""
+        return {"loss_name": name} if name in NAMED else {}
 
     def prior(self, prior: Prior | None) -> Plain:
         return None if prior is None else prior.weights.tolist()
@@ -153,6 +187,12 @@ class _Encoder:
                     )
                     mask = reach <= (constraint.radius or 0.0)
                 return {"kind": "support", "mask": mask.astype(int).tolist()}
+            case _:
+                raise ProblemError(
+                    f"a {type(constraint).__name__} cannot be written to a file",
+                    where="constraints",
+                    remedy="Use the constraints of optmech",
+                )
 
     def _adjacency(self, constraint: DifferentialPrivacy) -> Plain:
         adjacency = constraint.adjacency
@@ -232,9 +272,20 @@ def encode_domain(domain: Domain) -> Plain:
 
 
 def decode_domain(plain: Plain) -> Domain:
+    """The domain; raises ProblemError where it is none, or cells are not those of its bounds."""
+    if type(plain["unit"]) is not str:
+        raise ProblemError(f"{plain['unit']!r} is not a text", where="unit")
     if "grid" in plain:
         rows, columns = plain["grid"]
-        return Grid(rows, columns, plain["cell"], plain["unit"], plain["origin"], plain["bounds"])
+        box = plain["bounds"]
+        if box is not None:
+            proper = Grid.geographic(rows, columns, box)
+            same = np.allclose(proper.cell, plain["cell"], rtol=1e-9, atol=0)
+            if not same or (plain["unit"], plain["origin"]) != ("km", [0.0, 0.0]):
+                raise ProblemError(
+                    f"a grid over these degrees has cells of {proper.cell} km", where="bounds"
+                )
+        return Grid(rows, columns, plain["cell"], plain["unit"], plain["origin"], box)
     return Domain(
         [_decode_label(label) for label in plain["labels"]],
         plain["points"],
@@ -250,6 +301,8 @@ def _encode_label(label: Hashable) -> Plain:
     if isinstance(label, tuple):
         return [_encode_label(part) for part in label]
     if label is None or isinstance(label, str | int | float | bool):
+        if isinstance(label, float) and not math.isfinite(label):
+            raise ProblemError(f"label {label!r} is not finite", where="labels")
         return label
     raise ProblemError(
         f"label {label!r} cannot be written to a file",

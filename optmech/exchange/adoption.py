@@ -71,7 +71,7 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
     design = _design(problem, released)
     return CheckReport(
         path=name,
-        status="adopted",
+        status="adopted" if design.verified else "failed",
         checks=released.checks,
         objective=design.objective,
         bound=design.bound,
@@ -79,6 +79,7 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
         loss=design.loss,
         lower_bound=design.lower_bound,
         faults=tuple(f"{c.name}: {c.detail}" for c in released.checks if not c.passed),
+        notes=design.notes,
     )
 
 
@@ -102,7 +103,6 @@ def _design(problem: Problem, released: Released) -> Design:
     figures = figures_of(problem.statement, released.exact, bound, multipliers)
     return Design(
         problem=problem,
-        status="feasible",
         exact=released.exact,
         objective=figures.objective,
         bound=figures.bound,

@@ -11,7 +11,7 @@ from typing import Any
 from optmech.certificate.enclosure import bracket
 from optmech.constraints import DifferentialPrivacy, MetricPrivacy
 from optmech.design import Design
-from optmech.distances import distance_name
+from optmech.distances import distance_words
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact import Exact
 from optmech.files.labels import label_text
@@ -78,7 +78,7 @@ def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], floa
         epsilon = constraint.epsilon
         if isinstance(constraint, MetricPrivacy):
             if constraint.threshold is None and constraint.observable_threshold is None:
-                return distance_name(constraint.distance), partial(_product, epsilon)
+                return distance_words(constraint.distance), partial(_product, epsilon)
         elif constraint.adjacency == "all":
             return "discrete", partial(_step, epsilon)
     raise ProblemError(

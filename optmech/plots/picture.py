@@ -9,6 +9,7 @@ import numpy as np
 
 from optmech.cli import words
 from optmech.cli.measured import choose_distance, measure_constraints
+from optmech.cli.nearness import nearness
 from optmech.domain import Floats
 from optmech.measures import distortion
 from optmech.plots.drawing import (
@@ -74,7 +75,7 @@ def _caption(design: Design) -> str:
     unit = words.unit_of(problem, name)
     error = distortion(mechanism, problem.prior, distance)
     parts = [
-        f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}, gap {design.gap:.1g}",
+        f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
         f"best attack errs by {error:.4g}{unit} ({name})",
     ]
     symbols = {"epsilon": "ε", "delta": "δ"}

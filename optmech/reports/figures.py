@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech import attacks
 from optmech.cli.measured import named_distances
-from optmech.distances import Distance, distance_name, evaluate
+from optmech.distances import Distance, distance_words, evaluate
 from optmech.domain import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.measures import posterior
@@ -95,9 +95,9 @@ def largest_log_ratios(matrix: Floats) -> Iterator[Floats]:
 
 
 def loss_name(problem: Problem) -> str:
-    """The name of the distance that the loss is; design files keep its numbers only."""
+    """What may be said of the loss: the name of the distance that its numbers are."""
     if callable(problem.loss):
-        return distance_name(problem.loss)
+        return distance_words(problem.loss)
     for name, distance in named_distances(problem).items():
         if name == "loss":
             continue
@@ -106,5 +106,5 @@ def loss_name(problem: Problem) -> str:
         except ProblemError:
             continue
         if np.array_equal(values, problem.loss_matrix):
-            return name
-    return "given"
+            return distance_words(distance)
+    return "given as a matrix"

@@ -10,6 +10,7 @@ import numpy as np
 from optmech import measures, prices
 from optmech.cli import words
 from optmech.cli.measured import Measured, blind_error, choose_distance, measure_constraints
+from optmech.cli.nearness import nearness
 from optmech.constraints import MaximizeDistortion, MetricPrivacy
 from optmech.design import Design
 from optmech.domain import Domain, Floats
@@ -61,7 +62,7 @@ def design_payload(design: Design, name: str, store: Store, precision: Precision
         "reason": design.reason,
         "verified": design.verified,
         "notes": [*design.notes, *sentences.threshold_notes(design)],
-        "lead": sentences.lead(problem, loss),
+        "lead": sentences.lead(design, loss),
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": _objective(problem),
         "engine": f"{design.engine} ({design.engine_reason})",
@@ -80,7 +81,7 @@ def design_payload(design: Design, name: str, store: Store, precision: Precision
         out["value" if key == "objective" else key] = number(getattr(design, key))
     if design.exact is None:
         return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
-    return out | _mechanism(design, store, precision)
+    return out | {"nearness": nearness(design)} | _mechanism(design, store, precision)
 
 
 def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:

@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 from optmech.cli import words
+from optmech.cli.nearness import nearness
 from optmech.constraints import MaximizeDistortion
 from optmech.design import Design
-from optmech.distances import distance_name
-from optmech.problem import Problem
+from optmech.distances import distance_words
 
 
-def lead(problem: Problem, loss: str) -> str:
-    """What the mechanism does and what was asked of it, in two sentences."""
+def lead(design: Design, loss: str) -> str:
+    """What the mechanism does and how good it is proved to be, in two sentences."""
+    problem = design.problem
     secrets = words.domain(problem.secrets)
     if problem.observables == problem.secrets:
         reports = "one of them, chosen at random"
     else:
         reports = f"a random one of {words.domain(problem.observables)}"
     return (
-        f"The secret is one of {secrets}; what is reported is {reports}. {_wanted(problem, loss)}"
+        f"The secret is one of {secrets}; what is reported is {reports}. {_reached(design, loss)}"
     )
 
 
-def _wanted(problem: Problem, loss: str) -> str:
+def _reached(design: Design, loss: str) -> str:
+    problem = design.problem
     count = len(problem.constraints)
     limits = {0: "", 1: " under one constraint"}.get(count, f" under {count} constraints")
+    if design.status == "infeasible":
+        kept = {1: "the constraint"}.get(count, f"all {count} constraints")
+        return f"No mechanism keeps {kept}."
     if isinstance(problem.objective, MaximizeDistortion):
-        name = distance_name(problem.objective.distance)
-        best = f"this one leaves the best attack the largest error ({name})"
-        return f"Of all mechanisms{limits}, {best}."
-    which = "worst-case" if problem.objective == "worst_loss" else "expected"
-    named = "" if loss == "given" else f" ({loss})"
-    return f"Of all mechanisms{limits}, this one has the least {which} loss{named}."
+        name = distance_words(problem.objective.distance)
+        what, best = f"the error that it leaves the best attack ({name})", "largest"
+        superlative = f"leaves the best attack the largest error ({name})"
+    else:
+        which = "worst-case" if problem.objective == "worst_loss" else "expected"
+        what, best = f"its {which} loss ({loss})", "least"
+        superlative = f"has the least {which} loss ({loss})"
+    if design.status == "optimal":
+        return f"Of all mechanisms{limits}, this one {superlative}."
+    found = nearness(design)
+    if found.startswith("nothing"):
+        return f"Nothing is known about how far {what} is from the {best}{limits}."
+    return f"Among all mechanisms{limits}, {what} is {found}."
 
 
 def threshold_notes(design: Design) -> list[str]:

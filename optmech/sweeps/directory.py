@@ -5,9 +5,10 @@
     tasks/000012.json      its values and figures, and the digest of the design's file
     table.csv              all records, one line each (table.parquet where pyarrow is there)
 
-A task is done when its record is there and fits the design. The design is written before the
-record, each beside its place and then renamed, so a run that ends at any instant, whatever ends
-it, leaves tasks that are done or not.
+A task is done when its record is there and its design is, passes the check again and is one of the
+task's own problem; the figures are then the design's, whatever the record says. The design is
+written before the record, each beside its place and then renamed, so a run that ends at any
+instant, whatever ends it, leaves tasks that are done or not.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optmech.errors import ProblemError
+from optmech.design_file import decode_design
+from optmech.errors import OptmechError, ProblemError
 from optmech.storage import write_atomically
 from optmech.sweeps.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
+from optmech.sweeps.templates import same_problem
 from optmech.sweeps.worker import Outcome
 
 MANIFEST = "sweep.json"
@@ -39,10 +42,14 @@ Record = dict[str, Any]
 
 
 class RunDirectory:
-    """The files of one run. Made by ``opened`` for writing; reading needs no lock."""
+    """The files of one run. Made by ``opened``, which holds the lock."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, plan: Plan) -> None:
         self.path = Path(path)
+        self.doubts: list[str] = []
+        """What was found and not believed, in words."""
+        self._plan = plan
+        self._kept: dict[int, Record] = {}
 
     @classmethod
     @contextmanager
@@ -55,7 +62,7 @@ class RunDirectory:
             Where it belongs to another sweep or holds other files, another run is working in it,
             or it cannot be written.
         """
-        run = cls(path)
+        run = cls(path, plan)
         run._make()
         with locked(run.path):
             run._claim(plan)
@@ -66,43 +73,64 @@ class RunDirectory:
         """Where the design of a task is."""
         return self.path / _DESIGNS / f"{task:06d}.json"
 
-    def keep(self, plan: Plan, outcome: Outcome) -> Record:
+    def keep(self, outcome: Outcome) -> Record:
         """Write what came of a task; a failure too, which the next run tries again."""
         task = outcome.task
-        record: Record = {"task": task, **plan.cells(task), **outcome.figures}
+        record: Record = {"task": task, **self._plan.cells(task), **outcome.figures}
         record["reason"] = outcome.reason
         record["status"] = outcome.figures.get("status", "failed")
         record["digest"] = ""
         if outcome.design is not None:
             write_atomically(self.design_path(task), outcome.design)
             record["digest"] = hashlib.sha256(outcome.design).hexdigest()
-        content = json.dumps({"record": record, "columns": list(plan.columns)}, allow_nan=False)
+        columns = list(self._plan.columns)
+        content = json.dumps({"record": record, "columns": columns}, allow_nan=False)
         write_atomically(self._record_path(task), content.encode())
+        self._kept[task] = record
         return record
 
     def read(self, task: int) -> Record | None:
-        """A task's record where its design is there as recorded; None otherwise."""
+        """A task's record with the figures of its design, read and checked again; None where
+        there is none, or one that is not of the task's problem."""
         record = self._record(task)
-        if record is None or record["status"] == "failed":
+        if record is None:
+            return None
+        if record["status"] == "failed":
+            reason = str(record.get("reason", ""))
+            self._kept[task] = {"task": task, "status": "failed", "reason": reason, "digest": ""}
             return None
         try:
             content = self.design_path(task).read_bytes()
         except OSError:
             return None
-        return record if hashlib.sha256(content).hexdigest() == record["digest"] else None
+        if hashlib.sha256(content).hexdigest() != record["digest"]:
+            return None
+        try:
+            design = decode_design(content, str(self.design_path(task)))
+            same = same_problem(design.problem, self._plan.source(task).build())
+        except OptmechError as error:
+            self.doubts.append(f"task {task} is done again: {' '.join(str(error).split())}")
+            return None
+        if not same:
+            self.doubts.append(f"task {task} is done again: its design is of another problem")
+            return None
+        found = {"task": task, **self._plan.cells(task), **design.summary()}
+        self._kept[task] = found | {"digest": record["digest"]}
+        return self._kept[task]
 
     def design(self, task: int) -> bytes:
         """The content of a done task's design file."""
         return self.design_path(task).read_bytes()
 
     def records(self) -> list[Record]:
-        """All records there are, failures too, in the order of the tasks."""
-        found = []
-        for path in sorted((self.path / _TASKS).glob("*.json")):
-            record = self._record(int(path.stem)) if path.stem.isdigit() else None
-            if record is not None:
-                found.append(record)
-        return sorted(found, key=lambda record: int(record["task"]))
+        """What is known of the tasks in their order, failures too."""
+        return [self._kept[task] for task in sorted(self._kept)]
+
+    def strays(self) -> list[str]:
+        """Records of no task of the plan; they are left alone."""
+        known = {self._record_path(task).name for task in range(self._plan.count)}
+        names = {path.name for path in (self.path / _TASKS).glob("*.json")}
+        return sorted(names - known)
 
     def _record_path(self, task: int) -> Path:
         return self.path / _TASKS / f"{task:06d}.json"

@@ -38,6 +38,11 @@ class Progress:
         else:
             self.found(status)
 
+    def tell(self, text: str) -> None:
+        """Report a fact of its own."""
+        if self.report is not None:
+            self.report(text)
+
     def say(self, *, now: bool = False) -> None:
         """Report, unless that was done just before."""
         moment = time.monotonic()

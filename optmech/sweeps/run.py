@@ -25,6 +25,7 @@ from optmech.sweeps.scheduler import Scheduler
 from optmech.sweeps.table import Row, make_rows, read_table, write_tables
 from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
+_FIGURES = ("status", "loss", "lower_bound", "objective", "bound")
 Values = Sequence[Any] | Mapping[str, Any]
 
 
@@ -46,11 +47,19 @@ class SweepResult:
         Raises
         ------
         ProblemError
-            Where the task has none.
+            Where the task has none, or one that is not the table's.
         """
         for row in self.rows:
             if row["task"] == task and row["design"] is not None:
-                return load_design(self.directory / str(row["design"]))
+                design = load_design(self.directory / str(row["design"]))
+                found = design.summary()
+                if any(row[name] != found[name] for name in _FIGURES):
+                    raise ProblemError(
+                        f"the design of task {task!r} has other figures than the table",
+                        where=str(self.directory),
+                        remedy="Run the sweep again: tasks that do not fit are done anew",
+                    )
+                return design
         raise ProblemError(f"task {task!r} has no design", where=str(self.directory))
 
     @staticmethod

@@ -74,6 +74,10 @@ class Scheduler:
             if record is not None:
                 self._done.add(task)
                 self._progress.found(record["status"])
+        for name in self._run.strays():
+            self._progress.tell(f"tasks/{name}: is of no task of this sweep, and ignored")
+        for doubt in self._run.doubts:
+            self._progress.tell(doubt)
         for task in range(plan.count):
             before = plan.before(task)
             if task not in self._done and (before is None or before in self._done):
@@ -114,7 +118,7 @@ class Scheduler:
         return True
 
     def _keep(self, outcome: Outcome) -> None:
-        record = self._run.keep(self._plan, outcome)
+        record = self._run.keep(outcome)
         if outcome.design is not None:
             self._done.add(outcome.task)
         self._progress.finished(record["status"])

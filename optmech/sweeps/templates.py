@@ -93,8 +93,8 @@ class ObjectTemplate:
         return replace(self, settings=listed)
 
     def identity(self) -> object:
-        """The problem as a design file would hold it."""
-        return encode_problem(self.problem)
+        """The problem as a design file would hold it, but for a name that the numbers imply."""
+        return _content(self.problem)
 
     def values(self, settings: Settings) -> object:
         """The settings."""
@@ -116,6 +116,15 @@ class ObjectTemplate:
                 raise error.at(f"constraints[{index}]") from error
             parts["constraints"] = listed
         return Problem(**parts, title=self.problem.title)
+
+
+def same_problem(a: Problem, b: Problem) -> bool:
+    """Whether two problems are written in the same numbers and words."""
+    return digest(_content(a)) == digest(_content(b))
+
+
+def _content(problem: Problem) -> object:
+    return {k: v for k, v in encode_problem(problem).items() if k != "loss_name"}
 
 
 def _require_place(problem: Problem, steps: Steps, place: str) -> None:

@@ -98,7 +98,7 @@ def test_rounding_is_covered_whatever_the_multipliers(make: Make, tmp_path: Path
     audit = Audit(json.loads((tmp_path / "d.json").read_text()))
     for scale in (1e-12, 1e-3, 1.0, 1e6):
         multipliers = random_multipliers(problem, rng, scale)
-        audit.multipliers = encode_multipliers(multipliers)
+        audit.read_multipliers(encode_multipliers(multipliers))
         margin = audit.lagrangian(False)
         assert infeasibility_margin(problem.statement, multipliers) <= margin
         bound = lower_bound(problem.statement, multipliers)

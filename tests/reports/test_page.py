@@ -277,7 +277,7 @@ def known(rows: int, columns: int) -> om.Design:
     kernel = np.exp(-0.5 * KM(grid, grid))
     nan = float("nan")
     return Design(
-        stated, "feasible", Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
+        stated, Numerators.rounded(kernel), nan, nan, nan, nan, nan, True,
         Certificate((), Multipliers(), Bound(nan, nan)), "none", "", 0.0,
     )  # fmt: skip
 

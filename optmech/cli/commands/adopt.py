@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when every constraint holds; otherwise nothing is written."""
+    from optmech.cli.nearness import nearness
     from optmech.cli.output import facts, note, number, print_json, require_writable
     from optmech.exchange.adoption import adopt
 
@@ -41,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
             ("verified", "yes"),
             ("loss", number(design.loss)),
             ("lower bound", f"{number(design.lower_bound)} (without a search)"),
+            ("status", f"{design.status}: {nearness(design)}"),
         ]
     )
     note(f"design written to {args.output}")

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when every check passes, 1 when one fails."""
     from optmech.cli.output import facts, grid, note, number, print_json
+    from optmech.files.report import printable
 
     report = _report(args)
     tightest = report.tightest
@@ -51,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
                 "tightest": None if tightest is None else tightest.worst,
                 "checks": listed,
                 "faults": list(report.faults),
+                "reason": report.reason,
+                "notes": list(report.notes),
             }
         )
         return 0 if report.passed else VerificationError.exit_status
@@ -62,9 +65,11 @@ def run(args: argparse.Namespace) -> int:
         ],
         right=(1,),
     )
+    proof = [("reason", report.reason)] if report.reason else []
     facts(
         [
             ("status", report.status),
+            *proof,
             ("inequalities", f"{report.inequalities:,}, all decided exactly"),
             ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
             ("loss", number(report.loss)),
@@ -73,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
             ("passed", "yes" if report.passed else "NO"),
         ]
     )
+    for line in report.notes:
+        note(f"note: {printable(line)}")
     for fault in report.faults:
         note(f"optmech: error: {args.design}: {fault}")
     return 0 if report.passed else VerificationError.exit_status

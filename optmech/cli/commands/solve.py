@@ -176,10 +176,13 @@ class _Report:
             output.note(f"note: {line}")
 
     def _result(self) -> list[tuple[str, str]]:
+        from optmech.cli.nearness import nearness
         from optmech.cli.output import number
 
         design = self.design
         rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
+        if design.status == "feasible":
+            rows.append(("", nearness(design)))
         if design.matrix is not None and self.attack is not None:
             rows += [
                 ("loss", number(design.loss)),

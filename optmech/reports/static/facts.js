@@ -30,7 +30,7 @@ function summary(design) {
   ];
   if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, "no mechanism can do better"));
   rows.push(
-    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : "stopped early"),
+    entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : `certified, relative: ${design.nearness}`),
     entry("Error of the best attack", "attack", real(attack.error), attack.unit, `${digits(real(attack.blind))} for one who sees nothing (${attack.distance})`),
     entry("Best guess is right", "vulnerability", real(attack.vulnerability), "", "over all reports", percent(real(attack.vulnerability))),
   );
@@ -107,10 +107,12 @@ function certificate(design) {
   }));
   table(byId("checks"), ["check", { text: "inequalities", number: true }, "verdict", "tightest"], rows);
   byId("checks").hidden = !rows.length;
-  const lines = [["status", design.status], ["engine", design.engine], ["time to solve", `${digits(real(design.seconds), 3)} s`]];
-  if (design.bits !== null) {
-    lines.push(["probabilities", `whole numbers over 2^${design.bits}`], ["cost of rounding to them", `${digits(real(design.rounding_cost), 2)}, relative`]);
-  }
+  const lines = [["status", design.status]];
+  if (design.bits !== null) lines.push(["probabilities", `whole numbers over 2^${design.bits}`]);
+  // nothing of these can be proved from a design
+  const said = "as recorded by the solver, not checked";
+  lines.push([`engine (${said})`, design.engine], [`time to solve (${said})`, `${digits(real(design.seconds), 3)} s`]);
+  if (design.bits !== null) lines.push([`cost of rounding (${said})`, `${digits(real(design.rounding_cost), 2)}, relative`]);
   listing(byId("facts"), lines);
   fill(byId("notes"), ...design.notes.map((text) => element("li", { text })));
   listing(byId("words"), design.words);

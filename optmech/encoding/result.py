@@ -1,0 +1,120 @@
+"""What a design file claims of its mechanism, read strictly: types, ranges, and nothing else.
+
+Nothing of it is believed. ``design_file`` computes again what can be computed; what remains
+(engine, seconds, ...) is a statement of the file and shown as one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from optmech.errors import ProblemError
+
+Plain = Any
+_KEYS = {
+    "status", "objective", "bound", "loss", "lower_bound", "engine", "engine_reason", "seconds",
+    "rounding_cost", "reason", "notes", "approximations",
+}  # fmt: skip
+_FIGURES = ("objective", "bound", "loss", "lower_bound")
+_PARTS = {"constraint", "promised_epsilon", "epsilon", "repaired_loss"}
+
+
+@dataclass(frozen=True)
+class StatedApproximation:
+    """One entry of ``approximations``: inf for an ε that is null, nan for a loss that is."""
+
+    constraint: int
+    promised_epsilon: float
+    epsilon: float
+    repaired_loss: float
+
+
+@dataclass(frozen=True)
+class StatedResult:
+    """The claims of a file; figures are nan where they are null, as nothing is feasible."""
+
+    status: Literal["optimal", "feasible", "infeasible"]
+    objective: float
+    bound: float
+    loss: float
+    lower_bound: float
+    engine: str
+    engine_reason: str
+    seconds: float
+    rounding_cost: float
+    reason: str
+    notes: tuple[str, ...]
+    approximations: tuple[StatedApproximation, ...]
+
+
+def decode_result(plain: Plain, released: bool) -> StatedResult:
+    """The claims of a file with a mechanism (``released``) or without one.
+
+    Raises
+    ------
+    ProblemError
+        Where an entry is missing, unknown, of a wrong type or out of range.
+    """
+    require_keys(plain, _KEYS, "result")
+    status = plain["status"]
+    if status not in (("optimal", "feasible") if released else ("infeasible",)):
+        raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
+    figures = {name: _figure(plain[name], name, released) for name in _FIGURES}
+    if released and figures["lower_bound"] < 0:
+        raise ProblemError("lower_bound is below 0", where="result")
+    for name in ("engine", "engine_reason", "reason"):
+        _require(type(plain[name]) is str, name, plain[name], "a text")
+    notes, parts = plain["notes"], plain["approximations"]
+    _require(type(notes) is list and all(type(n) is str for n in notes), "notes", notes, "texts")
+    _require(type(parts) is list and (released or not parts), "approximations", parts, "a list")
+    seconds = _number(plain["seconds"], "seconds")
+    _require(seconds >= 0, "seconds", seconds, "a number >= 0")
+    return StatedResult(
+        status=status,
+        **figures,
+        engine=plain["engine"],
+        engine_reason=plain["engine_reason"],
+        seconds=seconds,
+        rounding_cost=_number(plain["rounding_cost"], "rounding_cost"),
+        reason=plain["reason"],
+        notes=tuple(notes),
+        approximations=tuple(_approximation(part) for part in parts),
+    )
+
+
+def require_keys(plain: Plain, keys: set[str], where: str, optional: str | None = None) -> None:
+    """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
+    found = set(plain) if type(plain) is dict else set()
+    if found - {optional} != keys:
+        wrong = sorted(map(str, (found - {optional}) ^ keys))
+        raise ProblemError(f"has missing or unknown entries: {', '.join(wrong)}", where=where)
+
+
+def _approximation(plain: Plain) -> StatedApproximation:
+    require_keys(plain, _PARTS, "approximations")
+    _require(type(plain["constraint"]) is int, "constraint", plain["constraint"], "an index")
+    epsilon, loss = plain["epsilon"], plain["repaired_loss"]
+    return StatedApproximation(
+        constraint=plain["constraint"],
+        promised_epsilon=_number(plain["promised_epsilon"], "promised_epsilon"),
+        epsilon=math.inf if epsilon is None else _number(epsilon, "epsilon"),
+        repaired_loss=math.nan if loss is None else _number(loss, "repaired_loss"),
+    )
+
+
+def _figure(value: Plain, name: str, released: bool) -> float:
+    if value is None and not released:
+        return math.nan
+    return _number(value, name)
+
+
+def _number(value: Plain, name: str) -> float:
+    _require(type(value) in (int, float) and math.isfinite(value), name, value, "a finite number")
+    return float(value)
+
+
+def _require(condition: bool, name: str, value: Plain, wanted: str) -> None:
+    if not condition:
+        raise ProblemError(f"{name} is {value!r} and not {wanted}", where="result")

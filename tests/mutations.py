@@ -1,0 +1,471 @@
+"""Altered design files with a good digest: do the check and the stand-alone audit agree?
+
+    python tests/mutations.py --count 5000 --seed 1
+
+Values, keys and bytes of a dozen designs of all kinds are changed at random places, and the digest
+is made to fit. Both checkers judge every file; whatever they accept is examined a third time, from
+the numbers in the file and by code that shares nothing with either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import optmech as om
+from optmech import audit
+from optmech.design_file import encode_design
+from optmech.errors import OptmechError
+from optmech.sealed import seal
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+Body = dict[str, Any]
+
+
+def _line() -> om.Prior:
+    return om.Prior(om.Domain.range(4, unit="km"), [1, 2, 3, 2])
+
+
+def _grid() -> om.Prior:
+    return om.Prior(om.Grid(2, 3, cell=(0.5, 0.8), unit="km"), [3, 1, 2, 2, 1, 1])
+
+
+def _globe() -> om.Prior:
+    places = om.Domain.geographic(["x", "y", "z"], [[2.35, 48.85], [2.36, 48.86], [2.34, 48.87]])
+    return om.Prior(places, [2, 1, 1])
+
+
+def problems() -> dict[str, om.Problem]:
+    """Small problems of every kind of constraint, objective and domain."""
+    line, grid, globe = _line(), _grid(), _globe()
+    one, other = [0.5, 0.5, 0, 0], [0, 0.25, 0.25, 0.5]
+    table = om.distances.matrix([[0, 1, 2, 3], [1, 0, 1, 2], [2, 1, 0, 1], [3, 2, 1, 0.0]])
+    three = om.Prior(om.Domain(["a", "b", 3]), [1, 1, 2])
+    mask = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
+    geographic = om.Prior.uniform(om.Grid.geographic(2, 2, (2.3, 48.8, 2.4, 48.9)))
+    return {
+        "metric": om.Problem(grid, H, constraints=[om.MetricPrivacy("ln 3", E)]),
+        "haversine": om.Problem(
+            globe, om.distances.haversine(),
+            constraints=[om.MetricPrivacy(0.7, om.distances.haversine())],
+        ),
+        "bounds": om.Problem(geographic, E, constraints=[om.MetricPrivacy(0.2, E)]),
+        "matrix": om.Problem(line, E, constraints=[om.MetricPrivacy(0.5, table)]),
+        "adjacency": om.Problem(
+            three, H, constraints=[om.DifferentialPrivacy("1/3", [(0, 1), (1, 2)])]
+        ),
+        "delta": om.Problem(line, E, constraints=[om.DifferentialPrivacy(1.0, (E, 1.0), 0.05)]),
+        "thresholds": om.Problem(
+            grid, E, constraints=[om.MetricPrivacy(1.0, E, 0.9, 1.2), om.MetricPrivacy(2.0, E, 0.6)]
+        ),
+        "populations": om.Problem(
+            line, E, constraints=[om.DistributionPrivacy(0.4, [(one, other)], scale=[1.5])]
+        ),
+        "divergences": om.Problem(
+            line, E,
+            constraints=[
+                om.DistributionPrivacy(0.1, [(one, other)], divergence="kl"),
+                om.DistributionPrivacy(0.2, [(one, other)], divergence="tv"),
+            ],
+        ),
+        "worst": om.Problem(
+            three, H, objective="worst_loss",
+            constraints=[om.DifferentialPrivacy(2.0), om.Support(mask)],
+        ),
+        "attack": om.Problem(
+            line, E, objective=om.MaximizeDistortion(E),
+            constraints=[om.LossBound(0.6), om.MetricPrivacy(2.0, E)],
+        ),
+        "joint": om.Problem(
+            line, E,
+            constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],
+        ),
+        "infeasible": om.Problem(
+            line, E, constraints=[om.MetricPrivacy(0.1, E), om.LossBound(0.2)]
+        ),
+    }  # fmt: skip
+
+
+def designs() -> dict[str, bytes]:
+    """Their files; one of them adopted at a gap, and not solved."""
+    found = {name: encode_design(om.solve(problem)) for name, problem in problems().items()}
+    noise = om.mechanisms.exponential(_line().domain, 1.0, E)
+    stated = om.Problem(_line(), E, constraints=[om.MetricPrivacy(1.0, E)])
+    found["adopted"] = encode_design(om.exchange.adopt(noise, stated))
+    return found
+
+
+# ---------------------------------------------------------------- mutations
+_VALUES = [
+    None, True, False, 0, 1, -1, 2, 0.0, -0.0, 1.0, 0.5, -1.0, 1e-300, 5e-324, 1e300, 1e999,
+    10**400, 2**53 + 1, "", "0", "1", "1.0", "ln 3", "2 ln 3", "1/2", "2/6", " ln 3", "ln 1",
+    "1/3", "4/12", "1/3 ln 3/2", "3 ln 2", "00/1", "1e400/1",
+    "euclidean",
+    "manhattan", "hamming", "haversine", "matrix", "graph", "given", "all", "optimal", "feasible",
+    "infeasible", "km", "plane", "lonlat", "tv", "kl", "max", "é\u202e", [], {}, [0, 0], [[0, 0]],
+    [None], ["x"], [1.0], [0.5, 0.5], {"a": 1},
+]  # fmt: skip
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places(part, (*path, key))
+
+
+def _at(body: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        body = body[key]
+    return body
+
+
+def _number(rng: np.random.Generator, value: float) -> Any:
+    factor = [0.1, 0.5, 0.99, 1 - 1e-9, 1 + 1e-9, 1.01, 2.0, 10.0, -1.0][int(rng.integers(9))]
+    changed: list[Any] = [value * factor, float(np.nextafter(value, 9e9)), value + 1, str(value)]
+    if float(value).is_integer() and abs(value) < 2**53:
+        changed.append(float(value) if isinstance(value, int) else int(value))
+    return changed[int(rng.integers(len(changed)))]
+
+
+def _change(rng: np.random.Generator, value: Any) -> Any:
+    if rng.random() < 0.35:
+        return _VALUES[int(rng.integers(len(_VALUES)))]
+    if isinstance(value, bool) or value is None:
+        return _VALUES[int(rng.integers(len(_VALUES)))]
+    if isinstance(value, int | float):
+        return _number(rng, value)
+    if isinstance(value, str):
+        k = int(rng.integers(len(value) + 1))
+        return [value + "0", value[:k] + value[k + 1 :], value[:k] + "1" + value[k:]][
+            int(rng.integers(3))
+        ]
+    if isinstance(value, list) and value:
+        i, j = (int(k) for k in rng.integers(len(value), size=2))
+        swapped = list(value)
+        swapped[i], swapped[j] = swapped[j], swapped[i]
+        options = [value[:-1], [*value, value[i]], swapped, value[::-1], [], value[i]]
+        if all(isinstance(row, list) for row in value):
+            options.append([list(column) for column in zip(*value, strict=False)])
+            factor = float(rng.choice([0.1, 2.0, 10.0]))
+            options.append(_scaled(value, factor))
+        return options[int(rng.integers(len(options)))]
+    if isinstance(value, dict) and value:
+        keys = list(value)
+        key = keys[int(rng.integers(len(keys)))]
+        without = {k: v for k, v in value.items() if k != key}
+        return [without, {**value, "extra": 1}, {**without, "x": value[key]}][int(rng.integers(3))]
+    return _VALUES[int(rng.integers(len(_VALUES)))]
+
+
+def _scaled(value: Any, factor: float) -> Any:
+    if isinstance(value, list):
+        return [_scaled(part, factor) for part in value]
+    return value * factor if isinstance(value, float) else value
+
+
+def _anywhere(rng: np.random.Generator, body: Body) -> str:
+    """One value somewhere; all levels alike, lest the largest arrays get all of it."""
+    path: tuple[Any, ...] = ()
+    while True:
+        inner = _at(body, path)
+        end = not isinstance(inner, dict | list) or not inner
+        if path and (end or rng.random() < 0.15):
+            break
+        keys = list(inner) if isinstance(inner, dict) else range(len(inner))
+        path = (*path, keys[int(rng.integers(len(keys)))])
+    parent = _at(body, path[:-1])
+    parent[path[-1]] = _change(rng, parent[path[-1]])
+    return ".".join(map(str, path))
+
+
+def _geometry(rng: np.random.Generator, body: Body) -> str:
+    """A matrix, a name or coordinates that do not belong together."""
+    problem = body["problem"]
+    which = int(rng.integers(5))
+    named = [p for p in _places(problem) if p and p[-1] in ("name", "loss_name")]
+    if which == 0 and named:
+        path = named[int(rng.integers(len(named)))]
+        _at(problem, path[:-1])[path[-1]] = str(
+            rng.choice(["euclidean", "manhattan", "hamming", "haversine", "graph", "matrix"])
+        )
+        return f"renamed {path}"
+    if which == 1:
+        tables = [p for p in _places(problem) if p and p[-1] == "secrets" and len(p) > 1]
+        for path in tables or [("loss",)]:
+            _at(problem, path[:-1])[path[-1]] = _scaled(_at(problem, path), 10.0)
+        return "scaled distances"
+    domain = problem[str(rng.choice(["secrets", "observables"]))]
+    if "grid" in domain:
+        if which == 2:
+            domain["cell"] = domain["cell"][::-1] if rng.random() < 0.5 else [2.0, 2.0]
+        elif which == 3:
+            rows, columns = domain["grid"]
+            domain["grid"] = [columns, rows] if rng.random() < 0.5 else [rows * columns, 1]
+        else:
+            domain["bounds"] = [2.0, 48.0, 3.0, 49.0]
+        return "another grid"
+    key = "points" if which == 2 and domain["points"] else "labels"
+    rng.shuffle(domain[key])
+    return f"shuffled {key}"
+
+
+def _claims(rng: np.random.Generator, body: Body) -> str:
+    result = body["result"]
+    name = str(rng.choice(list(result)))
+    result[name] = _change(rng, result[name])
+    if name in ("objective", "bound") and rng.random() < 0.7:
+        result["loss" if name == "objective" else "lower_bound"] = result[name]
+    return f"result.{name}"
+
+
+def _numerators(rng: np.random.Generator, body: Body) -> str:
+    """Probability moved within a row, by as much as nothing or a lot."""
+    if body["mechanism"] is None:
+        return _anywhere(rng, body)
+    rows = body["mechanism"]["rows"]
+    texts = rows[int(rng.integers(len(rows)))][1]
+    i, j = (int(k) for k in rng.integers(len(texts), size=2))
+    moved = int(texts[i], 16) >> int(rng.choice([1, 8, 40, 60, 400]))
+    if i != j:
+        texts[i], texts[j] = f"{int(texts[i], 16) - moved:x}", f"{int(texts[j], 16) + moved:x}"
+    return "moved probability"
+
+
+_WAYS: tuple[Callable[[np.random.Generator, Body], str], ...] = (
+    _anywhere, _anywhere, _anywhere, _geometry, _claims, _numerators,
+)  # fmt: skip
+
+
+def _bytes(rng: np.random.Generator, content: bytes) -> tuple[bytes, str]:
+    rest = bytearray(content.partition(b"\n")[2])
+    for _ in range(int(rng.integers(1, 3))):
+        k, way = int(rng.integers(len(rest))), int(rng.integers(4))
+        if way == 0:
+            rest[k] ^= 1 << int(rng.integers(8))
+        elif way == 1:
+            rest[k : k + 1] = b""
+        elif way == 2:
+            rest[k:k] = bytes([int(rng.choice(list(b'0123456789.,-eE[]{}":nt ')))])
+        else:
+            end = min(len(rest), k + int(rng.integers(1, 40)))
+            rest[end:end] = rest[k:end]
+    return seal(b"{" + bytes(rest)), "bytes"
+
+
+def mutate(rng: np.random.Generator, content: bytes) -> tuple[bytes, str]:
+    """A changed file with a good digest, and what was done to it."""
+    if rng.random() < 0.25:
+        return _bytes(rng, content)
+    body = json.loads(content)
+    del body["digest"]
+    done = []
+    for _ in range(1 + int(rng.random() < 0.2)):
+        # a second change may find nothing that it knows
+        with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
+            done.append(_WAYS[int(rng.integers(len(_WAYS)))](rng, body))
+    text = json.dumps(body).replace("Infinity", "1e999")
+    return seal(text.encode()), ", ".join(done)
+
+
+# ---------------------------------------------------------------- verdicts
+@dataclass
+class Verdict:
+    """What both checkers say; faults are empty where they accept."""
+
+    check: list[str]
+    audit: list[str]
+
+    @property
+    def agree(self) -> bool:
+        """Whether both accept or both refuse, but for what only one of them can tell: a bound
+        within the rounding of the faster evaluation, and the loss after repair, which the audit
+        names as not checked."""
+        if bool(self.check) == bool(self.audit):
+            return True
+        return all(self._finer(fault) for fault in self.check) and not self.audit
+
+    @staticmethod
+    def _finer(fault: str) -> bool:
+        if "repaired_loss" in fault:
+            return True
+        words = fault.split()
+        if not fault.startswith(("bound is", "lower bound is")):
+            return False
+        stated, proper = float(words[words.index("is") + 1]), float(words[-2])
+        return abs(stated - proper) <= 1e-10 * max(abs(proper), 1e-300)
+
+
+def judge(path: Path) -> Verdict:
+    """Both verdicts on a file; anything but an orderly refusal is raised."""
+    try:
+        refused = list(om.check(path).faults)
+    except OptmechError as error:
+        refused = [str(error)]
+    try:
+        audit.audit(str(path))
+        faulty: list[str] = []
+    except audit.Fault as fault:
+        faulty = [str(fault)]
+    return Verdict(refused, faulty)
+
+
+def falsehood(content: bytes, original: Body) -> str:
+    """What an accepted file says that is not so, by formulas of its own in floating point."""
+    body = json.loads(content)
+    result, problem = body["result"], body["problem"]
+    if body["mechanism"] is None:
+        same = json.dumps(problem) == json.dumps(original["problem"])
+        return "" if not same or original["mechanism"] is None else "feasible after all"
+    unit = 1 << body["mechanism"]["bits"]
+    p = np.zeros((len(problem["prior"]), len(problem["loss"][0])))
+    for s, (columns, texts) in enumerate(body["mechanism"]["rows"]):
+        for o, text in zip(columns, texts, strict=True):
+            p[s, o] = int(text, 16) / unit
+    gap = abs(result["objective"] - result["bound"]) / (abs(result["objective"]) or 1.0)
+    if result["status"] == "optimal" and gap > 1.0001e-6:
+        return "not optimal"
+    per_secret = (p * problem["loss"]).sum(axis=1)
+    worst = problem["objective"] == "worst_loss"
+    loss = per_secret.max() if worst else per_secret @ problem["prior"]
+    if not math.isclose(result["loss"], loss, rel_tol=1e-9):
+        return "another loss"
+    if json.dumps(problem) == json.dumps(original["problem"]):
+        sign = -1 if isinstance(problem["objective"], dict) else 1
+        if sign * result["bound"] > sign * original["result"]["objective"] + 1e-12:
+            return "a bound beyond what is attained"
+    for constraint in problem["constraints"]:
+        wrong = _broken(constraint, problem, p)
+        if wrong:
+            return wrong
+    return ""
+
+
+def _broken(constraint: Any, problem: Any, p: np.ndarray) -> str:
+    if constraint["kind"] not in ("metric_privacy", "differential_privacy"):
+        return ""
+    if constraint["kind"] == "metric_privacy":
+        d = _distances(constraint["distance"], problem["secrets"])
+        kept = d <= (np.inf if constraint["threshold"] is None else constraint["threshold"])
+    else:
+        d, kept = np.ones((len(p), len(p))), _adjacent(constraint["adjacency"], problem, len(p))
+    if constraint.get("observable_threshold") is not None:
+        return ""
+    epsilon, delta = _value(constraint["epsilon"]), _value(constraint["delta"])
+    for i, j in np.argwhere(kept):
+        if i == j:
+            continue
+        over = np.maximum(0, p[i] - np.exp(min(epsilon * d[i, j], 700.0)) * p[j] * (1 + 1e-9))
+        if over.sum() > delta + (1e-12 if delta else 0):
+            return f"{constraint['kind']} is broken at {i}, {j}"
+    return ""
+
+
+def _adjacent(adjacency: Any, problem: Any, count: int) -> np.ndarray:
+    if adjacency == "all":
+        return np.ones((count, count), dtype=bool)
+    if isinstance(adjacency, dict):
+        return _distances(adjacency["distance"], problem["secrets"]) <= adjacency["radius"]
+    kept = np.zeros((count, count), dtype=bool)
+    for i, j in adjacency:
+        kept[i, j] = kept[j, i] = True
+    return kept
+
+
+def _distances(distance: Any, domain: Any) -> np.ndarray:
+    """By name from the coordinates; only what has no such name is taken from the file."""
+    name = distance["name"]
+    if name == "hamming":
+        return 1.0 - np.eye(len(distance["secrets"]))
+    if name not in ("euclidean", "manhattan", "haversine"):
+        return np.array(distance["secrets"])
+    if "grid" in domain:
+        rows, columns = domain["grid"]
+        row, column = np.divmod(np.arange(rows * columns), columns)
+        points = np.column_stack([column * domain["cell"][0], row * domain["cell"][1]])
+    else:
+        points = np.array(domain["points"])
+    steps = points[:, None] - points[None]
+    if name != "haversine":
+        return np.linalg.norm(steps, ord=2 if name == "euclidean" else 1, axis=2)
+    lon, lat = np.radians(points).T
+    unit = np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+    chord = np.linalg.norm(unit[:, None] - unit[None], axis=2)
+    return 2 * 6371.0088 * np.arcsin(np.minimum(chord / 2, 1))
+
+
+def _value(text: Any) -> float:
+    if not isinstance(text, str):
+        return float(text)
+    factor, _, log = text.rpartition("ln ")
+    number = [float(part) if part else 1.0 for part in (log + "/1").split("/")[:2]]
+    value = number[0] / number[1]
+    if "ln" not in text:
+        return value
+    top, _, bottom = (factor.strip() or "1").partition("/")
+    return float(top) / float(bottom or 1) * math.log(value)
+
+
+@dataclass
+class Tally:
+    """What came of many mutations."""
+
+    counts: Counter[str]
+    wrong: list[str]
+
+
+def run(files: dict[str, bytes], count: int, seed: int, folder: Path) -> Tally:
+    """Judge ``count`` mutations; ``wrong`` tells every disagreement and every false claim."""
+    rng, tally = np.random.default_rng(seed), Tally(Counter(), [])
+    names, path = list(files), folder / "mutated.json"
+    for k in range(count):
+        name = names[int(rng.integers(len(names)))]
+        content, done = mutate(rng, files[name])
+        path.write_bytes(content)
+        where = f"{k} {name}: {done}"
+        try:
+            verdict = judge(path)
+        except Exception as error:
+            tally.wrong.append(f"{where}: {type(error).__name__}: {error}")
+            continue
+        accepted = not verdict.check or not verdict.audit
+        exact = bool(verdict.check) == bool(verdict.audit)
+        tally.counts["accepted" if accepted else "refused"] += 1
+        tally.counts["within rounding or repair"] += verdict.agree and not exact
+        if not verdict.agree:
+            tally.wrong.append(f"{where}: check {verdict.check}, audit {verdict.audit}")
+        if accepted and exact:
+            try:
+                false = falsehood(content, json.loads(files[name]))
+            except (LookupError, ValueError) as error:
+                false = f"unreadable: {error!r}"
+            if false:
+                tally.wrong.append(f"{where}: accepted and {false}")
+    return tally
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        tally = run(designs(), args.count, args.seed, Path(folder))
+    print(dict(tally.counts), f"{len(tally.wrong)} wrong")
+    print("\n".join(tally.wrong))
+    return 1 if tally.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
