@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.certificate.enclosure import bracket, exp_range
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, rounded_down, rounded_up
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.rationals import RationalRows, Shares
-from optmech.transport.barycenters import NOISE, weighted
+from optmech.targets.factors import ends, exp_ends
+from optmech.transport.barycenters import weighted
 from optmech.transport.joint import joint_bound
+from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
+
+OPTIMAL_GAP = 1e-6
+"""The largest certified gap of what is called optimal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +61,8 @@ class TargetDesign:
     """1 for plans of least mean loss, inf for plans of least longest move."""
     outside: Outside
     """What happens to an x with λ_t[x] = 0."""
-    multipliers: Floats | None
-    """Proof of the lower bound of a "target", shape (T, T, m)."""
+    multipliers: Multipliers | None
+    """Proof of the lower bound of a "target"; None where a bound without them is as good."""
     crowded: tuple[tuple[int, ...], ...] = ()
     """For order inf: points that hold more mass than all that is nearer than W_∞, for every t."""
     seconds: float = 0.0
@@ -140,28 +144,31 @@ class TargetDesign:
         return max(Fraction(0), self._joint_bound())
 
     def _joint_bound(self) -> Fraction:
-        factor = float(exp_range(self.epsilon, np.ones(1))[1][0])
-        multipliers = self.multipliers
-        if multipliers is None or not np.isfinite(factor):
-            multipliers = np.zeros((len(self.plans),) * 2 + (self.distance.shape[1],))
-            factor = 1.0
+        factor, multipliers = exp_ends(self.epsilon), self.multipliers
+        if multipliers is None or factor is None:
+            multipliers = Multipliers.zero(len(self.plans), self.distance.shape[1])
         return joint_bound(
             [plan.first for plan in self.plans],
             self.distance,
             self.weights,
             multipliers,
-            factor,
-            bracket(self.delta)[1],
+            Fraction(1) if factor is None else factor[1],
+            ends(self.delta)[1],
         )
 
-    @property
+    @cached_property
     def gap(self) -> float:
-        """(loss - lower_bound) / loss before rounding; 0 where the loss is no more than rounding is
-        worth."""
+        """(loss - lower_bound) / loss before both are rounded, rounded up; 0 where the loss is 0.
+
+        Beside nothing else: a loss that is small against the distances is as good as its own
+        bound says, and no better."""
         loss = weighted(self.weights, self.exact_losses)
-        if loss <= Fraction(NOISE) * Fraction(float(self.distance.max())):
-            return 0.0
-        return max(0.0, rounded_up((loss - self.exact_bound) / loss))
+        return max(0.0, rounded_up((loss - self.exact_bound) / loss)) if loss else 0.0
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """ "optimal" where the gap is at most 1e-6."""
+        return "optimal" if self.gap <= OPTIMAL_GAP else "feasible"
 
     @property
     def is_common(self) -> bool:
@@ -197,7 +204,7 @@ class TargetDesign:
         """The design's figures as plain values, ready for JSON."""
         return {
             "task": self.task,
-            "status": "optimal" if self.gap <= 1e-6 else "feasible",
+            "status": self.status,
             "loss": self.loss,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
