@@ -43,7 +43,7 @@ _LARGEST = 36.0
 _REFINED_LARGEST = 30
 """The same for programs that are refined."""
 _TIGHTER = 200
-"""Refined programs ask for e^ε and δ less 2^-200 of them."""
+"""Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
 
 def coupling(
@@ -259,7 +259,8 @@ def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> lis
     solved = min(rate, Exact(Fraction(_REFINED_LARGEST)))
     known, stated = exp_ends(solved), exp_ends(rate)
     assert known is not None
-    tighter = 1 - Fraction(1, 1 << _TIGHTER)
+    exponents = np.frexp(frame.distance[frame.distance > 0])[1]
+    tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
     factor, delta = max(Fraction(1), known[0] * tighter), ends(spare)[0] * tighter
     point = refine_joint(frame.inputs, frame.distance, frame.weights, factor, delta, arcs)
     multipliers, attained = point.multipliers, point.attained(frame.inputs)

@@ -36,7 +36,7 @@ _CAP = 2.0**40
 """Reduced costs and distances from bounds beyond this, in the solver's units, are cut to it."""
 _STEP = 60
 """Bits by which the scale of a correction may grow from one round to the next."""
-_ROUNDS = 60
+_ROUNDS = 200
 _BEST = 6
 
 
@@ -234,8 +234,9 @@ class _Refinement:
                 return
             if not priced:
                 self.bring_in(wanted)
-                coin = min(coin + _STEP, -max(open_).bit_length())
-            if priced or mass:
+                # masses are found anew, as they may have far to go
+                coin, mass = -max(open_).bit_length(), 0
+            else:
                 mass = min(mass + _STEP, self.bits - missing.bit_length())
 
     def _run(self, coin: int, mass: int) -> None:
