@@ -28,6 +28,7 @@ from optmech.transport.barycenters import (
     nearest,
     read_joint,
     rounded_outputs,
+    weighted,
 )
 from optmech.transport.joint import Arcs, solve_joint
 from optmech.transport.multipliers import Multipliers
@@ -42,6 +43,7 @@ _LARGEST = 36.0
 """e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
 _REFINED_LARGEST = 30
 """The same for programs that are refined."""
+_CHEAPER = 32
 _TIGHTER = 200
 """Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
@@ -221,7 +223,14 @@ def _optimal(
     if design.gap > REFINED_ABOVE:
         design = _released(frame, outputs, rate, spare, multipliers, optimal=True)
     if design.gap > REFINED_ABOVE and not unchanged:
-        design = min(design, *_refined(frame, rate, spare, arcs), key=lambda made: made.gap)
+        try:
+            found = [design, *_refined(frame, rate, spare, arcs)]
+        except SolverError:
+            # the gap says how good what there is may be called
+            found = [design]
+        best = min(found, key=lambda made: weighted(made.weights, made.exact_losses))
+        proof = max(found, key=lambda made: made.exact_bound)
+        design = replace(best, multipliers=proof.multipliers)
     if not are_close(design.exact_outputs, rate, spare):
         raise SolverError("the outputs are not close", where="optimal target")
     return replace(design, seconds=time.perf_counter() - started), arcs
@@ -272,7 +281,8 @@ def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> lis
         made += [attained] if are_close(attained, rate, spare) else []
     if rate > solved and stated is not None:
         share = known[0] / stated[1]
-        multipliers = multipliers.times(share)
+        # prices that are a little too high everywhere would count against a far smaller loss
+        multipliers = multipliers.times(share * (1 - Fraction(1, 1 << _CHEAPER)))
         unchanged = [nearest(lam, frame.distance) for lam in frame.inputs]
         made += diluted(made[0], unchanged, share, rate, spare)
     return [_released(frame, outputs, rate, spare, multipliers, optimal=True) for outputs in made]

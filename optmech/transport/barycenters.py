@@ -91,7 +91,10 @@ def barycenter(
     if found.gap > REFINED_ABOVE:
         found = _found(inputs, distance, shares, target, multipliers, optimal=True)
     if found.gap > REFINED_ABOVE:
-        point = refine_joint(inputs, distance, shares, Fraction(1), Fraction(0), arcs)
+        try:
+            point = refine_joint(inputs, distance, shares, Fraction(1), Fraction(0), arcs)
+        except SolverError:
+            return found  # its gap says how good it may be called
         refined = [
             _found(inputs, distance, shares, target, point.multipliers, optimal=True)
             for target in exact_masses(point.outputs[0], inputs)

@@ -363,8 +363,12 @@ class _Refinement:
         if self.common:
             z[1:, 0], z[0, 1:] = np.maximum(-self.v[1:], 0), np.maximum(self.v[1:], 0)
         else:
-            for k, (a, b) in enumerate(self.pairs):
-                z[a, b] = np.maximum(-self.q[k], 0)
+            # ratios with room to spare have no price, and what they have is rounding
+            loose = self.basic_columns - self.masses
+            prices = np.maximum(-self.q, 0).ravel()
+            prices[loose[(loose >= 0) & (loose < prices.size)]] = 0
+            for (a, b), row in zip(self.pairs, prices.reshape(self.q.shape), strict=True):
+                z[a, b] = row
         extra = self.share.bit_length() + 64
         return Multipliers.reduced((z << extra) // self.share, self.coin + extra)
 
