@@ -28,7 +28,6 @@ from optmech.transport.barycenters import (
     nearest,
     read_joint,
     rounded_outputs,
-    weighted,
 )
 from optmech.transport.joint import Arcs, solve_joint
 from optmech.transport.multipliers import Multipliers
@@ -228,7 +227,7 @@ def _optimal(
         except SolverError:
             # the gap says how good what there is may be called
             found = [design]
-        best = min(found, key=lambda made: weighted(made.weights, made.exact_losses))
+        best = min(found, key=lambda made: made.exact_loss)
         proof = max(found, key=lambda made: made.exact_bound)
         design = replace(best, multipliers=proof.multipliers)
     if not are_close(design.exact_outputs, rate, spare):
@@ -251,10 +250,7 @@ def _floating(
     )
     # e^-ε z counts as much against the larger factor as z against the one that was solved with
     damping = math.exp(min(rate, _LARGEST) - rate)
-    if common:
-        outputs = rounded_outputs(point.outputs)
-    else:
-        outputs = made_close(point.outputs, rate, spare)
+    outputs = rounded_outputs(point.outputs) if common else made_close(point.outputs, rate, spare)
     return outputs, Multipliers.of(point.multipliers * damping), point.arcs
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.certificate.objective import is_optimal
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, rounded_down, rounded_up
@@ -20,7 +21,7 @@ from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.rationals import RationalRows, Shares
 from optmech.targets.factors import ends, exp_ends
-from optmech.transport.barycenters import weighted
+from optmech.transport.barycenters import relative_gap, weighted
 from optmech.transport.joint import joint_bound
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
 Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
-
-OPTIMAL_GAP = 1e-6
-"""The largest certified gap of what is called optimal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +126,12 @@ class TargetDesign:
     @property
     def loss(self) -> float:
         """Σ w_t loss_t, rounded up."""
-        return rounded_up(weighted(self.weights, self.exact_losses))
+        return rounded_up(self.exact_loss)
+
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """``loss`` before rounding."""
+        return weighted(self.weights, self.exact_losses)
 
     @property
     def lower_bound(self) -> float:
@@ -162,13 +165,12 @@ class TargetDesign:
 
         Beside nothing else: a loss that is small against the distances is as good as its own
         bound says, and no better."""
-        loss = weighted(self.weights, self.exact_losses)
-        return max(0.0, rounded_up((loss - self.exact_bound) / loss)) if loss else 0.0
+        return relative_gap(self.exact_loss, self.exact_bound)
 
     @property
     def status(self) -> Literal["optimal", "feasible"]:
-        """ "optimal" where the gap is at most 1e-6."""
-        return "optimal" if self.gap <= OPTIMAL_GAP else "feasible"
+        """What the gap allows: "optimal" up to 1e-6."""
+        return "optimal" if is_optimal(self.gap) else "feasible"
 
     @property
     def is_common(self) -> bool:

@@ -139,7 +139,7 @@ def _found(
         values=tuple(rounded_up(cost) for cost in costs),
         lower_bound=rounded_down(bound) + 0.0,
         multipliers=multipliers,
-        gap=max(0.0, rounded_up((value - bound) / value)) if value else 0.0,
+        gap=relative_gap(value, bound),
     )
 
 
@@ -210,6 +210,11 @@ def exact_masses(units: list[int], inputs: list[Shares]) -> list[Shares]:
         scale = math.lcm(*(part.denominator for part in near))
         found.append(Shares.reduced([int(part * scale) for part in near]))
     return found
+
+
+def relative_gap(value: Fraction, bound: Fraction) -> float:
+    """(value - bound) / value, rounded up; 0 where the value is 0."""
+    return max(0.0, rounded_up((value - bound) / value)) if value else 0.0
 
 
 def weighted(weights: Shares, values: Sequence[Fraction]) -> Fraction:

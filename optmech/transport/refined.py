@@ -240,7 +240,8 @@ class _Refinement:
                 mass = min(mass + _STEP, self.bits - missing.bit_length())
 
     def _run(self, coin: int, mass: int) -> None:
-        """One program: costs are reduced costs times 2^coin, masses what is missing times 2^mass."""
+        """One program: its costs are reduced costs times 2^coin, its masses what is missing times
+        2^mass."""
         cost = _scaled(self._reduced(), coin)
         if not mass:
             self.x[:] = 0
