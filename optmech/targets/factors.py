@@ -12,6 +12,7 @@ from optmech.exact import Exact
 
 BITS = 256
 """Bits behind the point."""
+_PRECISION = 4096
 LARGEST = 1000
 """An ε above this is as good as infinite: bounds do not use its multipliers."""
 
@@ -34,15 +35,11 @@ def ends(value: Exact) -> tuple[Fraction, Fraction]:
 
 
 def _ends(ball: Any) -> tuple[Fraction, Fraction]:
-    """Of an irrational number below 2^1500: some precision separates it from every multiple."""
-    bits = BITS + 2048
-    while True:
-        with flint.ctx.workprec(bits):
-            whole = (ball(bits) * flint.arb(2) ** BITS).floor()
-            if whole.is_exact():
-                low = int(whole.fmpz())
-                return Fraction(low, 1 << BITS), Fraction(low + 1, 1 << BITS)
-        bits *= 2
+    """Of an irrational number below 2^1500."""
+    with flint.ctx.workprec(_PRECISION):
+        scaled = ball(_PRECISION) * flint.arb(2) ** BITS
+        low, high = (int(end.floor().fmpz()) for end in (scaled.lower(), scaled.upper()))
+    return Fraction(low, 1 << BITS), Fraction(high + 1, 1 << BITS)
 
 
 def _ball(value: Exact, bits: int) -> Any:
