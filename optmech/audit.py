@@ -1180,7 +1180,7 @@ class Plan:
             Fraction(sum(a * b for a, b in zip(side, given, strict=True)), sum(given))
             for side, given in ((self.u, self.input), (self.v, self.output))
         )
-        return (first + second) / 2**self.shift
+        return (first + second) / Fraction(1 << self.shift)
 
     def is_optimal(self, d: Matrix, limit: Fraction | None) -> bool:
         """u + v <= d between points with mass, up to a limit of d; equality where mass moves."""
@@ -1327,7 +1327,8 @@ class Family:
             factor = low if low == high else outward(low, high)[1]
         low, high = self.delta.times(Fraction(1), 2048)
         delta = low if low == high else outward(low, high)[1]
-        total = -delta * sum(max(row) for part in z for row in part) / 2**self.shift
+        most = sum(max(row) for part in z for row in part)
+        total = -delta * Fraction(most, 1 << self.shift)
         for t, plan in enumerate(self.plans):
             weight = Fraction(self.weights[t], sum(self.weights))
             price = [

@@ -101,15 +101,18 @@ def decode_design(body: Plain) -> StatedDesign:
         crowded=tuple(_set(points, shape[0]) for points in crowded),
         seconds=_real(body["seconds"], "seconds"),
     )
+    losses, moves = (
+        tuple(_real(value, name) for value in _list(claims[name], len(names)))
+        for name in ("losses", "worst_moves")
+    )
     return StatedDesign(
-        design,
-        body["distance_name"],
-        claims["status"],
-        *(_real(claims[name], name) for name in ("loss", "lower_bound")),
-        *(
-            tuple(_real(value, name) for value in _list(claims[name], len(names)))
-            for name in ("losses", "worst_moves")
-        ),
+        design=design,
+        distance_name=body["distance_name"],
+        status=claims["status"],
+        loss=_real(claims["loss"], "loss"),
+        lower_bound=_real(claims["lower_bound"], "lower_bound"),
+        losses=losses,
+        worst_moves=moves,
     )
 
 

@@ -304,7 +304,7 @@ class _Refinement:
     def _missing(self) -> int:
         """By how much masses miss their rows and bounds, at most."""
         rows = [abs(value) for part in self._left() for value in part.ravel().tolist()]
-        return max(0, -min(self.x.tolist()), *rows)
+        return int(max(0, -min(self.x.tolist()), *rows))
 
     def _reduced(self) -> Whole:
         """Reduced costs of all columns."""

@@ -199,6 +199,14 @@ def _factor(value: Any) -> tuple[float, Fraction]:
     return about, max(Fraction(1), Fraction(about) * (1 - Fraction(1, 10**11)))
 
 
+def _value(number: Any) -> Fraction:
+    """A stated number, from below where it is a logarithm."""
+    head, ln, log = str(number).rpartition("ln ")
+    if not ln:
+        return Fraction(number)
+    return Fraction(head.strip() or 1) * Fraction(math.log(Fraction(log)) * (1 - 1e-12))
+
+
 def _least(first: list[Fraction], second: list[Fraction], d: Any, limit: float) -> Fraction:
     """The least cost of a coupling whose moves are at most ``limit``, from the dual."""
     n, m = len(first), len(second)
@@ -270,7 +278,7 @@ def falsehood(content: bytes) -> str:
         return ""
     about, factor = _factor(body["epsilon"])
     delta = body["delta"]
-    spare = Fraction(delta) if "ln" not in str(delta) else Fraction(1)
+    spare = _value(delta)
     for p, q in itertools.permutations(outputs, 2):
         over = sum(
             max(0.0, float(a) - about * float(b) * (1 + 1e-9)) for a, b in zip(p, q, strict=True)
