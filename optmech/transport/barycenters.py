@@ -23,6 +23,8 @@ from optmech.transport.refined import refine_joint
 
 _DUST = 1e-13
 """Output masses below this, of a total of 1, are the solver's."""
+_LARGEST = 1e300
+"""Distances leave room for sums along paths, and for a price that no detour is worth."""
 _MULTIPLE = 2**20
 """Largest denominator, beside the inputs' units, of the masses at a vertex that is looked for."""
 
@@ -156,6 +158,12 @@ def read_joint(
             f"shape {distance.shape}, least entry {distance.min(initial=0.0):g}",
             where="distance_matrix",
             remedy="Give numbers >= 0, a row for every input point",
+        )
+    if distance.max() > _LARGEST:
+        raise ProblemError(
+            f"the largest entry is {distance.max():g}, above 1e300",
+            where="distance_matrix",
+            remedy="Use a larger unit",
         )
     try:
         inputs = [Shares.of(lam, f"{where}[{t}]") for t, lam in enumerate(lams)]

@@ -144,3 +144,17 @@ def test_nothing_to_lose_is_lost_exactly() -> None:
     for epsilon in (0, "ln 11/10"):
         design = om.mechanisms.optimal_target([[1, 2, 4], [2, 1, 4], [3, 0, 4]], d, epsilon)
         assert (design.loss, design.gap) == (0, 0)
+
+
+@pytest.mark.parametrize("far", [1.1e300, 1.7e308])
+def test_distances_whose_sums_overflow_are_refused(far: float) -> None:
+    d, lam, mu = [[0.0, far], [far, 0.0]], [1, 2], [2, 1]
+    for call in (
+        lambda: om.mechanisms.optimal_target([lam, mu], d),
+        lambda: om.mechanisms.coupling_design([lam], mu, d, "inf"),
+        lambda: om.transport.barycenter([lam, mu], d),
+    ):
+        with pytest.raises(om.ProblemError, match="above 1e300"):
+            call()
+    d = np.array([[0.0, 1e300], [1e300, 0.0]])
+    assert om.mechanisms.coupling_design([lam], mu, d, "inf").loss == 1e300 / 3
