@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from target_mutations import falsehood, files, run
+from target_mutations import _least, _longest, falsehood, files, run
 
 import optmech as om
 from optmech import audit
@@ -189,5 +190,27 @@ def test_bounds_are_the_same_in_both_for_every_kind_of_number(tmp_path: Path) ->
         ("1/3 ln 7", "1/7"), (1e-9, 1e-300),
     ]:  # fmt: skip
         om.mechanisms.optimal_target([[1, 2, 0], [0, 1, 3]], d, epsilon, delta=delta).save(path)
+        assert om.check(path).passed
+        assert audit.main([str(path)]) == 0
+
+
+def test_longest_moves_against_halls_condition(tmp_path: Path) -> None:
+    """W_∞ by going through all sets, and the least mean among plans that move no farther."""
+    path = tmp_path / "family.json"
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n, m = rng.integers(1, 5, 2)
+        wide = 10.0 ** rng.uniform(-15, 15, (n, m))
+        d = wide if seed % 2 else rng.integers(0, 5, (n, m)).astype(float)
+        lam, mu = rng.integers(0, 5, n), rng.integers(0, 5, m)
+        lam[0] += 1
+        mu[0] += 1
+        design = om.mechanisms.coupling_design([lam], mu, d, math.inf)
+        first, second = (side.fractions for side in (design.plans[0].first, design.plans[0].second))
+        assert first == [Fraction(int(v), int(lam.sum())) for v in lam]
+        reach = _longest(first, second, d.tolist())
+        assert design.worst_moves == (reach,)
+        assert design.exact_losses == (_least(first, second, d.tolist(), reach),)
+        design.save(path)
         assert om.check(path).passed
         assert audit.main([str(path)]) == 0
