@@ -42,7 +42,7 @@ _LARGEST = 36.0
 """e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
 _REFINED_LARGEST = 30
 """The same for programs that are refined."""
-_CHEAPER = 32
+_CHEAPER = 40
 _TIGHTER = 200
 """Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
