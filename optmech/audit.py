@@ -1237,12 +1237,8 @@ class Family:
         rows = listing(body["distance"])
         self.n, self.m = len(rows), len(listing(rows[0]))
         need(0 < self.n * self.m <= MOST_ENTRIES, "is too large for this audit, or empty")
-        for name, size in (("secrets", self.n), ("observables", self.m)):
-            plain = body[name]
-            grid = "grid" in plain
-            found = math.prod(plain["grid"]) if grid else len(plain["labels"])
-            need(found == size, f"{name} do not fit the distances")
-        secrets, observables = Places(body["secrets"]), Places(body["observables"])
+        secrets = Places(body["secrets"], self.n)
+        observables = Places(body["observables"], self.m)
         self.d = matrix(rows, self.n, self.m)
         self.unit = math.lcm(*(v.denominator for row in self.d for v in row))
         self.whole = [[int(v * self.unit) for v in row] for row in self.d]
