@@ -79,6 +79,31 @@ def test_optimal_over_thirty_orders(start: int) -> None:
         solve_and_judge(seed, 30)
 
 
+def test_irrational_epsilons_over_thirty_orders() -> None:
+    """e^ε is bracketed to 2^-300, and with it the optimum."""
+    mp = pytest.importorskip("mpmath", reason="mpmath is not installed: pip install mpmath")
+    for seed in range(60):
+        given = problem(seed, 30)
+        epsilon = [0.001, 0.5, 2.0, 9.0][seed % 4]
+        with mp.workprec(400):
+            units = int(mp.floor(mp.exp(epsilon) * 2**300))
+        low, high = (
+            joint_optimum(
+                [exactly(lam) for lam in given["inputs"]],
+                [[Fraction(float(value)) for value in row] for row in given["d"]],
+                exactly(given["weights"]),
+                Fraction(unit, 2**300),
+            )
+            for unit in (units + 1, units)
+        )
+        design = om.mechanisms.optimal_target(
+            given["inputs"], given["d"], epsilon, given["weights"]
+        )
+        assert design.lower_bound <= high
+        assert low <= design.loss <= high * (1 + Fraction(1, 10**6))
+        assert design.status == "optimal"
+
+
 def test_optimal_over_all_floats() -> None:
     for seed in range(60):
         solve_and_judge(seed, 580)
