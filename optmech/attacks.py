@@ -145,15 +145,16 @@ def minimax(
     best = _largest_error(m, simple.strategy, distances, over)
     strategy, bound = simple.strategy, 0.0
     for method in _METHODS[over]:
-        if _solved(best, bound, distances):
+        if _solved(best, bound):
             break
         # in units of a value that can be reached, the solver's tolerances are relative ones
-        found, weights = _solve_minimax(m, distances / best, over, method)
+        scaled = np.minimum(distances / best, _DEAR)
+        found, weights = _solve_minimax(m, scaled, over, method)
         value = _largest_error(m, found, distances, over)
         if value < best:
             strategy, best = found, value
         bound = max(bound, float(((weights * distances) @ m.matrix).min(axis=0).sum()))
-    if not _solved(best, bound, distances):
+    if not _solved(best, bound):
         raise SolverError(
             f"the best strategy found has value {best:.9g}, and only {bound:.9g} is proved",
             where=f"minimax over {over}",
@@ -237,8 +238,14 @@ def _attack(
     return Attack(name, strategy, error, per_secret, value, lower_bound)
 
 
-def _solved(value: float, bound: float, distances: Floats) -> bool:
-    return value - bound <= 1e-6 * value + 1e-12 * float(distances.max())
+_DEAR = 1e7
+"""Distances beyond this many times a value in reach are cut to it where a strategy is searched for:
+it is not worth while to risk them. What is found is judged by the distances as they are."""
+
+
+def _solved(value: float, bound: float) -> bool:
+    """Beside the value alone: a large distance says nothing about how near to it the bound is."""
+    return value - bound <= 1e-6 * value
 
 
 def _largest_error(m: Mechanism, strategy: Floats, distances: Floats, over: Over) -> float:

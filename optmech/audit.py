@@ -2,6 +2,7 @@
 
     python -m optmech.audit design.json        or, from a copy of this file alone:
     python audit.py design.json
+    python audit.py family.json                (mechanisms with an auxiliary input)
 
 Reads the file and proves again, in whole numbers and fractions: that every row of the mechanism
 is a distribution, that every stated inequality holds exactly, what the objective is, and that no
@@ -29,6 +30,7 @@ from functools import cache
 from typing import Any
 
 FORMAT = "optmech-design/2"
+FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 OPTIMAL_GAP = 1e-6  # what may be called optimal
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
@@ -43,9 +45,6 @@ KINDS = (
 )  # fmt: skip
 DIVERGENCES = ("kl", "reverse_kl", "tv", "chi2", "hellinger")
 TINY, HUGE = Fraction(1, 2**900), Fraction(2) ** 1024  # sums of guesses that can be divided by
-UNCHECKED = (
-    "title, labels, coordinates and units, engine, reason, notes, seconds and cost of rounding"
-)
 SCALE = 1200  # bits behind the point of the sums in the bound; everything is rounded down
 
 Matrix = list[list[Fraction]]
@@ -320,8 +319,9 @@ def read(path: str) -> dict[str, Any]:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    need(type(body) is dict and body.get("format") == FORMAT, f"is not of format {FORMAT}")
-    return dict(keys(body, "digest format problem result mechanism multipliers"))
+    known = type(body) is dict and body.get("format") in (FORMAT, FAMILY)
+    need(known, f"is neither of format {FORMAT} nor of {FAMILY}")
+    return dict(body)
 
 
 class Places:
@@ -433,7 +433,12 @@ def differ(name: str, stated: float, proper: float) -> bool:
 class Audit:
     """The problem of a design file, its mechanism, and what was found."""
 
+    unchecked = (
+        "title, labels, coordinates and units, engine, reason, notes, seconds and cost of rounding"
+    )
+
     def __init__(self, body: dict[str, Any]) -> None:
+        keys(body, "digest format problem result mechanism multipliers")
         wanted = "title secrets observables prior loss objective constraints"
         problem = keys(body["problem"], wanted, "loss_name")
         self.lines: list[str] = []
@@ -1102,10 +1107,278 @@ def log_ratio(a: int, b: int) -> float:
         return math.log(a) - math.log(b)
 
 
+# ---------------------------------------------------------------- families of mechanisms
+HEX = re.compile(r"0|-?[1-9a-f][0-9a-f]{0,99999}", re.ASCII)
+BITS = 256  # behind the point of e^ε and δ where they are irrational
+MOST_EPSILON = 1000  # beyond e^1000 multipliers prove nothing
+
+
+def integer(value: Any, least: int | None = None) -> int:
+    need(type(value) is str and HEX.fullmatch(value) is not None, "a number is none")
+    found = int(value, 16)
+    need(least is None or found >= least, "a number is too small")
+    return found
+
+
+def masses(value: Any, count: int) -> list[int]:
+    out = [integer(v, 0) for v in listing(value, count)]
+    need(any(out), "a distribution has no mass")
+    return out
+
+
+def shift_of(value: Any) -> int:
+    return whole(value, 5001)
+
+
+def outward(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """Bounds as multiples of 2^-256."""
+    return (
+        Fraction(math.floor(low * 2**BITS), 2**BITS),
+        Fraction(math.floor(high * 2**BITS) + 1, 2**BITS),
+    )
+
+
+class Plan:
+    """A coupling in whole numbers, its marginals proved, and the potentials of a proof."""
+
+    def __init__(self, plain: Any, n: int, m: int, proof: bool) -> None:
+        keys(plain, "input output moves" + (" potentials shift" if proof else ""))
+        self.input, self.output = masses(plain["input"], n), masses(plain["output"], m)
+        self.flows: dict[tuple[int, int], int] = {}
+        before, rows, columns = (-1, -1), [0] * n, [0] * m
+        for move in listing(plain["moves"]):
+            x, y, text = listing(move, 3)
+            place = (whole(x, n), whole(y, m))
+            need(place > before, "moves are not in order")
+            self.flows[place] = flow = integer(text, 1)
+            before = place
+            rows[x] += flow
+            columns[y] += flow
+        self.total = sum(rows)
+        for given, found in ((self.input, rows), (self.output, columns)):
+            all_ = sum(given)
+            same = all(a * self.total == b * all_ for a, b in zip(given, found, strict=True))
+            need(same, "a plan does not have its marginals")
+        self.u, self.v, self.shift = [0] * n, [0] * m, 0
+        if proof:
+            sides = zip(listing(plain["potentials"], 2), (n, m), strict=True)
+            self.u, self.v = ([integer(v) for v in listing(side, size)] for side, size in sides)
+            self.shift = shift_of(plain["shift"])
+            for side, given in ((self.u, self.input), (self.v, self.output)):
+                bare = [p for p, unit in zip(side, given, strict=True) if not unit]
+                need(not any(bare), "a point without mass has a potential")
+
+    def cost(self, d: Matrix) -> Fraction:
+        return sum((f * d[x][y] for (x, y), f in self.flows.items()), Fraction(0)) / self.total
+
+    def longest(self, d: Matrix) -> Fraction:
+        return max(d[x][y] for x, y in self.flows)
+
+    def dual(self) -> Fraction:
+        """Σ λ u + Σ μ v."""
+        first, second = (
+            Fraction(sum(a * b for a, b in zip(side, given, strict=True)), sum(given))
+            for side, given in ((self.u, self.input), (self.v, self.output))
+        )
+        return (first + second) / Fraction(1 << self.shift)
+
+    def is_optimal(self, d: Matrix, limit: Fraction | None) -> bool:
+        """u + v <= d between points with mass, up to a limit of d; equality where mass moves."""
+        for x, unit in enumerate(self.input):
+            for y, other in enumerate(self.output):
+                if not unit or not other or (limit is not None and d[x][y] > limit):
+                    continue
+                slack = d[x][y] * 2**self.shift - self.u[x] - self.v[y]
+                if slack < 0 or (slack and (x, y) in self.flows):
+                    return False
+        return True
+
+    def is_crowded(self, points: list[int], d: Matrix, longest: Fraction) -> bool:
+        """Whether ``points`` hold more mass than all that is nearer than ``longest``."""
+        near = [y for y in range(len(self.output)) if any(d[x][y] < longest for x in points)]
+        held = sum(self.input[x] for x in points) * sum(self.output)
+        return held > sum(self.output[y] for y in near) * sum(self.input)
+
+
+class Family:
+    """Mechanisms with an auxiliary input, one plan for each: losses, outputs, and the bound."""
+
+    unchecked = "labels, coordinates and units, names of the inputs, seconds"
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        keys(body, "digest format task p epsilon delta outside secrets observables names weights "
+             "distance_name distance plans multipliers crowded claims seconds")  # fmt: skip
+        self.lines: list[str] = []
+        need(body["task"] in ("coupling", "target"), "the task is unknown")
+        need(body["outside"] in ("target", "nearest"), "the rule for other inputs is unknown")
+        self.coupled = body["task"] == "coupling"
+        self.bottleneck = body["p"] == "inf"
+        plain = type(body["p"]) is int and body["p"] == 1
+        need(plain or (self.bottleneck and self.coupled), "p is unknown, or does not fit the task")
+        self.read_distances(body)
+        names = listing(body["names"])
+        need(all(type(name) is str for name in names), "a name is no text")
+        need(0 < len(names) == len(set(names)), "names are missing or not distinct")
+        self.count = len(names)
+        self.epsilon, self.delta = Real(body["epsilon"]), Real(body["delta"])
+        need(self.delta.nearest <= 1, "a delta is above 1")
+        free = self.epsilon.nearest > 0 or self.delta.nearest > 0
+        need(not (self.coupled and free), "outputs of a coupling are equal")
+        given = listing(body["plans"], self.count)
+        self.plans = [Plan(part, self.n, self.m, self.coupled) for part in given]
+        self.weights = masses(body["weights"], self.count)
+        self.read_proofs(body)
+        need(real(body["seconds"], 0) >= 0, "the seconds are none")
+        claims = keys(body["claims"], "status loss lower_bound losses worst_moves")
+        need(claims["status"] in ("optimal", "feasible"), "the status is unknown")
+        self.claims = claims
+
+    def read_distances(self, body: Any) -> None:
+        rows = listing(body["distance"])
+        self.n, self.m = len(rows), len(listing(rows[0]))
+        need(0 < self.n * self.m <= MOST_ENTRIES, "is too large for this audit, or empty")
+        secrets = Places(body["secrets"], self.n)
+        observables = Places(body["observables"], self.m)
+        self.d = matrix(rows, self.n, self.m)
+        self.unit = math.lcm(*(v.denominator for row in self.d for v in row))
+        self.whole = [[int(v * self.unit) for v in row] for row in self.d]
+        name = body["distance_name"]
+        need(name == "matrix" or name in NAMED, "the name of the distances is unknown")
+        if name == "matrix":
+            return self.say("the distances are a matrix of the file: compared with nothing")
+        for i, right in enumerate(recomputed(name, secrets, observables)):
+            for j, proper in enumerate(right):
+                off = differ(name, rows[i][j], proper)
+                need(not off, f"the distance at [{i}, {j}] is not {name}")
+        return self.say(f"the distances are {name}, computed again")
+
+    def read_proofs(self, body: Any) -> None:
+        self.crowded = []
+        for points in listing(body["crowded"], self.count if self.bottleneck else 0):
+            found = [whole(x, self.n) for x in listing(points)]
+            need(len(set(found)) == len(found), "a point occurs twice in a set")
+            self.crowded.append(found)
+        size, nothing = self.count, body["multipliers"] is None
+        need(nothing or not self.coupled, "a coupling has no multipliers")
+        self.z, self.shift = [[[0] * self.m for _ in range(size)] for _ in range(size)], 0
+        if not nothing:
+            keys(body["multipliers"], "values shift")
+            self.shift = shift_of(body["multipliers"]["shift"])
+            self.z = [
+                [[integer(v, 0) for v in listing(row, self.m)] for row in listing(part, size)]
+                for part in listing(body["multipliers"]["values"], size)
+            ]
+            own = any(any(part[t]) for t, part in enumerate(self.z))
+            need(not own, "an input has a multiplier with itself")
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def check(self) -> None:
+        self.say(f"{self.count} plans, each with its marginals, in whole numbers")
+        self.check_outputs()
+        limits = [plan.longest(self.d) for plan in self.plans]
+        for t, plan in enumerate(self.plans):
+            if self.coupled:
+                limit = limits[t] if self.bottleneck else None
+                need(plan.is_optimal(self.d, limit), f"plan {t}: is not proved to be optimal")
+            if self.bottleneck and limits[t]:
+                proved = plan.is_crowded(self.crowded[t], self.d, limits[t])
+                need(proved, f"plan {t}: maybe a longest move is shorter")
+        if self.coupled:
+            self.say("no plan moves less" + (", or less far" if self.bottleneck else ""))
+        self.check_figures(limits)
+
+    def check_outputs(self) -> None:
+        outputs = [plan.output for plan in self.plans]
+        first = outputs[0]
+        if all(
+            a * sum(p) == b * sum(first) for p in outputs for a, b in zip(first, p, strict=True)
+        ):
+            return self.say("all outputs are one distribution")
+        need(not self.coupled, "the outputs are not one distribution")
+        for a, p in enumerate(outputs):
+            for b, q in enumerate(outputs):
+                need(a == b or self.is_close(p, q), f"outputs {a} and {b} are not close")
+        return self.say("all outputs are close in pairs")
+
+    def is_close(self, p: list[int], q: list[int]) -> bool:
+        """Σ max(0, p - e^ε q) <= δ."""
+        size = (sum(p), sum(q))
+        sides = [(a * size[1], b * size[0]) for a, b in zip(p, q, strict=True)]
+        if not self.delta.nearest > 0:
+            return all(at_most(a, b, self.epsilon, Fraction(1)) for a, b in sides)
+        low = self.epsilon.exp(Fraction(1), (size[0] * size[1]).bit_length() + 256)[0]
+        spent = sum((max(Fraction(0), a - low * b) for a, b in sides), Fraction(0))
+        return spent <= self.delta.times(Fraction(1), 256)[0] * size[0] * size[1]
+
+    def bound(self) -> Fraction:
+        if self.coupled:
+            return self.mean([plan.dual() for plan in self.plans])
+        factor, z = Fraction(1), self.z
+        if self.epsilon.times(Fraction(1), 128)[0] > MOST_EPSILON:
+            z = [[[0] * self.m for _ in z] for _ in z]
+        else:
+            low, high = self.epsilon.exp(Fraction(1), 4096)
+            factor = low if low == high else outward(low, high)[1]
+        low, high = self.delta.times(Fraction(1), 2048)
+        delta = low if low == high else outward(low, high)[1]
+        most = sum(max(row) for part in z for row in part)
+        total = -delta * Fraction(most, 1 << self.shift)
+        for t, plan in enumerate(self.plans):
+            weight = Fraction(self.weights[t], sum(self.weights))
+            price = [
+                sum((z[t][o][y] - factor * z[o][t][y] for o in range(self.count)), Fraction(0))
+                / 2**self.shift
+                for y in range(self.m)
+            ]
+            # in whole numbers of one unit: fractions are slow
+            parts = math.lcm(*(v.denominator for v in price))
+            unit = math.lcm(parts, weight.denominator * self.unit)
+            added = [int(v * unit) for v in price]
+            scale = weight.numerator * (unit // (weight.denominator * self.unit))
+            for x, mass in enumerate(plan.input):
+                if mass:
+                    least = min(c * scale + g for c, g in zip(self.whole[x], added, strict=True))
+                    total += Fraction(mass * least, sum(plan.input) * unit)
+        return max(Fraction(0), total)
+
+    def mean(self, values: list[Fraction]) -> Fraction:
+        total = sum(self.weights)
+        return sum((w * v for w, v in zip(self.weights, values, strict=True)), Fraction(0)) / total
+
+    def check_figures(self, limits: list[Fraction]) -> None:
+        costs = [plan.cost(self.d) for plan in self.plans]
+        loss, bound = self.mean(costs), self.bound()
+        claims = self.claims
+        stated = [Fraction(real(v, 0)) for v in listing(claims["losses"], self.count)]
+        need(stated == [rounded_up(cost) for cost in costs], "the losses are other ones")
+        moves = [Fraction(real(v, 0)) for v in listing(claims["worst_moves"], self.count)]
+        need(moves == limits, "the longest moves are other ones")
+        need(Fraction(real(claims["loss"], 0)) == rounded_up(loss), "the loss is another one")
+        least, proper = Fraction(real(claims["lower_bound"], 0)), -rounded_up(-bound)
+        need(least <= proper, "the bound is not proved")
+        bound = least if least < proper else bound
+        gap = rounded_up((loss - bound) / loss) if loss else Fraction(0)
+        status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
+        need(claims["status"] == status, f"the gap is {float(gap):.2g}: the status is wrong")
+        self.say(f"loss {float(claims['loss']):.15g}, lower bound {float(least):.15g}")
+        self.say(f"gap {float(gap):.2g}: {status}")
+
+
 def audit(path: str) -> list[str]:
     """What was verified, line by line; raises Fault where the file does not hold."""
+    return _audited(path).lines
+
+
+def _audited(path: str) -> Audit | Family:
+    found: Audit | Family
     try:
         body = read(path)
+        if body["format"] == FAMILY:
+            found = Family(body)
+            found.check()
+            return found
         found = Audit(body)
         if body["mechanism"] is None:
             found.check_infeasible()
@@ -1116,7 +1389,7 @@ def audit(path: str) -> list[str]:
         raise Fault(f"is not a well-formed design: {error!a}") from error
     except (ArithmeticError, RecursionError, MemoryError) as error:
         raise Fault(f"holds numbers out of range: {error!a}") from error
-    return found.lines
+    return found
 
 
 def main(arguments: list[str]) -> int:
@@ -1125,14 +1398,15 @@ def main(arguments: list[str]) -> int:
         print("usage: python audit.py DESIGN", file=sys.stderr)
         return 2
     try:
-        lines = audit(arguments[0])
+        found = _audited(arguments[0])
     except OSError as error:
         print(f"{arguments[0]}: {error.strerror}", file=sys.stderr)
         return 2
     except Fault as fault:
         print(f"{arguments[0]}: FAILED: {fault}")
         return 1
-    print("\n".join([*lines, f"not checked, as they are the file's own words: {UNCHECKED}"]))
+    words = f"not checked, as they are the file's own words: {found.unchecked}"
+    print("\n".join([*found.lines, words]))
     print("everything that the file claims holds, apart from these")
     return 0
 

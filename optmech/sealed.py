@@ -14,7 +14,7 @@ from optmech.errors import OptmechError, ProblemError, VerificationError
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
 DESIGN = "optmech-design/2"
-FAMILY = "optmech-targets/1"
+FAMILY = "optmech-targets/2"
 _WRITERS = {DESIGN: "optmech solve -o", FAMILY: "optmech transport -o"}
 
 

@@ -241,6 +241,17 @@ class TestMinimax:
         assert attacks.minimax(m, H, over="pairs").value == pytest.approx(1 / 5, rel=1e-6)
         assert attacks.minimax(m, E).value == pytest.approx(2, rel=1e-6)
 
+    def test_a_large_distance_does_not_stand_for_a_small_gap(self):
+        """The last secret is told as it is, so that the distance 1e16 to it never counts: what is
+        left is blind guessing between two points, 1/2, and not the 2/3 of always the first of
+        three equals."""
+        domain = om.Domain.range(3)
+        m = om.Mechanism(domain, om.Domain("ab"), [[1, 0], [1, 0], [0, 1]])
+        far = om.distances.matrix([[0, 1, 1e16], [1, 0, 1e16], [1e16, 1e16, 0]])
+        attack = attacks.minimax(m, far)
+        assert attack.value == pytest.approx(1 / 2, rel=1e-6)
+        assert attack.lower_bound == pytest.approx(1 / 2, rel=1e-6)
+
     def test_randomized_response(self):
         m = randomized_response(4, 1.5)
         wrong = 3 / (math.exp(1.5) + 3)

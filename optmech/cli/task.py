@@ -73,6 +73,7 @@ def _require_places(args: argparse.Namespace) -> None:
 def _point(design: TargetDesign) -> dict[str, Any]:
     return {
         "epsilon": design.epsilon.text,
+        "status": design.status,
         "loss": design.loss,
         "lower_bound": design.lower_bound,
         "gap": design.gap,
@@ -91,6 +92,7 @@ def _show(
     )
     output.facts(
         [
+            ("status", design.status),
             ("loss", output.number(design.loss) + unit),
             ("lower bound", output.number(design.lower_bound) + unit),
             ("gap", output.number(design.gap)),

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +21,19 @@ from optmech.prior import Prior
 from optmech.rationals import Shares
 from optmech.targets.closeness import are_close, made_close
 from optmech.targets.design import Outside, TargetDesign, dual_value
-from optmech.transport.barycenters import read_joint, rounded_outputs
+from optmech.targets.factors import ends, exp_ends
+from optmech.targets.repair import closed, diluted
+from optmech.transport.barycenters import (
+    REFINED_ABOVE,
+    exact_masses,
+    nearest,
+    read_joint,
+    rounded_outputs,
+)
 from optmech.transport.joint import Arcs, solve_joint
+from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
+from optmech.transport.refined import refine_joint
 
 Distribution = ArrayLike | Prior
 
@@ -30,6 +41,11 @@ _EQUAL_BELOW = 1e-9
 """An ε below this leaves the solver no room between equal and close outputs."""
 _LARGEST = 36.0
 """e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
+_REFINED_LARGEST = 30
+"""The same for programs that are refined."""
+_CHEAPER = 40
+_TIGHTER = 200
+"""Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
 
 def coupling(
@@ -195,48 +211,97 @@ def _optimal(
     frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
-    outputs = _unchanged(frame)
+    outputs = [nearest(lam, frame.distance) for lam in frame.inputs]
     multipliers = None
-    if not are_close(outputs, rate, spare):
-        common = rate < _EQUAL_BELOW and not float(spare)
-        point = solve_joint(
-            np.array([lam.weights for lam in frame.inputs]),
-            frame.distance,
-            frame.weights.weights,
-            1.0 if common else math.exp(min(rate, _LARGEST)),
-            float(spare),
-            arcs,
-        )
-        # e^-ε z counts as much against the larger factor as z against the one that was solved with
-        damping = math.exp(min(rate, _LARGEST) - rate)
-        arcs, multipliers = point.arcs, point.multipliers * damping
-        if common:
-            outputs = rounded_outputs(point.outputs)
-        else:
-            outputs = made_close(point.outputs, rate, spare)
-    plans = [
-        cheapest_plan(lam, output, frame.distance, optimal=False)
-        for lam, output in zip(frame.inputs, outputs, strict=True)
-    ]
-    design = frame.design("target", plans, rate, spare, multipliers)
-    trivial = replace(design, multipliers=None)
-    if trivial.exact_bound > design.exact_bound:
-        design = trivial
+    unchanged = are_close(outputs, rate, spare)
+    if not unchanged:
+        try:
+            outputs, multipliers, arcs = _floating(frame, rate, spare, arcs)
+        except SolverError:
+            outputs = [outputs[0]] * len(outputs)
+    design = _released(frame, outputs, rate, spare, multipliers)
+    if design.gap > REFINED_ABOVE:
+        design = _released(frame, outputs, rate, spare, multipliers, optimal=True)
+    if design.gap > REFINED_ABOVE and not unchanged:
+        try:
+            found = [design, *_refined(frame, rate, spare, arcs)]
+        except SolverError:
+            # the gap says how good what there is may be called
+            found = [design]
+        best = min(found, key=lambda made: made.exact_loss)
+        proof = max(found, key=lambda made: made.exact_bound)
+        design = replace(best, multipliers=proof.multipliers)
     if not are_close(design.exact_outputs, rate, spare):
         raise SolverError("the outputs are not close", where="optimal target")
     return replace(design, seconds=time.perf_counter() - started), arcs
 
 
-def _unchanged(frame: _Frame) -> list[Shares]:
-    """Outputs when every point goes to its nearest: the least loss without any privacy."""
-    nearest = frame.distance.argmin(axis=1).tolist()
-    outputs = []
-    for lam in frame.inputs:
-        units = [0] * frame.distance.shape[1]
-        for x, unit in enumerate(lam.units):
-            units[nearest[x]] += unit
-        outputs.append(Shares.reduced(units))
-    return outputs
+def _floating(
+    frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
+) -> tuple[list[Shares], Multipliers, Arcs]:
+    """The program in floating point, its outputs made close."""
+    common = rate < _EQUAL_BELOW and not float(spare)
+    point = solve_joint(
+        np.array([lam.weights for lam in frame.inputs]),
+        frame.distance,
+        frame.weights.weights,
+        1.0 if common else math.exp(min(rate, _LARGEST)),
+        float(spare),
+        arcs,
+    )
+    # e^-ε z counts as much against the larger factor as z against the one that was solved with
+    damping = math.exp(min(rate, _LARGEST) - rate)
+    outputs = rounded_outputs(point.outputs) if common else made_close(point.outputs, rate, spare)
+    return outputs, Multipliers.of(point.multipliers * damping), point.arcs
+
+
+def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
+    """Designs from the program in whole numbers, with ε and δ a little tighter than asked for, so
+    that roundings leave the outputs close.
+
+    Beyond e^30 what has to move shrinks with e^-ε, but for e^-30 of it: the outputs at ε = 30 are
+    mixed with unchanged ones accordingly.
+    """
+    solved = min(rate, Exact(Fraction(_REFINED_LARGEST)))
+    known, stated = exp_ends(solved), exp_ends(rate)
+    assert known is not None
+    exponents = np.frexp(frame.distance[frame.distance > 0])[1]
+    tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
+    factor, delta = max(Fraction(1), known[0] * tighter), ends(spare)[0] * tighter
+    point = refine_joint(frame.inputs, frame.distance, frame.weights, factor, delta, arcs)
+    multipliers, attained = point.multipliers, point.attained(frame.inputs)
+    if factor == 1 and not delta:
+        targets = exact_masses(point.outputs[0], frame.inputs)
+        made = [[target] * len(frame.inputs) for target in targets]
+    else:
+        made = [closed(point.outputs, factor if not delta else None, rate, spare)]
+        made += [attained] if are_close(attained, rate, spare) else []
+    if rate > solved and stated is not None:
+        share = known[0] / stated[1]
+        # prices that are a little too high everywhere would count against a far smaller loss
+        multipliers = multipliers.times(share * (1 - Fraction(1, 1 << _CHEAPER)))
+        unchanged = [nearest(lam, frame.distance) for lam in frame.inputs]
+        made += diluted(made[0], unchanged, share, rate, spare)
+    return [_released(frame, outputs, rate, spare, multipliers, optimal=True) for outputs in made]
+
+
+def _released(
+    frame: _Frame,
+    outputs: list[Shares],
+    rate: Exact,
+    spare: Exact,
+    multipliers: Multipliers | None,
+    *,
+    optimal: bool = False,
+) -> TargetDesign:
+    """Plans for the outputs, and the multipliers where they prove more than none do."""
+    plans = [
+        cheapest_plan(lam, output, frame.distance, optimal=optimal)
+        for lam, output in zip(frame.inputs, outputs, strict=True)
+    ]
+    design = frame.design("target", plans, rate, spare, multipliers)
+    trivial = replace(design, multipliers=None)
+    return trivial if trivial.exact_bound >= design.exact_bound else design
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +322,7 @@ class _Frame:
         plans: Sequence[RationalPlan],
         epsilon: Exact,
         delta: Exact,
-        multipliers: Floats | None,
+        multipliers: Multipliers | None,
     ) -> TargetDesign:
         """The design with order 1 and no time."""
         return TargetDesign(

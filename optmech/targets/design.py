@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.certificate.enclosure import bracket, exp_range
+from optmech.certificate.objective import is_optimal
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, rounded_down, rounded_up
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.rationals import RationalRows, Shares
-from optmech.transport.barycenters import NOISE, weighted
+from optmech.targets.factors import ends, exp_ends
+from optmech.transport.barycenters import relative_gap, weighted
 from optmech.transport.joint import joint_bound
+from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan
 
 if TYPE_CHECKING:
@@ -57,8 +59,8 @@ class TargetDesign:
     """1 for plans of least mean loss, inf for plans of least longest move."""
     outside: Outside
     """What happens to an x with λ_t[x] = 0."""
-    multipliers: Floats | None
-    """Proof of the lower bound of a "target", shape (T, T, m)."""
+    multipliers: Multipliers | None
+    """Proof of the lower bound of a "target"; None where a bound without them is as good."""
     crowded: tuple[tuple[int, ...], ...] = ()
     """For order inf: points that hold more mass than all that is nearer than W_∞, for every t."""
     seconds: float = 0.0
@@ -124,7 +126,12 @@ class TargetDesign:
     @property
     def loss(self) -> float:
         """Σ w_t loss_t, rounded up."""
-        return rounded_up(weighted(self.weights, self.exact_losses))
+        return rounded_up(self.exact_loss)
+
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """``loss`` before rounding."""
+        return weighted(self.weights, self.exact_losses)
 
     @property
     def lower_bound(self) -> float:
@@ -140,28 +147,30 @@ class TargetDesign:
         return max(Fraction(0), self._joint_bound())
 
     def _joint_bound(self) -> Fraction:
-        factor = float(exp_range(self.epsilon, np.ones(1))[1][0])
-        multipliers = self.multipliers
-        if multipliers is None or not np.isfinite(factor):
-            multipliers = np.zeros((len(self.plans),) * 2 + (self.distance.shape[1],))
-            factor = 1.0
+        factor, multipliers = exp_ends(self.epsilon), self.multipliers
+        if multipliers is None or factor is None:
+            multipliers = Multipliers.zero(len(self.plans), self.distance.shape[1])
         return joint_bound(
             [plan.first for plan in self.plans],
             self.distance,
             self.weights,
             multipliers,
-            factor,
-            bracket(self.delta)[1],
+            Fraction(1) if factor is None else factor[1],
+            ends(self.delta)[1],
         )
 
-    @property
+    @cached_property
     def gap(self) -> float:
-        """(loss - lower_bound) / loss before rounding; 0 where the loss is no more than rounding is
-        worth."""
-        loss = weighted(self.weights, self.exact_losses)
-        if loss <= Fraction(NOISE) * Fraction(float(self.distance.max())):
-            return 0.0
-        return max(0.0, rounded_up((loss - self.exact_bound) / loss))
+        """(loss - lower_bound) / loss before both are rounded, rounded up; 0 where the loss is 0.
+
+        Beside nothing else: a loss that is small against the distances is as good as its own
+        bound says, and no better."""
+        return relative_gap(self.exact_loss, self.exact_bound)
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """What the gap allows: "optimal" up to 1e-6."""
+        return "optimal" if is_optimal(self.gap) else "feasible"
 
     @property
     def is_common(self) -> bool:
@@ -197,7 +206,7 @@ class TargetDesign:
         """The design's figures as plain values, ready for JSON."""
         return {
             "task": self.task,
-            "status": "optimal" if self.gap <= 1e-6 else "feasible",
+            "status": self.status,
             "loss": self.loss,
             "lower_bound": self.lower_bound,
             "gap": self.gap,

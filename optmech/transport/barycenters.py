@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,19 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.domain import Floats, finite_array
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, SolverError
 from optmech.exact import rounded_down, rounded_up
 from optmech.numerators import Numerators
 from optmech.prior import Prior
 from optmech.rationals import Shares
-from optmech.transport.joint import joint_bound, solve_joint
+from optmech.transport.joint import Arcs, joint_bound, solve_joint
+from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan, cheapest_plan
+from optmech.transport.refined import refine_joint
 
 _DUST = 1e-13
 """Output masses below this, of a total of 1, are the solver's."""
+_LARGEST = 1e300
+"""Distances leave room for sums along paths, and for a price that no detour is worth."""
+_MULTIPLE = 2**20
+"""Largest denominator, beside the inputs' units, of the masses at a vertex that is looked for."""
 
-NOISE = 2.0**-46
-"""Losses below this share of the largest distance are rounding."""
+REFINED_ABOVE = 1e-9
+"""A relative gap above this is closed by refinement in whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +46,10 @@ class Barycenter:
     """W_1(λ_t, μ) for every t."""
     lower_bound: float
     """No distribution does better, rounded down."""
-    multipliers: Floats
+    multipliers: Multipliers
     """What proves the bound; see ``joint.joint_bound``."""
-    noise: float
-    """What the rounding of masses is worth: values below it stand for 0."""
+    gap: float
+    """(value - lower_bound) / value before both are rounded, rounded up; 0 where the value is 0."""
 
     @property
     def distribution(self) -> Floats:
@@ -53,12 +60,6 @@ class Barycenter:
     def plans(self) -> Floats:
         """γ_t as floats, shape (T, n, m)."""
         return np.array([coupling.plan for coupling in self.couplings])
-
-    @property
-    def gap(self) -> float:
-        """(value - lower_bound) / value; 0 where their difference is rounding."""
-        difference = self.value - self.lower_bound
-        return difference / self.value if self.value > self.noise else 0.0
 
 
 def barycenter(
@@ -76,7 +77,8 @@ def barycenter(
         w_t >= 0, divided by their sum; equal unless given.
 
     The value is that of exact plans for the returned μ, the bound holds for every μ: their
-    difference is what the linear program's tolerance leaves open, about 1e-12 of the value.
+    difference is what the linear program's tolerance leaves open, about 1e-12 of the value. Where
+    distances are too far apart for floating point, the program is refined in whole numbers.
 
     Raises
     ------
@@ -86,21 +88,60 @@ def barycenter(
         Where the program could not be solved.
     """
     inputs, distance, shares = read_joint(lams, distance_matrix, weights)
-    point = solve_joint(
-        np.array([lam.weights for lam in inputs]), distance, shares.weights, factor=1.0
-    )
-    target = rounded_outputs(point.outputs)[0]
-    plans = tuple(cheapest_plan(lam, target, distance, optimal=False) for lam in inputs)
+    target, multipliers, arcs = _floating(inputs, distance, shares)
+    found = _found(inputs, distance, shares, target, multipliers)
+    if found.gap > REFINED_ABOVE:
+        found = _found(inputs, distance, shares, target, multipliers, optimal=True)
+    if found.gap > REFINED_ABOVE:
+        try:
+            point = refine_joint(inputs, distance, shares, Fraction(1), Fraction(0), arcs)
+        except SolverError:
+            return found  # its gap says how good it may be called
+        refined = [
+            _found(inputs, distance, shares, target, point.multipliers, optimal=True)
+            for target in exact_masses(point.outputs[0], inputs)
+        ]
+        found = min(found, *refined, key=lambda made: made.gap)
+    return found
+
+
+def _floating(
+    inputs: list[Shares], distance: Floats, shares: Shares
+) -> tuple[Shares, Multipliers, Arcs | None]:
+    """What the program in floating point says; the first input's nearest points where it fails."""
+    plain = np.array([lam.weights for lam in inputs])
+    try:
+        point = solve_joint(plain, distance, shares.weights, factor=1.0)
+    except SolverError:
+        nothing = Multipliers.zero(len(inputs), distance.shape[1])
+        return nearest(inputs[0], distance), nothing, None
+    multipliers = Multipliers.of(point.multipliers)
+    return rounded_outputs(point.outputs)[0], multipliers, point.arcs
+
+
+def _found(
+    inputs: list[Shares],
+    distance: Floats,
+    shares: Shares,
+    target: Shares,
+    multipliers: Multipliers,
+    *,
+    optimal: bool = False,
+) -> Barycenter:
+    """The barycentre with plans for a target, and what multipliers prove."""
+    plans = tuple(cheapest_plan(lam, target, distance, optimal=optimal) for lam in inputs)
     costs = [plan.cost(distance) for plan in plans]
-    bound = joint_bound(inputs, distance, shares, point.multipliers, 1.0, Fraction(0))
+    value = weighted(shares, costs)
+    bound = joint_bound(inputs, distance, shares, multipliers, Fraction(1), Fraction(0))
+    bound = max(bound, Fraction(0))
     return Barycenter(
         exact=target,
         couplings=plans,
-        value=rounded_up(weighted(shares, costs)),
+        value=rounded_up(value),
         values=tuple(rounded_up(cost) for cost in costs),
-        lower_bound=max(0.0, rounded_down(bound)),
-        multipliers=point.multipliers,
-        noise=NOISE * float(distance.max()),
+        lower_bound=rounded_down(bound) + 0.0,
+        multipliers=multipliers,
+        gap=relative_gap(value, bound),
     )
 
 
@@ -117,6 +158,12 @@ def read_joint(
             f"shape {distance.shape}, least entry {distance.min(initial=0.0):g}",
             where="distance_matrix",
             remedy="Give numbers >= 0, a row for every input point",
+        )
+    if distance.max() > _LARGEST:
+        raise ProblemError(
+            f"the largest entry is {distance.max():g}, above 1e300",
+            where="distance_matrix",
+            remedy="Use a larger unit",
         )
     try:
         inputs = [Shares.of(lam, f"{where}[{t}]") for t, lam in enumerate(lams)]
@@ -147,6 +194,35 @@ def rounded_outputs(outputs: Floats) -> list[Shares]:
     kept = np.where((outputs > _DUST).any(axis=0), np.maximum(outputs, 0.0), 0.0)
     released = Numerators.rounded(kept)
     return [Shares.reduced(row) for row in released.rows]
+
+
+def nearest(lam: Shares, distance: Floats) -> Shares:
+    """The output when every point goes to its nearest, the first of equals."""
+    units = [0] * distance.shape[1]
+    for y, unit in zip(distance.argmin(axis=1).tolist(), lam.units, strict=True):
+        units[y] += unit
+    return Shares.reduced(units)
+
+
+def exact_masses(units: list[int], inputs: list[Shares]) -> list[Shares]:
+    """An output in units of 2^-k: as it is, and, where they sum to one, the fractions of small
+    multiples of the inputs' units that it is near.
+
+    Vertices of the program are such fractions, and where the least loss is 0 nothing else attains
+    it.
+    """
+    total, unit = sum(units), math.lcm(*(lam.total for lam in inputs))
+    near = [Fraction(part * unit, total).limit_denominator(_MULTIPLE) / unit for part in units]
+    found = [Shares.reduced(units)]
+    if sum(near) == 1:
+        scale = math.lcm(*(part.denominator for part in near))
+        found.append(Shares.reduced([int(part * scale) for part in near]))
+    return found
+
+
+def relative_gap(value: Fraction, bound: Fraction) -> float:
+    """(value - bound) / value, rounded up; 0 where the value is 0."""
+    return max(0.0, rounded_up((value - bound) / value)) if value else 0.0
 
 
 def weighted(weights: Shares, values: Sequence[Fraction]) -> Fraction:

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from optmech.domain import Floats
 from optmech.errors import SolverError
 from optmech.memory import require
+from optmech.numerators import integers
 from optmech.rationals import Shares
+from optmech.transport.multipliers import Multipliers
 
 Arcs = NDArray[np.bool_]
 _TOLERANCE = 1e-10
@@ -76,7 +78,8 @@ def solve_joint(
         remedy="Merge points",
     )
     program = _Program(inputs, cost, weights, factor, delta)
-    program.bring_in(program.first_arcs() if start is None else start | program.first_arcs())
+    begin = first_arcs(inputs, program.cost, weights)
+    program.bring_in(begin if start is None else start | begin)
     for _ in range(_ROUNDS):
         program.run()
         wanted = program.wanted()
@@ -90,41 +93,62 @@ def joint_bound(
     inputs: list[Shares],
     cost: Floats,
     weights: Shares,
-    multipliers: Floats,
-    factor: float,
+    multipliers: Multipliers,
+    factor: Fraction,
     delta: Fraction,
 ) -> Fraction:
-    """A lower bound of the joint program from any multipliers z >= 0, exactly (negative ones count
-    as 0): Σ_t Σ_x λ_t[x] min_y (w_t c(x,y) + g_t[y]) − δ Σ_{t,t'} max_y z_tt'[y] with
+    """A lower bound of the joint program from any multipliers z >= 0, exactly:
+    Σ_t Σ_x λ_t[x] min_y (w_t c(x,y) + g_t[y]) − δ Σ_{t,t'} max_y z_tt'[y] with
     g_t[y] = Σ_t' (z_tt'[y] − e^ε z_t't[y]).
 
     ``factor`` must be at least e^ε, ``delta`` at least δ.
     """
-    z = np.maximum(multipliers, 0.0)
-    count = len(inputs)
+    z: Any = np.array(multipliers.units, dtype=object)
+    whole, exponent = integers(cost)
+    plain: Any = np.array(whole, dtype=object)
+    # everything in one unit, 1 / (total of weights · denominator of the factor · 2^bits)
+    bits = max(exponent, multipliers.shift)
+    common = factor.denominator << bits - exponent
+    price = weights.total << bits - multipliers.shift
+    given, taken = factor.denominator, factor.numerator
     total = Fraction(0)
-    for t in range(count):
-        shift = [_shift(z, t, y, Fraction(factor)) for y in range(cost.shape[1])]
-        least = _row_minima(cost * float(weights[t]), np.array([float(g) for g in shift]))
-        total += sum((inputs[t][x] * Fraction(least[x]) for x in inputs[t].support), Fraction(0))
-    spent = sum(Fraction(float(z[a, b].max())) for a in range(count) for b in range(count))
-    return total - delta * spent
+    for t, lam in enumerate(inputs):
+        others = [k for k in range(len(inputs)) if k != t]
+        shift = price * (given * z[t, others].sum(axis=0) - taken * z[others, t].sum(axis=0))
+        least = (plain * (weights.units[t] * common) + shift).min(axis=1).tolist()
+        moved = sum(unit * value for unit, value in zip(lam.units, least, strict=True))
+        total += Fraction(moved, lam.total)
+    # a multiplier between an input and itself stands for nothing, and costs
+    spent = Fraction(int(z.max(axis=2).sum()), 1 << multipliers.shift)
+    return total / (weights.total * given << bits) - delta * spent
 
 
-def _shift(z: Floats, t: int, y: int, factor: Fraction) -> Fraction:
-    out = Fraction(0)
-    for other in range(len(z)):
-        if other != t:
-            out += Fraction(float(z[t, other, y])) - factor * Fraction(float(z[other, t, y]))
+def first_arcs(inputs: Floats, cost: Floats, weights: Floats) -> Arcs:
+    """Every point to its nearest outputs, and all to one output, which makes it feasible."""
+    out: Arcs = np.zeros((len(inputs), *cost.shape), dtype=bool)
+    near = np.argsort(cost, axis=1, kind="stable")[:, :_NEAREST]
+    for t in range(len(inputs)):
+        np.put_along_axis(out[t], near, True, axis=1)
+    scaled = cost / (cost.max() or 1.0)
+    out[:, :, int((weights @ inputs @ scaled).argmin())] = True
     return out
 
 
-def _row_minima(cost: Floats, shift: Floats) -> list[float]:
-    """At most min_y (w c(x,y) + g[y]) for every x; the roundings of weight, product, shift and sum
-    are each below 2^-52 of |w c| + |g|."""
-    size = np.abs(cost) + np.abs(shift)
-    low = (cost + shift) - (2.0**-49 * size + 2.0**-1000)
-    return [float(value) for value in low.min(axis=1)]
+def run(highs: Any) -> None:
+    """Solve from the last basis, and where that fails from none.
+
+    Raises
+    ------
+    SolverError
+        Where HiGHS ends without an optimum.
+    """
+    for _ in range(2):
+        highs.run()
+        status = highs.modelStatusToString(highs.getModelStatus())
+        if status == "Optimal":
+            return
+        highs.clearSolver()
+    raise SolverError(f"HiGHS: {status}", where="optimal target")
 
 
 class _Program:
@@ -226,15 +250,6 @@ class _Program:
             values,
         )
 
-    def first_arcs(self) -> Arcs:
-        """Every point to its nearest outputs, and all to one output, which makes it feasible."""
-        out = np.zeros_like(self.have)
-        near = np.argsort(self.cost, axis=1, kind="stable")[:, :_NEAREST]
-        for t in range(self.count):
-            np.put_along_axis(out[t], near, True, axis=1)
-        out[:, :, int((self.weights @ self.inputs @ self.cost).argmin())] = True
-        return out
-
     def bring_in(self, arcs: Arcs) -> None:
         """Add the variables that are new and can carry mass."""
         new = arcs & ~self.have & (self.inputs > 0)[:, :, None]
@@ -246,10 +261,7 @@ class _Program:
 
     def run(self) -> None:
         """Solve the restricted program from the last basis."""
-        self.highs.run()
-        status = self.highs.modelStatusToString(self.highs.getModelStatus())
-        if status != "Optimal":
-            raise SolverError(f"HiGHS: {status}", where="optimal target")
+        run(self.highs)
         self.solution = self.highs.getSolution()
         self.dual = np.array(self.solution.row_dual)
 

@@ -1,0 +1,51 @@
+"""e^ε and δ as rational numbers from below and from above, the same for every reader of a file."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+
+from optmech.certificate.enclosure import exact_exp
+from optmech.exact import Exact
+
+BITS = 256
+"""Bits behind the point."""
+_PRECISION = 4096
+LARGEST = 1000
+"""An ε above this is as good as infinite: bounds do not use its multipliers."""
+
+
+def exp_ends(epsilon: Exact) -> tuple[Fraction, Fraction] | None:
+    """e^ε where it is rational, else rounded down and up to multiples of 2^-256; None above
+    e^1000."""
+    if _ball(epsilon, 128) > LARGEST:
+        return None
+    known = exact_exp(epsilon, 1.0)
+    return (known, known) if known is not None else _ends(lambda bits: _ball(epsilon, bits).exp())
+
+
+def ends(value: Exact) -> tuple[Fraction, Fraction]:
+    """A stated number where it is rational, else rounded down and up to multiples of 2^-256."""
+    if value.log_of is None or value.log_of == 1:
+        exact = value.factor if value.log_of is None else Fraction(0)
+        return exact, exact
+    return _ends(lambda bits: _ball(value, bits))
+
+
+def _ends(ball: Any) -> tuple[Fraction, Fraction]:
+    """Of an irrational number below 2^1500."""
+    with flint.ctx.workprec(_PRECISION):
+        scaled = ball(_PRECISION) * flint.arb(2) ** BITS
+        low, high = (int(end.floor().fmpz()) for end in (scaled.lower(), scaled.upper()))
+    return Fraction(low, 1 << BITS), Fraction(high + 1, 1 << BITS)
+
+
+def _ball(value: Exact, bits: int) -> Any:
+    with flint.ctx.workprec(bits):
+        out = flint.arb(flint.fmpq(value.factor.numerator, value.factor.denominator))
+        if value.log_of is not None:
+            base = flint.fmpq(value.log_of.numerator, value.log_of.denominator)
+            out *= flint.arb(base).log()
+        return out
