@@ -14,7 +14,7 @@ from optmech.exchange.arrays import read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.files.data import DataFile
 from optmech.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from optmech.storage import write_atomically
+from optmech.storage import ending, write_atomically
 
 FORMATS = (".csv", ".npy", ".nc", ".parquet")
 _UNEVEN = 1e-6
@@ -53,8 +53,9 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
 
 
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
-    """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``."""
-    suffix = Path(path).suffix.lower()
+    """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``; to standard output
+    as CSV."""
+    suffix = ending(path, ".csv")
     if suffix == ".parquet":
         write_parquet(mechanism, path)
     elif suffix == ".nc":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +11,9 @@ from optmech.errors import OptmechError, ProblemError
 
 MAX_LINES = 50
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of Unicode that a terminal obeys instead of showing: controls, marks of direction and
+other formats, halves of surrogate pairs, private use, separators of lines and paragraphs."""
 
 
 class ProblemFileError(ProblemError):
@@ -86,8 +89,13 @@ def line(error: OptmechError) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` with control characters and line breaks shown as escapes."""
-    return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
+    """``text`` with every character shown as an escape that a terminal would obey: controls, line
+    breaks, marks of the direction of writing and other invisible formats."""
+    if text.isprintable():
+        return text
+    return "".join(
+        ascii(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char for char in text
+    )
 
 
 def show(value: object) -> str:
