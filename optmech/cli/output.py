@@ -147,6 +147,16 @@ def require_writable(
             )
 
 
+def require_seed(seed: int | None) -> None:
+    """Refuse a seed that is no whole number of at most 64 bits."""
+    if seed is not None and not 0 <= seed < 2**64:
+        raise ProblemError(
+            f"{seed if abs(seed) < 2**70 else 'the number'} is out of range",
+            where="--seed",
+            remedy="Give 0 to 2^64 - 1",
+        )
+
+
 def _is_special(path: str | Path) -> bool:
     """Whether a path leads to something that is there and no regular file."""
     return os.path.exists(path) and not os.path.isfile(path)

@@ -57,11 +57,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_outputs(args: argparse.Namespace, source: Path) -> None:
-    from optmech.cli.output import claim_outputs
-    from optmech.errors import ProblemError
+    from optmech.cli.output import claim_outputs, require_seed
 
-    if args.seed < 0:
-        raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Use 0 or more")
+    require_seed(args.seed)
     outputs = {"--output": args.output, "--picture": args.picture}
     claim_outputs(outputs, [source], as_json=args.json)
     if args.picture is not None:
