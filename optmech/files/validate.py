@@ -62,7 +62,8 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
         details = error.errors(include_url=False)
     add_details(details, ProblemSpec, errors)
     faulty = {detail["loc"][0] for detail in details}
-    sound = {key: value for key, value in document.items() if key not in faulty - {"constraints"}}
+    left_out = faulty - {"constraints"}
+    sound = {key: value for key, value in document.items() if key not in left_out}
     if "constraints" in faulty:
         sound["constraints"] = _sound_items(document["constraints"], details)
     return ProblemSpec.model_validate(sound)
