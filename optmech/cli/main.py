@@ -128,6 +128,12 @@ def _main(argv: Sequence[str] | None) -> int:
         if os.environ.get("OPTMECH_DEBUG"):
             raise
         text = " ".join(str(error).split())
+        if type(error).__name__ == "LinAlgError":
+            # what NumPy says where numbers are so far apart that nothing is left of the small ones
+            what = f"the numbers are too far apart, or too large, to compute with ({text})"
+            return _failed(
+                ProblemError(what, remedy="Use units in which they are moderate"), as_json
+            )
         _complain(
             f"internal error: {type(error).__name__}: {text}. This is a bug in optmech: please "
             "report it with the output under OPTMECH_DEBUG=1"

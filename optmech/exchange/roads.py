@@ -37,6 +37,10 @@ DRIVABLE = (
 """Values of ``highway`` that cars use."""
 
 
+_MOST_ELEMENTS = 3_000_000
+"""64 MiB as openstreetmap.org writes them have about half of that."""
+
+
 @dataclass(frozen=True, eq=False)
 class Roads:
     """Crossings and dead ends of a road network, and the roads between them."""
@@ -69,8 +73,8 @@ def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     with expanded(path) as stream, translated(path, what, remedy):
         extract = _Extract(kinds)
         parser = ElementTree.XMLParser(target=extract)
-        while chunk := stream.read(2**16):
-            parser.feed(chunk)
+        # in one piece: given in several, the parser begins a long attribute again with each
+        parser.feed(stream.read())
         parser.close()
         places, ways = extract.places, extract.ways
     network = _network(places, ways)
@@ -92,11 +96,15 @@ class _Extract:
         self.kinds = kinds
         self.places: dict[int, tuple[float, float]] = {}
         self.ways: list[list[int]] = []
+        self._count = 0
         self._refs: list[int] | None = None
         self._kind: str | None = None
 
     def start(self, tag: str, found: dict[str, str]) -> None:
         """Called at the beginning of an element."""
+        self._count += 1
+        if self._count > _MOST_ELEMENTS:
+            raise ValueError(f"it has more than the {_MOST_ELEMENTS:,} elements allowed")
         if tag == "node":
             self.places[_number(found["id"])] = _degrees(found["lon"]), _degrees(found["lat"])
         elif tag == "way":

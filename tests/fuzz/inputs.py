@@ -218,9 +218,16 @@ def profile(rng: random.Random) -> Case:
     """A solver profile."""
     engines = ["highs", "structured", "lazy", "cvxpy", "tangents", "conic", "auto", "spanner"]
     document: dict[str, Any] = {
-        "engine": rng.choice(engines), "gap": 1e-6, "tolerance": 1e-9, "time_limit": 5, "threads": 1,
-        "reductions": ["implied-pairs"], "method": "", "solver": "", "parameters": {},
-    }  # fmt: skip
+        "engine": rng.choice(engines),
+        "gap": 1e-6,
+        "tolerance": 1e-9,
+        "time_limit": 5,
+        "threads": 1,
+        "reductions": ["implied-pairs"],
+        "method": "",
+        "solver": "",
+        "parameters": {},
+    }
     names = ["presolve", "threads", "max_iter", "nope", "neighbours", "time_limit", "solver"]
     for _ in range(rng.choice([0, 0, 1, 2])):
         document["parameters"][rng.choice(names)] = value(rng)
@@ -380,21 +387,38 @@ def line(rng: random.Random) -> Case:
     text = "?" if bad.startswith("-") else bad
     argv = rng.choice(
         [
-            ["solve", text], ["check", text], ["attack", text], ["sample", text, "0"],
-            ["measure", text], ["report", text, "-o", "r.html"], ["trace", text], ["sweep", text],
-            ["transport", text], ["export", text, "-o", "x.mps"], ["solve", "metric", "-q", "--profile", text],
-            ["solve", "metric", "-q", "--profile", "pipe.toml"], ["check", "pipe.npy", "--problem", "metric"],
-            ["check", "pipe.nc", "--problem", "metric"], ["check", "pipe.csv", "--problem", "metric"],
-            ["check", "pipe.parquet", "--problem", "metric"], ["check", "metric.json", "--problem", text],
-            ["sample", "metric.json", text], ["sample", "metric.json", "0", "--seed", text],
-            ["sample", "metric.json", "0", "-n", text], ["solve", "metric", "-q", "--gap", text],
-            ["solve", "metric", "-q", "--time-limit", text], ["trace", "ten-points", "--seed", text],
-            ["transport", "home-out", "--p", text], ["transport", "home-out", "--radius", text],
-            ["transport", "home-out", "--distance", text], ["measure", "metric.json", "--delta", text],
-            ["adopt", text, "--problem", "metric", "-o", "x.json"], ["solve", "metric", "-q", "--device", text],
+            ["solve", text],
+            ["check", text],
+            ["attack", text],
+            ["sample", text, "0"],
+            ["measure", text],
+            ["report", text, "-o", "r.html"],
+            ["trace", text],
+            ["sweep", text],
+            ["transport", text],
+            ["export", text, "-o", "x.mps"],
+            ["solve", "metric", "-q", "--profile", text],
+            ["solve", "metric", "-q", "--profile", "pipe.toml"],
+            ["check", "pipe.npy", "--problem", "metric"],
+            ["check", "pipe.nc", "--problem", "metric"],
+            ["check", "pipe.csv", "--problem", "metric"],
+            ["check", "pipe.parquet", "--problem", "metric"],
+            ["check", "metric.json", "--problem", text],
+            ["sample", "metric.json", text],
+            ["sample", "metric.json", "0", "--seed", text],
+            ["sample", "metric.json", "0", "-n", text],
+            ["solve", "metric", "-q", "--gap", text],
+            ["solve", "metric", "-q", "--time-limit", text],
+            ["trace", "ten-points", "--seed", text],
+            ["transport", "home-out", "--p", text],
+            ["transport", "home-out", "--radius", text],
+            ["transport", "home-out", "--distance", text],
+            ["measure", "metric.json", "--delta", text],
+            ["adopt", text, "--problem", "metric", "-o", "x.json"],
+            ["solve", "metric", "-q", "--device", text],
             ["sweep", "epsilon-curve", "-o", "run", "--workers", "0", "--gap", text],
         ]
-    )  # fmt: skip
+    )
     files = {"metric.json": made().files["metric.json"]}
     for suffix in (".toml", ".npy", ".nc", ".csv", ".parquet"):
         files[f"pipe{suffix}"] = b"<pipe>"
@@ -429,7 +453,14 @@ def bomb(rng: random.Random) -> Case:
         files = {"p.json": _secrets(secrets, "uniform"), f"d.csv{pack}": content}
         return Case("", ["export", "p.json", "-o", "out.mps"], files)
     body = rng.choice(
-        [b'<node id="1" lat="1" lon="1"/>', b"<way><nd/>", b"<a>", b'<tag k="highway"/>', b" ", b"\0"]
+        [
+            b'<node id="1" lat="1" lon="1"/>',
+            b"<way><nd/>",
+            b"<a>",
+            b'<tag k="highway"/>',
+            b" ",
+            b"\0",
+        ]
     )
     content = PACK[pack](b"<osm><way>" + body * (big // len(body)))
     secrets = {"kind": "graph", "osm": f"m.osm{pack}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import signal
@@ -109,7 +110,7 @@ def _faults(
         found.append(f"{extra / 2**20:.0f} MiB")
     unseen = {c for c in out + err if c != "\n" and unicodedata.category(c) in _UNSEEN}
     if unseen - {"\r", "\t"}:
-        found.append(f"characters that a terminal obeys: {ascii(sorted(unseen))}")
+        found.append(f"characters that a terminal obeys: {sorted(unseen)!a}")
     return tuple(found)
 
 
@@ -136,8 +137,11 @@ def _run(case: Case, folder: str, out: int, err: int) -> None:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
-        sys.stdout = open(1, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            raw = io.FileIO(descriptor, "w", closefd=False)
+            setattr(
+                sys, name, io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
+            )
         import warnings
 
         from optmech.cli.main import main

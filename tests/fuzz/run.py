@@ -1,7 +1,7 @@
 """Feeds hostile inputs to the command line: ``python -m tests.fuzz.run --inputs 10000 --seed 1``.
 
-Every input must end with status 0 to 4, without a traceback, within ten seconds of computing and one
-gibibyte. Faults are printed as they are found, with the number that makes the input again
+Every input must end with status 0 to 4, without a traceback, within ten seconds of computing and
+one gibibyte. Faults are printed as they are found, with the number that makes the input again
 (``--only``), and counted by cause at the end. Run it from the root of a checkout.
 """
 
