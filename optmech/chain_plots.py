@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.plots import require_matplotlib
-from optmech.storage import write_atomically
+from optmech.plots import require_matplotlib, save
 
 if TYPE_CHECKING:
     from optmech.traces.adversary import AdversaryReport
@@ -72,6 +70,4 @@ def chain_picture(
         axes.set_ylim(bottom=0.0)
         axes.legend(fontsize=8)
     figure.suptitle(title, fontsize=10)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(file).suffix.lower()[1:])
-    write_atomically(file, buffer.getvalue())
+    save(figure, file)

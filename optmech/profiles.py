@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -12,9 +11,12 @@ from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact
+from optmech.files.report import show
+from optmech.files.source import read_document
 from optmech.reductions import Reduction, parse_reduction
 from optmech.resources import data_folder
 
+_ALLOWED_THREADS = 256
 _MOST_THREADS = 16
 """More threads than this have every block's work shared out too thinly, each with its own sums."""
 
@@ -63,14 +65,11 @@ class Profile:
         ):
             raise ProblemError("is not a list of texts", where="reductions")
         self.parsed_reductions()
-        parse_exact(self.gap, where="gap", positive=True)
-        parse_exact(self.tolerance, where="tolerance", positive=True)
+        _require_number(self.gap, "gap")
+        _require_number(self.tolerance, "tolerance")
         if self.time_limit is not None:
-            parse_exact(self.time_limit, where="time_limit", positive=True)
-        if self.threads is not None and (
-            isinstance(self.threads, bool) or not isinstance(self.threads, int) or self.threads < 1
-        ):
-            raise ProblemError(f"{self.threads!r} is not a whole number >= 1", where="threads")
+            _require_number(self.time_limit, "time_limit")
+        _require_threads(self.threads, "threads")
         if self.method and self.engine not in ("auto", "highs", "lazy"):
             raise ProblemError(
                 f"engine {self.engine} has no methods to choose from",
@@ -85,6 +84,7 @@ class Profile:
             )
         if not isinstance(self.parameters, Mapping):
             raise ProblemError("is not a table", where="parameters")
+        _require_threads(self.parameters.get("threads"), "parameters.threads")
 
     def parsed_reductions(self) -> tuple[Reduction, ...]:
         """The reductions as objects, in order."""
@@ -117,31 +117,49 @@ class Profile:
         )
 
 
+def _require_number(value: object, where: str) -> None:
+    if isinstance(value, str):
+        raise ProblemError(
+            f"{show(value)} is text", where=where, remedy="Write a number without quotes, like 1e-6"
+        )
+    if isinstance(value, dict | list):
+        raise ProblemError(f"{show(value)} is not a number", where=where, remedy="Write one number")
+    parse_exact(value, where=where, positive=True)
+
+
+def _require_threads(value: object, where: str) -> None:
+    if value is None:
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= _ALLOWED_THREADS:  # type: ignore[operator]
+        raise ProblemError(
+            f"{show(value)} is not a whole number of threads, 1 to {_ALLOWED_THREADS}",
+            where=where,
+            remedy="Leave it out for the processors at hand",
+        )
+
+
 def load_profile(which: str | Path | Profile) -> Profile:
     """A profile by name (``"auto"``), by the path of a TOML file, or as it is."""
     if isinstance(which, Profile):
         return which
     path = Path(which)
     if path.suffix != ".toml":
-        path = data_folder("solvers") / f"{which}.toml"
-        if not path.is_file():
+        names = {known.stem: known for known in data_folder("solvers").glob("*.toml")}
+        path = names.get(str(which), path)
+        if str(which) not in names:
             raise ProblemError(
-                f"there is no profile {str(which)!r}",
+                f"there is no profile {show(str(which))}",
                 where="profile",
                 remedy=f"Use one of {', '.join(p.name for p in list_profiles())}, "
                 "or the path of a .toml file",
             )
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ProblemError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ProblemError(f"is not TOML: {error}", where=str(path)) from error
+    content = read_document(path)
     known = {f.name for f in fields(Profile)} - {"name"}
     unknown = sorted(set(content) - known)
     if unknown:
         raise ProblemError(
-            f"unknown key {unknown[0]!r}",
+            f"unknown key {show(unknown[0])}",
             where=str(path),
             remedy=f"The keys are {', '.join(sorted(known))}",
         )

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.reading import read_bytes
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
+_MOST_LISTS = 5_000_000
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 DESIGN = "optmech-design/2"
 FAMILY = "optmech-targets/2"
 _WRITERS = {DESIGN: "optmech solve -o", FAMILY: "optmech transport -o"}
@@ -38,16 +41,7 @@ def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict
     VerificationError
         If it was altered; ``remedy`` says what to do then.
     """
-    file = Path(path)
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise ProblemError(f"is larger than {MAX_BYTES:,} bytes", where=str(path))
-        content = file.read_bytes()
-    except OSError as error:
-        raise ProblemError(
-            f"cannot be read: {error.strerror}", where=str(path), remedy="Check the path"
-        ) from error
-    return parse_sealed(content, str(path), formats, remedy)
+    return parse_sealed(read_bytes(path, MAX_BYTES), str(path), formats, remedy)
 
 
 def parse_sealed(
@@ -61,6 +55,16 @@ def parse_sealed(
             "the content does not match its digest: the file was altered",
             where=where,
             remedy=remedy,
+        )
+    packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
+    if packed is not None:
+        raise ProblemError(
+            f"is compressed ({packed})", where=where, remedy="Unpack it and give the file inside"
+        )
+    lists = content.count(b"[") + content.count(b"{")
+    if lists > _MOST_LISTS:
+        raise ProblemError(
+            f"has {lists:,} lists and tables, more than the {_MOST_LISTS:,} allowed", where=where
         )
     try:
         body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
@@ -78,9 +82,8 @@ def parse_sealed(
 def is_of_format(path: str | Path, name: str) -> bool:
     """Whether a file begins like one of this format; False where it cannot be read."""
     try:
-        with Path(path).open("rb") as stream:
-            return f'"format": "{name}"'.encode() in stream.read(_HEAD)
-    except OSError:
+        return f'"format": "{name}"'.encode() in read_bytes(path, MAX_BYTES)[:_HEAD]
+    except ProblemError:
         return False
 
 

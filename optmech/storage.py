@@ -1,37 +1,256 @@
-"""Writing files so that an interrupted write never leaves half of one."""
+"""Writing results: all of a file or none of it, and nothing destroyed that is not a file.
+
+Every file that optmech writes goes through ``write_atomically``. A regular file is written beside
+its place and renamed, so that an interrupted write never leaves half of one; links are followed,
+and a file that is there keeps its mode and owner. What is no regular file (a terminal, a pipe,
+``/dev/null``) is written to where it is. ``-`` is standard output.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
-import tempfile
+import re
+import secrets
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from optmech.errors import ProblemError
 
+STANDARD_OUTPUT = "-"
+"""The path that stands for standard output."""
+
+_DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/([0-9]{1,4})")
+_STANDARD = {STANDARD_OUTPUT: 1, "/dev/stdout": 1, "/dev/stderr": 2}
+_REMEDY = "Choose a folder that exists, is writable and has room"
+_ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 
 def write_atomically(path: str | Path, content: bytes) -> None:
-    """Write beside ``path`` and rename; raises ProblemError where that cannot be done."""
-    target = Path(path)
-    temporary = None
+    """Write ``content`` to ``path``, whole or not at all where it is a regular file.
+
+    Raises
+    ------
+    ProblemError
+        Where that cannot be done, on a folder, a disk or a socket, and on a file that is
+        read-only.
+    """
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(target)
-        _settle(target.parent)
+        descriptor = _descriptor(path)
+        if descriptor is not None:
+            _write_to_descriptor(descriptor, content)
+            return
+        refuse_unwritable(path)
+        target = Path(os.path.realpath(path))
+        found = _status(path)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            with open(path, "wb", buffering=0) as stream:
+                _write_all(stream.fileno(), content)
+        elif found is not None and not os.access(target.parent, os.W_OK):
+            _overwrite(target, content)
+        else:
+            _replace(target, content, found)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, BrokenPipeError) and is_standard_output(path):
+            raise
         raise ProblemError(
-            f"cannot be written: {error.strerror}",
-            where=str(path),
-            remedy="Choose a folder that exists, is writable and has room",
+            f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
         ) from error
+
+
+def refuse_unwritable(path: str | Path) -> None:
+    """Refuse what ``write_atomically`` could not write or should not destroy.
+
+    Raises
+    ------
+    ProblemError
+        On a folder, a disk, a socket, a read-only file, a link to itself and what lies in no
+        folder that can be written.
+    """
+    if _descriptor(path) is not None:
+        return
+    problem, remedy = "", "Choose another path"
+    try:
+        found = _status(path)
+        if found is None:
+            folder = Path(os.path.realpath(path)).parent
+            if os.path.islink(os.path.realpath(path)):
+                problem = "it is a link that leads back to itself"
+            elif not folder.is_dir():
+                problem = f"the folder {str(folder)!r} does not exist"
+            elif not os.access(folder, os.W_OK):
+                problem = f"the folder {str(folder)!r} is not writable"
+        elif stat.S_ISDIR(found.st_mode):
+            problem = "it is a folder"
+        elif stat.S_ISBLK(found.st_mode) or stat.S_ISSOCK(found.st_mode):
+            problem = f"it is a {'disk' if stat.S_ISBLK(found.st_mode) else 'socket'}"
+        elif not found.st_mode & 0o222 or not os.access(path, os.W_OK):
+            # whoever may write everything (root) still asked for this file not to be written
+            problem = "it is read-only"
+            remedy = "Make it writable (chmod u+w), or choose another path"
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+    if problem:
+        raise ProblemError(f"cannot be written: {problem}", where=str(path), remedy=remedy)
+
+
+def is_standard_output(path: str | Path) -> bool:
+    """Whether a path stands for standard output: ``-``, ``/dev/stdout`` and the like."""
+    return _descriptor(path) == 1
+
+
+def ending(path: str | Path, default: str) -> str:
+    """The ending of a path in lower case, which says what to write; ``default`` for what is no
+    regular file and so has no ending of its own (``-``, ``/dev/stdout``, a pipe)."""
+    if _descriptor(path) is not None:
+        return default
+    suffix = Path(path).suffix.lower()
+    with contextlib.suppress(OSError, ValueError):
+        found = _status(path)
+        if not suffix and found is not None and not stat.S_ISREG(found.st_mode):
+            return default
+    return suffix
+
+
+def _descriptor(path: str | Path) -> int | None:
+    """The open file descriptor that a path is a name of."""
+    text = str(path)
+    if text in _STANDARD:
+        return _STANDARD[text]
+    found = _DESCRIPTOR.fullmatch(text)
+    return None if found is None else int(found[1])
+
+
+def _status(path: str | Path) -> os.stat_result | None:
+    """Of what the path leads to, links followed; None where there is nothing."""
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+
+
+def _write_to_descriptor(descriptor: int, content: bytes) -> None:
+    """Write where a stream stands; through Python's own standard output where that is meant, which
+    may have been led elsewhere."""
+    stream = {1: sys.stdout, 2: sys.stderr}.get(descriptor)
+    if stream is None:
+        _write_all(descriptor, content)
+        return
+    binary = getattr(stream, "buffer", None)
+    if binary is None:
+        stream.write(content.decode("utf-8", "backslashreplace"))
+    else:
+        stream.flush()
+        binary.write(content)
+    stream.flush()
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _overwrite(target: Path, content: bytes) -> None:
+    """Write over a file whose folder takes no new files; its room is claimed before its content is
+    touched."""
+    descriptor = os.open(target, os.O_WRONLY)
+    try:
+        if content and hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(descriptor, 0, len(content))
+        _write_all(descriptor, content)
+        os.ftruncate(descriptor, len(content))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(target: Path, content: bytes, found: os.stat_result | None) -> None:
+    """Write beside ``target`` and rename."""
+    name = f".{target.name[:100]}.{secrets.token_hex(6)}"
+    beside = target.parent / name
+    with _removed_on_a_signal(beside):
+        try:
+            _write_beside(beside, content, found)
+            try:
+                beside.replace(target)
+            except OSError as error:
+                # a file that is a mount point of its own, as in a container, cannot be replaced
+                if error.errno != errno.EBUSY or found is None:
+                    raise
+                _overwrite(target, content)
+            _settle(target.parent)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _write_beside(beside: Path, content: bytes, found: os.stat_result | None) -> None:
+    """Write a new file that looks like the one ``found``. Where the system can, it has no name
+    until it is whole: without one it is gone when its process ends, however it ends."""
+    mode = 0o666 if found is None else 0o600
+    nameless = None
+    if hasattr(os, "O_TMPFILE"):
+        with contextlib.suppress(OSError):
+            nameless = os.open(beside.parent, os.O_TMPFILE | os.O_WRONLY, mode)
+    if nameless is not None:
+        try:
+            _fill(nameless, content, found)
+            with contextlib.suppress(OSError):
+                # the descriptor is named to have the link followed, which os.link does only then
+                os.link(f"/proc/self/fd/{nameless}", beside, src_dir_fd=nameless)
+                return
+        finally:
+            os.close(nameless)
+    named = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        _fill(named, content, found)
+    finally:
+        os.close(named)
+
+
+def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None:
+    _write_all(descriptor, content)
+    if found is not None:
+        _make_like(descriptor, found)
+    os.fsync(descriptor)
+
+
+def _make_like(descriptor: int, found: os.stat_result) -> None:
+    """Owner, group and mode of the file that is replaced, as far as this user may set them."""
+    if hasattr(os, "fchown"):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, found.st_uid, found.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+
+
+@contextlib.contextmanager
+def _removed_on_a_signal(beside: Path) -> Iterator[None]:
+    """Remove a file before the process ends by a signal that nobody else handles."""
+
+    def end(number: int, _: object) -> None:
+        beside.unlink(missing_ok=True)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    taken = []
+    if threading.current_thread() is threading.main_thread():
+        taken = [n for n in _ENDING_SIGNALS if signal.getsignal(n) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _settle(folder: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.plots.drawing import draw_values, plain_text, require_matplotlib
-from optmech.storage import write_atomically
+from optmech.plots.drawing import draw_values, plain_text, require_matplotlib, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,9 +53,7 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
     )
     lines = [plain_text(title), f"{caption} · {privacy}"]
     figure.suptitle("\n".join(line for line in lines if line), fontsize=10)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix.lower()[1:])
-    write_atomically(path, buffer.getvalue())
+    save(figure, path)
 
 
 def _arrows(axes: Axes, design: TargetDesign, t: int) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.plots import require_matplotlib
-from optmech.storage import write_atomically
+from optmech.plots import require_matplotlib, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,9 +67,7 @@ def trace_picture(
         f"{problem.radius:g}{' ' + problem.unit if problem.unit else ''}",
         fontsize=10,
     )
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(file).suffix.lower()[1:])
-    write_atomically(file, buffer.getvalue())
+    save(figure, file)
 
 
 def _line(

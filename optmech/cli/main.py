@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from contextvars import copy_context
 from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
@@ -91,6 +92,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status and never raises on bad input."""
+    # what a command claims of standard output, it claims for itself only
+    return copy_context().run(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     as_json = False
     try:
         parser = build_parser()
@@ -122,6 +128,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("OPTMECH_DEBUG"):
             raise
         text = " ".join(str(error).split())
+        if type(error).__name__ == "LinAlgError":
+            # what NumPy says where numbers are so far apart that nothing is left of the small ones
+            what = f"the numbers are too far apart, or too large, to compute with ({text})"
+            return _failed(
+                ProblemError(what, remedy="Use units in which they are moderate"), as_json
+            )
         _complain(
             f"internal error: {type(error).__name__}: {text}. This is a bug in optmech: please "
             "report it with the output under OPTMECH_DEBUG=1"
@@ -155,8 +167,9 @@ def _module(name: str) -> ModuleType:
 
 def _failed(error: OptmechError, as_json: bool) -> int:
     errors: Sequence[OptmechError] = getattr(error, "errors", ()) or (error,)
-    for line in str(error).splitlines():
-        _complain(line)
+    # only the list of a file's errors has lines of its own: any other break is a file's text
+    for text in str(error).split("\n") if len(errors) > 1 else [str(error)]:
+        _complain(text)
     if as_json:
         import json
 
@@ -166,4 +179,6 @@ def _failed(error: OptmechError, as_json: bool) -> int:
 
 
 def _complain(text: str) -> None:
-    print(f"optmech: error: {text}", file=sys.stderr)
+    from optmech.files.report import printable
+
+    print(f"optmech: error: {printable(text)}", file=sys.stderr)

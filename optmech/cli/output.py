@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from optmech.errors import ProblemError
+from optmech.files.report import printable
+from optmech.storage import is_standard_output, refuse_unwritable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_WIDTH = 100
+
+_ASIDE: ContextVar[bool] = ContextVar("aside", default=False)
+"""Whether standard output belongs to a file's content, and tables go to standard error."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -24,7 +34,13 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 def note(text: str) -> None:
     """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+def written(what: str, path: str | Path) -> None:
+    """Note where something was written; nothing is said of standard output."""
+    if not is_standard_output(path):
+        note(f"{what} written to {path}")
 
 
 def title(text: str) -> None:
@@ -57,9 +73,16 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[i
     _show(table)
 
 
+def csv_text(rows: Iterable[Sequence[str]]) -> bytes:
+    """Rows as a CSV file: UTF-8, a header where the first row is one."""
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
 def blank() -> None:
     """An empty line."""
-    print()
+    print(file=_stream())
 
 
 def number(value: float) -> str:
@@ -69,26 +92,84 @@ def number(value: float) -> str:
     return "infinite" if math.isinf(value) else f"{value:.9g}"
 
 
-def require_writable(path: str | Path, *, where: str, apart_from: str | Path | None = None) -> None:
-    """Refuse an output path before any work is spent on what it shall hold."""
-    import os
+def claim_outputs(
+    outputs: Mapping[str, str | None], inputs: Iterable[str | Path | None], *, as_json: bool
+) -> None:
+    """Refuse unusable outputs, by option, before any work is spent on what they shall hold.
 
-    target = Path(path)
-    problem = ""
+    Where one of them is standard output, tables go to standard error from now on, until the end of
+    the command.
+
+    Raises
+    ------
+    ProblemError
+        Where an output cannot be written, is an input or another output, or is standard output
+        while ``--json`` wants that too.
+    """
+    known: dict[str, str] = {}
+    sources = list(inputs)
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        require_writable(path, where=option, apart_from=sources)
+        aside = is_standard_output(path)
+        if aside and as_json:
+            raise ProblemError(
+                f"{path}: is standard output, where --json prints",
+                where=option,
+                remedy="Leave one of the two out",
+            )
+        place = "standard output" if aside else os.path.realpath(path)
+        if place in known and (aside or not _is_special(path)):
+            raise ProblemError(
+                f"is the same file as {known[place]}", where=option, remedy="Choose another path"
+            )
+        known[place] = option
+        if aside:
+            _ASIDE.set(True)
+
+
+def require_writable(
+    path: str | Path, *, where: str, apart_from: Iterable[str | Path | None] = ()
+) -> None:
+    """Refuse an output path that cannot be written or is one of the files ``apart_from``; what is
+    there no file of is ignored, such as the name of a gallery problem."""
     try:
-        folder = target.parent
-        if not folder.is_dir():
-            problem = f"the folder {str(folder)!r} does not exist"
-        elif target.is_dir():
-            problem = "is a folder"
-        elif not os.access(folder, os.W_OK):
-            problem = f"the folder {str(folder)!r} is not writable"
-        elif apart_from is not None and target.exists() and target.samefile(apart_from):
-            problem = "is an input file"
-    except (OSError, ValueError) as error:
-        problem = f"cannot be used: {getattr(error, 'strerror', None) or error}"
-    if problem:
-        raise ProblemError(f"{path}: {problem}", where=where, remedy="Choose another path")
+        refuse_unwritable(path)
+    except ProblemError as error:
+        raise ProblemError(f"{path}: {error.message}", where=where, remedy=error.remedy) from error
+    if is_standard_output(path) or _is_special(path):
+        return
+    for source in apart_from:
+        if source is not None and _is_same_file(path, source):
+            raise ProblemError(
+                f"{path}: is an input file", where=where, remedy="Choose another path"
+            )
+
+
+def require_seed(seed: int | None) -> None:
+    """Refuse a seed that is no whole number of at most 64 bits."""
+    if seed is not None and not 0 <= seed < 2**64:
+        raise ProblemError(
+            f"{seed if abs(seed) < 2**70 else 'the number'} is out of range",
+            where="--seed",
+            remedy="Give 0 to 2^64 - 1",
+        )
+
+
+def _is_special(path: str | Path) -> bool:
+    """Whether a path leads to something that is there and no regular file."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _is_same_file(path: str | Path, source: str | Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return os.path.samefile(path, source)
+    return False
+
+
+def _stream() -> TextIO:
+    return sys.stderr if _ASIDE.get() else sys.stdout
 
 
 def _show(content: Any) -> None:
@@ -96,15 +177,16 @@ def _show(content: Any) -> None:
     console = _console()
     with console.capture() as capture:
         console.print(content)
-    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=_stream())
 
 
 def _console() -> Console:
     from rich.console import Console
 
-    terminal = sys.stdout.isatty()
+    stream = _stream()
+    terminal = stream.isatty()
     return Console(
-        file=sys.stdout,
+        file=stream,
         width=None if terminal else PIPE_WIDTH,
         force_terminal=None if terminal else False,
         color_system="auto" if terminal else None,
@@ -116,8 +198,6 @@ def _console() -> Console:
 
 def _text(value: str, style: str = "") -> Any:
     from rich.text import Text
-
-    from optmech.files.report import printable
 
     return Text(printable(value), style=style)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import ProblemError
 from optmech.files.labels import label_text
+from optmech.storage import write_atomically
 
 if TYPE_CHECKING:
     from optmech.files.task import TransportTask
@@ -19,7 +17,10 @@ if TYPE_CHECKING:
 
 def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) -> int:
     """Design, save, draw and show; 0, as nothing is shown that was not verified."""
-    _require_places(args)
+    if args.picture is not None:
+        from optmech.plots import require_matplotlib
+
+        require_matplotlib(args.picture)
     design = task.design(problem)
     frontier = [] if task.epsilons is None else task.frontier(problem)
     if args.output is not None:
@@ -44,30 +45,8 @@ def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) ->
     _show(task, problem, design, frontier)
     for what, path in (("mechanisms", args.output), ("picture", args.picture)):
         if path is not None:
-            output.note(f"{what} written to {path}")
+            output.written(what, path)
     return 0
-
-
-def _require_places(args: argparse.Namespace) -> None:
-    known: dict[Path, str] = {}
-    for option, path in (
-        ("--output", args.output),
-        ("--picture", args.picture),
-        ("--plan", args.plan),
-    ):
-        if path is None:
-            continue
-        output.require_writable(path, where=option, apart_from=args.problem)
-        place = Path(path).resolve()
-        if place in known:
-            raise ProblemError(
-                f"is the same file as {known[place]}", where=option, remedy="Choose another path"
-            )
-        known[place] = option
-    if args.picture is not None:
-        from optmech.plots import require_matplotlib
-
-        require_matplotlib(args.picture)
 
 
 def _point(design: TargetDesign) -> dict[str, Any]:
@@ -120,10 +99,9 @@ def _show(
 def _write_moves(path: str, design: TargetDesign) -> None:
     secrets = [label_text(label) for label in design.secrets.labels]
     observables = [label_text(label) for label in design.observables.labels]
-    with open(path, "w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["input", "from", "to", "mass", "distance"])
-        for name, plan in zip(design.names, design.plans, strict=True):
-            for (x, y), flow in plan.flows.items():
-                mass, length = flow / plan.total, float(design.distance[x, y])
-                writer.writerow([name, secrets[x], observables[y], repr(mass), repr(length)])
+    rows = [["input", "from", "to", "mass", "distance"]]
+    for name, plan in zip(design.names, design.plans, strict=True):
+        for (x, y), flow in plan.flows.items():
+            mass, length = flow / plan.total, float(design.distance[x, y])
+            rows.append([name, secrets[x], observables[y], repr(mass), repr(length)])
+    write_atomically(path, output.csv_text(rows))

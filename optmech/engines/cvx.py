@@ -66,6 +66,17 @@ class CvxpyEngine:
         except (cp.SolverError, ValueError) as error:
             # cvxpy raises ValueError where a solver ends with a status it does not know
             return EngineResult(Outcome.FAILED, f"cvxpy {solver}: {error}")
+        except BaseException as error:
+            # unknown names and types of parameters end in whatever a solver has for them, down to
+            # a panic of Rust code, which is no Exception
+            foreign = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+            if not options.parameters or not foreign:
+                raise
+            raise ProblemError(
+                f"{solver} does not take these parameters: {' '.join(str(error).split())[:200]}",
+                where="profile.parameters",
+                remedy="See the solver's list of settings",
+            ) from error
         message = f"cvxpy {solver}: {problem.status}"
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             return EngineResult(Outcome.INFEASIBLE, message)

@@ -117,9 +117,13 @@ class HighsSession:
     def _set(self, key: str, value: object) -> None:
         import highspy
 
-        if self._highs.setOptionValue(key, value) != highspy.HighsStatus.kOk:
+        try:
+            taken = self._highs.setOptionValue(key, value) == highspy.HighsStatus.kOk
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            taken = False
+        if not taken:
             raise ProblemError(
-                f"HiGHS does not take {key} = {value!r}",
+                f"HiGHS does not take {key} = {ascii(value)[:60]}",
                 where="profile.parameters",
                 remedy="See the HiGHS option list",
             )

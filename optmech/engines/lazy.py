@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from optmech.domain import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
+from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, PairCone
 from optmech.lp.flatten import flatten
 
@@ -34,7 +35,7 @@ class LazyEngine:
         return "" if len(lp.cone) else "there are no pair constraints to generate"
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
-        neighbours = int(str(options.parameters.get("neighbours", NEIGHBOURS)))
+        neighbours = _neighbours(options.parameters.get("neighbours", NEIGHBOURS))
         given = {k: v for k, v in options.parameters.items() if k != "neighbours"}
         solver_options = replace(options, parameters=given)
         allowed = (
@@ -99,3 +100,13 @@ def _is_largest(ratio: Floats, end: Ints) -> NDArray[np.bool_]:
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)
     return np.asarray(ratio >= largest[np.searchsorted(values, end)])
+
+
+def _neighbours(given: object) -> int:
+    if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        raise ProblemError(
+            f"{ascii(given)[:60]} is not a whole number >= 1",
+            where="profile.parameters.neighbours",
+            remedy="Say how many nearest neighbours every secret starts with",
+        )
+    return given

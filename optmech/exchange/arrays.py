@@ -10,13 +10,17 @@ import numpy as np
 from optmech.domain import Domain
 from optmech.errors import ProblemError
 from optmech.files.labels import label_text
+from optmech.isolated import Found, read_isolated
 from optmech.mechanism import Mechanism
 from optmech.needed import needed
+from optmech.reading import require_readable
 from optmech.storage import write_atomically
 
 if TYPE_CHECKING:
     import xarray as xr
 
+MATRIX_BYTES = 2 * 2**30
+"""Of a file that holds a matrix."""
 _AXES = ("secret", "observable")
 
 
@@ -60,23 +64,27 @@ def read_netcdf(path: str | Path) -> Mechanism:
     ProblemError
         On a file that is no such array, or an array that is no mechanism.
     """
-    xarray = needed("xarray", "xarray", where="read_netcdf")
+    needed("xarray", "xarray", where="read_netcdf")
     needed("h5netcdf", "xarray", where="read_netcdf")
-    try:
-        with xarray.open_dataarray(path, engine="h5netcdf") as stored:
-            array = stored.load()
-    except (OSError, ValueError) as error:
+    file = Path(path)
+    require_readable(file, MATRIX_BYTES)
+    found = read_isolated("netcdf", file)
+    dimensions = found.values["dims"]
+    if set(dimensions) != set(_AXES):
         raise ProblemError(
-            f"cannot be read as NetCDF: {error}", where=str(path), remedy="Check the file"
-        ) from error
-    if set(array.dims) != set(_AXES):
-        raise ProblemError(
-            f"has the dimensions {', '.join(map(str, array.dims))}",
+            f"has the dimensions {', '.join(dimensions)}",
             where=str(path),
             remedy="Name them secret and observable",
         )
-    array = array.transpose(*_AXES)
-    return Mechanism(_domain(array, "secret"), _domain(array, "observable"), array.values)
+    values = found.arrays[0]
+    matrix = values if tuple(dimensions) == _AXES else values.T
+    try:
+        secrets, observables = (
+            _domain(found, axis, count) for axis, count in zip(_AXES, matrix.shape, strict=True)
+        )
+        return Mechanism(secrets, observables, matrix)
+    except ProblemError as error:
+        raise error.at(str(path)) from error
 
 
 def _places(domain: Domain) -> dict[str, Any]:
@@ -86,12 +94,14 @@ def _places(domain: Domain) -> dict[str, Any]:
     return dict(zip(names, domain.points.T, strict=False))
 
 
-def _domain(array: xr.DataArray, axis: str) -> Domain:
-    labels = [str(label) for label in array[axis].values] if axis in array.coords else None
-    found = [f"{axis}_{name}" for name in ("lon", "lat", "x", "y", "z")]
-    found = [name for name in found if name in array.coords]
-    points = np.column_stack([array[name].values for name in found]) if found else None
-    globe = f"{axis}_lon" in found
-    unit = "km" if globe else str(array[found[0]].attrs.get("units", "")) if found else ""
-    count = array.sizes[axis]
+def _domain(found: Found, axis: str, count: int) -> Domain:
+    labels = found.values["labels"].get(axis)
+    known = found.values["coordinates"]
+    names = [f"{axis}_{name}" for name in ("lon", "lat", "x", "y", "z")]
+    places = [known[name] for name in names if name in known]
+    columns = [found.arrays[place["array"]] for place in places]
+    fit = all(len(column) == count for column in columns)
+    points = np.column_stack(columns) if columns and fit else None
+    globe = points is not None and f"{axis}_lon" in known
+    unit = "km" if globe else places[0]["units"] if points is not None else ""
     return Domain(labels or range(count), points, unit, "lonlat" if globe else "plane")

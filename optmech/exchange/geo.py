@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
-from optmech.files.source import require_readable
-from optmech.needed import needed
+from optmech.reading import translated
+from optmech.tables import read_features, shapes_of
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -29,23 +28,9 @@ def read_geojson(path: str | Path, label: str | None = None) -> Domain:
     ProblemError
         Without shapely, or on what is no collection of such features.
     """
-    require_readable(Path(path))
-    try:
-        collection = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-        features = collection["features"]
-        geometries = [feature["geometry"] for feature in features]
-        properties = [feature.get("properties") or {} for feature in features]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ProblemError(
-            "is not a GeoJSON feature collection", where=str(path), remedy="Export it as one"
-        ) from error
-    shapely = needed("shapely.geometry", "geo", where=str(path))
-    try:
-        shapes = [shapely.shape(geometry) for geometry in geometries]
-    except Exception as error:
-        raise ProblemError(
-            f"has a geometry that cannot be read: {error}", where=str(path)
-        ) from error
+    features = read_features(path)
+    shapes = shapes_of([geometry for _, geometry in features], path)
+    properties = [row for row, _ in features]
     names = None if label is None else [_name(row, label, path) for row in properties]
     return _domain(shapes, names, str(path))
 
@@ -75,7 +60,7 @@ def _name(row: dict[str, Any], label: str, path: str | Path) -> Any:
         raise ProblemError(
             f"a feature has no property {label!r}",
             where=str(path),
-            remedy=f"Its properties are {', '.join(map(repr, row)) or 'none'}",
+            remedy=f"Its properties are {', '.join(map(repr, list(row)[:20])) or 'none'}",
         )
     return _label(row[label])
 
@@ -94,8 +79,9 @@ def _domain(shapes: list[Any], names: list[Any] | None, where: str) -> Domain:
     empty = next((k for k, shape in enumerate(shapes) if shape.is_empty), None)
     if empty is not None:
         raise ProblemError(f"geometry {empty} is empty", where=where, remedy="Remove it")
-    centres = np.array([shape.centroid.coords[0][:2] for shape in shapes])
-    outlines = [_rings(shape) for shape in shapes] if "Point" not in kinds else None
+    with translated(where, "has a geometry that cannot be used"):
+        centres = np.array([shape.centroid.coords[0][:2] for shape in shapes])
+        outlines = [_rings(shape) for shape in shapes] if "Point" not in kinds else None
     labels = range(len(shapes)) if names is None else names
     return Domain(labels, centres, "km", "lonlat", outlines)
 

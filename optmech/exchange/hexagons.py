@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.needed import needed
+
+_INDEX = re.compile(r"[0-9a-fA-F]{1,16}")
 
 
 def from_h3(cells: Iterable[str]) -> Domain:
@@ -25,9 +28,9 @@ def from_h3(cells: Iterable[str]) -> Domain:
     h3 = needed("h3", "geo", where="from_h3")
     labels = list(cells)
     for k, cell in enumerate(labels):
-        if not isinstance(cell, str) or not h3.is_valid_cell(cell):
+        if not isinstance(cell, str) or not _INDEX.fullmatch(cell) or not h3.is_valid_cell(cell):
             raise ProblemError(
-                f"{cell!r} is not an H3 cell",
+                f"{repr(cell)[:60]} is not an H3 cell",
                 where=f"cells[{k}]",
                 remedy="Give indices such as 862baad27ffffff",
             )

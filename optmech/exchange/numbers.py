@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
-from optmech.exchange.arrays import read_netcdf, write_netcdf
+from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.files.data import DataFile
 from optmech.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from optmech.storage import write_atomically
+from optmech.reading import read_bytes, translated
+from optmech.storage import ending, write_atomically
 
 FORMATS = (".csv", ".npy", ".nc", ".parquet")
 _UNEVEN = 1e-6
@@ -53,8 +56,9 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
 
 
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
-    """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``."""
-    suffix = Path(path).suffix.lower()
+    """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``; to standard output
+    as CSV."""
+    suffix = ending(path, ".csv")
     if suffix == ".parquet":
         write_parquet(mechanism, path)
     elif suffix == ".nc":
@@ -78,20 +82,37 @@ def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
 
 
 def _numpy(path: str | Path) -> Floats:
-    try:
-        values = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ProblemError(
-            f"cannot be read as a NumPy array: {error}", where=str(path), remedy="Use numpy.save"
-        ) from error
-    return np.asarray(values)
+    content = read_bytes(path, MATRIX_BYTES)
+    stream = io.BytesIO(content)
+    with translated(path, "cannot be read as a NumPy array", "Use numpy.save"):
+        if content[:2] == b"PK":
+            raise ProblemError(
+                "is an archive of arrays (.npz)",
+                where=str(path),
+                remedy="Save the one matrix with numpy.save",
+            )
+        shape, _, dtype = _header(stream)
+        wanted = dtype.itemsize * math.prod(shape)
+        if dtype.hasobject or wanted != len(content) - stream.tell():
+            raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
+        stream.seek(0)
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+
+
+def _header(stream: IO[bytes]) -> Any:
+    """Shape, order and type of the array that begins here."""
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
 
 
 def _comma_separated(path: str | Path) -> Floats:
     try:
         rows = DataFile(str(Path(path).absolute())).matrix(Path())
     except ProblemError as error:
-        raise ProblemError(error.message, where=str(path), remedy=error.remedy) from error
+        message = error.message.removeprefix(f"{Path(path).absolute()}: ")
+        raise ProblemError(message, where=str(path), remedy=error.remedy) from error
     lengths = {len(row) for row in rows}
     if len(lengths) != 1:
         raise ProblemError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,7 +14,7 @@ import numpy as np
 from optmech.distances import Distance, graph
 from optmech.domain import EARTH_RADIUS_KM, Domain, Floats
 from optmech.errors import ProblemError
-from optmech.files.source import require_readable
+from optmech.reading import expanded, translated
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -38,7 +36,9 @@ DRIVABLE = (
 )
 """Values of ``highway`` that cars use."""
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+
+_MOST_ELEMENTS = 3_000_000
+"""64 MiB as openstreetmap.org writes them have about half of that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,8 @@ class Roads:
 
 
 def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
-    """The roads of an OpenStreetMap XML extract (``.osm``, also ``.gz`` or ``.bz2``).
+    """The roads of an OpenStreetMap XML extract (``.osm``, also ``.gz``, ``.bz2`` or
+    ``.xz``; at most 64 MiB of XML).
 
     Ways whose ``highway`` is among ``kinds`` are taken; the largest connected part is kept. A
     road's length is the sum of great-circle distances between its nodes.
@@ -67,17 +68,15 @@ def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     ProblemError
         On a file that is no such extract, or holds no road of these kinds.
     """
-    source = Path(path)
-    require_readable(source)
-    try:
-        with _OPENERS.get(source.suffix, open)(source, "rb") as stream:
-            places, ways = _elements(stream, kinds)
-    except (ElementTree.ParseError, OSError, EOFError, ValueError, KeyError) as error:
-        raise ProblemError(
-            f"is not an OpenStreetMap XML extract: {error}",
-            where=str(path),
-            remedy="Give a file as the export of openstreetmap.org writes it",
-        ) from error
+    what = "is not an OpenStreetMap XML extract"
+    remedy = "Give a file as the export of openstreetmap.org writes it"
+    with expanded(path) as stream, translated(path, what, remedy):
+        extract = _Extract(kinds)
+        parser = ElementTree.XMLParser(target=extract)
+        # in one piece: given in several, the parser begins a long attribute again with each
+        parser.feed(stream.read())
+        parser.close()
+        places, ways = extract.places, extract.ways
     network = _network(places, ways)
     if network.number_of_edges() == 0:
         raise ProblemError(
@@ -90,22 +89,55 @@ def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     return Roads(Domain.geographic(nodes, [places[node] for node in nodes]), network)
 
 
-def _elements(
-    stream: IO[bytes], kinds: tuple[str, ...]
-) -> tuple[dict[int, tuple[float, float]], list[list[int]]]:
-    places: dict[int, tuple[float, float]] = {}
-    ways: list[list[int]] = []
-    for _, element in ElementTree.iterparse(stream):
-        if element.tag == "node":
-            found = element.attrib
-            places[int(found["id"])] = float(found["lon"]), float(found["lat"])
-        elif element.tag == "way":
-            tags = {tag.get("k"): tag.get("v") for tag in element.iter("tag")}
-            if tags.get("highway") in kinds:
-                ways.append([int(ref.attrib["ref"]) for ref in element.iter("nd")])
-        if element.tag in ("node", "way", "relation"):
-            element.clear()
-    return places, ways
+class _Extract:
+    """Takes the nodes and roads out of an extract as they go by; no tree is kept."""
+
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self.kinds = kinds
+        self.places: dict[int, tuple[float, float]] = {}
+        self.ways: list[list[int]] = []
+        self._count = 0
+        self._refs: list[int] | None = None
+        self._kind: str | None = None
+
+    def start(self, tag: str, found: dict[str, str]) -> None:
+        """Called at the beginning of an element."""
+        self._count += 1
+        if self._count > _MOST_ELEMENTS:
+            raise ValueError(f"it has more than the {_MOST_ELEMENTS:,} elements allowed")
+        if tag == "node":
+            self.places[_number(found["id"])] = _degrees(found["lon"]), _degrees(found["lat"])
+        elif tag == "way":
+            self._refs, self._kind = [], None
+        elif self._refs is not None:
+            if tag == "nd":
+                self._refs.append(_number(found["ref"]))
+            elif tag == "tag" and found.get("k") == "highway":
+                self._kind = found.get("v")
+
+    def end(self, tag: str) -> None:
+        """Called at the end of an element."""
+        if tag == "way" and self._refs is not None:
+            if self._kind in self.kinds:
+                self.ways.append(self._refs)
+            self._refs = None
+
+    def close(self) -> None:
+        """Called at the end of the file."""
+
+
+def _number(text: str) -> int:
+    number = int(text) if len(text) <= 20 else 0
+    if not 0 < abs(number) < 2**63:
+        raise ValueError(f"{text[:40]!r} is not the number of a node")
+    return number
+
+
+def _degrees(text: str) -> float:
+    value = float(text)
+    if not abs(value) <= 180:
+        raise ValueError(f"{text[:40]!r} is not a number of degrees")
+    return value
 
 
 def _network(places: dict[int, tuple[float, float]], ways: list[list[int]]) -> nx.Graph[Any]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optmech import memory
 from optmech.domain import Domain
 from optmech.errors import ProblemError
 from optmech.files.labels import label_text
 from optmech.mechanism import Mechanism
 from optmech.needed import needed
 from optmech.storage import write_atomically
+from optmech.tables import read_columns, read_text_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,28 +61,29 @@ def read_parquet(
         On a file without these columns, an unknown label, a pair that occurs twice, or rows that
         are no distributions.
     """
-    pandas = needed("pandas", "parquet", where="read_parquet")
-    needed("pyarrow", "parquet", where="read_parquet")
-    try:
-        table = pandas.read_parquet(path, engine="pyarrow", columns=list(_COLUMNS))
-    except (OSError, ValueError, KeyError) as error:
-        raise ProblemError(
-            f"cannot be read as a table of a mechanism: {error}",
-            where=str(path),
-            remedy=f"Give a Parquet file with the columns {', '.join(_COLUMNS)}",
-        ) from error
-    texts = [[str(text) for text in table[name]] for name in _COLUMNS[:2]]
+    file = Path(path)
+    texts = [read_text_columns(file, [name])[name] for name in _COLUMNS[:2]]
+    chances = read_columns(file, _COLUMNS[2:])[_COLUMNS[2]]
     domains = [
         Domain(dict.fromkeys(column)) if given is None else given
         for column, given in zip(texts, (secrets, observables), strict=True)
     ]
     places = [_indices(column, domain, path) for column, domain in zip(texts, domains, strict=True)]
+    memory.require(
+        8.0 * len(domains[0]) * len(domains[1]),
+        what=f"a matrix of {len(domains[0]):,} secrets and {len(domains[1]):,} observables",
+        where=str(path),
+        remedy="Use a coarser domain",
+    )
     matrix = np.zeros((len(domains[0]), len(domains[1])))
     distinct = np.unique(np.ravel_multi_index((places[0], places[1]), matrix.shape))
-    if len(distinct) < len(table):
+    if len(distinct) < len(chances):
         raise ProblemError("a pair of labels occurs twice", where=str(path))
-    matrix[tuple(places)] = table["probability"].to_numpy(dtype=np.float64)
-    return Mechanism(domains[0], domains[1], matrix)
+    matrix[tuple(places)] = chances
+    try:
+        return Mechanism(domains[0], domains[1], matrix)
+    except ProblemError as error:
+        raise error.at(str(path)) from error
 
 
 def _indices(texts: list[str], domain: Domain, path: str | Path) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,8 +11,8 @@ import numpy as np
 
 from optmech.domain import Floats
 from optmech.errors import ProblemError
-from optmech.files.source import require_readable
-from optmech.tables import read_columns, read_text_columns
+from optmech.reading import require_readable
+from optmech.tables import read_columns, read_csv, read_text_columns
 
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
@@ -54,8 +53,8 @@ class DataFile:
         except ProblemError as error:
             raise _inside(error, "file", self.name) from error
 
-    def matrix(self, directory: Path) -> list[list[float]]:
-        """The rows of a CSV file of numbers without a header."""
+    def matrix(self, directory: Path) -> list[Floats]:
+        """The rows of a CSV file of numbers without a header, of any lengths."""
         return _read_matrix(self.path(directory), self.name)
 
     @property
@@ -120,31 +119,22 @@ def _resource(package: str, resource: str) -> Path:
     return path
 
 
-def _read_matrix(path: Path, name: str) -> list[list[float]]:
-    rows: list[list[float]] = []
+def _read_matrix(path: Path, name: str) -> list[Floats]:
+    rows = []
     try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            for number, cells in enumerate(csv.reader(stream), start=1):
-                if cells:
-                    rows.append([_cell(cell, name, number) for cell in cells])
-    except OSError as error:
-        raise ProblemError(
-            f"{name}: cannot be read: {error.strerror}", where="file", remedy="Check the path"
-        ) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ProblemError(
-            f"{name}: is not a UTF-8 CSV file", where="file", remedy="Save it as UTF-8 CSV"
-        ) from error
+        for line, cells in read_csv(path):
+            rows.append(np.array([_cell(cell, line) for cell in cells], dtype=np.float64))
+    except ProblemError as error:
+        raise _inside(error, "file", name) from error
     return rows
 
 
-def _cell(cell: str, name: str, line: int) -> float:
+def _cell(cell: str, line: int) -> float:
     try:
         return float(cell)
     except ValueError:
         raise ProblemError(
-            f"{name}: line {line}: {cell[:40]!r} is not a number",
-            where="file",
+            f"line {line}: {cell[:40]!r} is not a number",
             remedy="Give rows of numbers, without a header",
         ) from None
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from optmech.errors import OptmechError, ProblemError
 
 MAX_LINES = 50
+MAX_KEPT = 200
+"""Errors of a file that are put into words: nobody reads more, and a file may have millions."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,60}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of Unicode that a terminal obeys instead of showing: controls, marks of direction and
+other formats, halves of surrogate pairs, private use, separators of lines and paragraphs."""
 
 
 class ProblemFileError(ProblemError):
@@ -23,22 +28,27 @@ class ProblemFileError(ProblemError):
         where: str = "",
         remedy: str = "",
         errors: Sequence[OptmechError] = (),
+        uncounted: int = 0,
     ) -> None:
         super().__init__(message, where=where, remedy=remedy)
         self.errors = tuple(errors)
+        self.uncounted = uncounted
 
     def __str__(self) -> str:
         lines = [line(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
-        if len(self.errors) > MAX_LINES:
-            lines.append(f"{self.where}: and {len(self.errors) - MAX_LINES} more errors")
+        more = len(self.errors) - len(lines) + self.uncounted
+        if more > 0:
+            lines.append(f"{printable(self.where)}: and {more:,} more errors")
         return "\n".join(lines)
 
 
 @dataclass
 class Collector:
-    """Gathers the errors of independent parts of a file."""
+    """Gathers the errors of independent parts of a file, the first ``MAX_KEPT`` of them."""
 
     errors: list[OptmechError] = field(default_factory=list)
+    uncounted: int = 0
+    """How many more there are."""
     _seen: set[str] = field(default_factory=set)
 
     def at(self, place: str) -> Keeper:
@@ -50,7 +60,9 @@ class Collector:
         """Keep an error, unless the same is kept already."""
         if not error.remedy:
             error = type(error)(error.message, where=error.where, remedy="Correct this value")
-        if str(error) not in self._seen:
+        if len(self.errors) >= MAX_KEPT:
+            self.uncounted += 1
+        elif str(error) not in self._seen:
             self._seen.add(str(error))
             self.errors.append(error)
 
@@ -59,8 +71,12 @@ class Collector:
         if len(self.errors) == 1:
             raise _placed(file, self.errors[0])
         if self.errors:
-            message = f"{len(self.errors)} errors"
-            raise ProblemFileError(message, where=file, errors=self.errors)
+            raise ProblemFileError(
+                f"{len(self.errors) + self.uncounted:,} errors",
+                where=file,
+                errors=self.errors,
+                uncounted=self.uncounted,
+            )
 
 
 @dataclass(frozen=True)
@@ -86,8 +102,13 @@ def line(error: OptmechError) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` with control characters and line breaks shown as escapes."""
-    return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
+    """``text`` with every character shown as an escape that a terminal would obey: controls, line
+    breaks, marks of the direction of writing and other invisible formats."""
+    if text.isprintable():
+        return text
+    return "".join(
+        ascii(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char for char in text
+    )
 
 
 def show(value: object) -> str:

@@ -16,7 +16,7 @@ from optmech.files.build.traces import TraceProblem, build_gaussian
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.report import Collector, show
 from optmech.files.source import read_document
-from optmech.files.validate import in_words, require_keys
+from optmech.files.validate import add_details, require_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,7 @@ def read_trace(name: str | Path) -> TraceFile:
         spec = KINDS[kind].model_validate(dict(document))
     except ValidationError as error:
         details = error.errors(include_url=False)
-        for detail in details:
-            errors.add(in_words(detail, KINDS[kind]))
+        add_details(details, KINDS[kind], errors)
         errors.refuse(str(path))
         raise
     problem: TraceProblem | ChainProblem | None = None

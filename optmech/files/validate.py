@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from optmech.errors import ProblemError
-from optmech.files.report import Collector, path_text, show
+from optmech.files.report import MAX_KEPT, Collector, path_text, show
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -60,10 +60,10 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
         return ProblemSpec.model_validate(dict(document))
     except ValidationError as error:
         details = error.errors(include_url=False)
-    for detail in details:
-        errors.add(in_words(detail, ProblemSpec))
+    add_details(details, ProblemSpec, errors)
     faulty = {detail["loc"][0] for detail in details}
-    sound = {key: value for key, value in document.items() if key not in faulty - {"constraints"}}
+    left_out = faulty - {"constraints"}
+    sound = {key: value for key, value in document.items() if key not in left_out}
     if "constraints" in faulty:
         sound["constraints"] = _sound_items(document["constraints"], details)
     return ProblemSpec.model_validate(sound)
@@ -82,6 +82,13 @@ def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
         return []
     faulty = {place[1] for place in places}
     return [None if k in faulty else item for k, item in enumerate(items)]
+
+
+def add_details(details: Sequence[Any], root: type[BaseModel], errors: Collector) -> None:
+    """Keep pydantic's errors in our words; of very many the first ones, and how many there are."""
+    for detail in details[:MAX_KEPT]:
+        errors.add(in_words(detail, root))
+    errors.uncounted += max(0, len(details) - MAX_KEPT)
 
 
 def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:

@@ -13,7 +13,7 @@ from optmech.cli import words
 from optmech.domain import Domain, Floats, Grid
 from optmech.errors import ProblemError
 from optmech.observables import Suppressible
-from optmech.storage import write_atomically
+from optmech.storage import ending, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def require_matplotlib(path: str | Path) -> None:
             where=str(path),
             remedy="Run: pip install optmech[plot]",
         )
-    if Path(path).suffix.lower() not in FORMATS:
+    if ending(path, FORMATS[0]) not in FORMATS:
         raise ProblemError(
             "is not the name of a picture",
             where=str(path),
@@ -63,10 +63,11 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as .png, .pdf or .svg, atomically; raises ProblemError where it cannot."""
+    """Write a figure as .png, .pdf or .svg, atomically, and as PNG to standard output; raises
+    ProblemError where it cannot."""
     require_matplotlib(path)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix.lower()[1:])
+    figure.savefig(buffer, format=ending(path, FORMATS[0])[1:])
     write_atomically(path, buffer.getvalue())
 
 

@@ -24,7 +24,7 @@ def report(
     designs: Design | Iterable[Design],
     path: str | Path,
     names: Sequence[str] | None = None,
-) -> None:
+) -> int:
     """Write one HTML page about a design, or one that compares several.
 
     The page works from a file without any network: maps of what each secret is reported as and
@@ -41,6 +41,11 @@ def report(
         Where to write the page.
     names:
         A name for each design, default their titles.
+
+    Returns
+    -------
+    int
+        The size of the page in bytes.
 
     Raises
     ------
@@ -60,7 +65,9 @@ def report(
     ]
     data = {"designs": listed, "arrays": store.entries, "double": precision.double}
     title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
-    write_atomically(path, _page(title, script_json(data)).encode())
+    content = _page(title, script_json(data)).encode()
+    write_atomically(path, content)
+    return len(content)
 
 
 def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:

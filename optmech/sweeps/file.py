@@ -15,7 +15,7 @@ from optmech.files.report import Collector
 from optmech.files.schema import sweep as schema
 from optmech.files.schema.sweep import SweepSpec
 from optmech.files.source import read_document
-from optmech.files.validate import in_words, validate
+from optmech.files.validate import add_details, validate
 from optmech.profiles import load_profile
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped
 from optmech.sweeps.plan import Plan
@@ -68,8 +68,7 @@ def _validated(document: Mapping[str, Any], errors: Collector) -> SweepSpec | No
     try:
         return SweepSpec.model_validate(dict(document))
     except ValidationError as error:
-        for detail in error.errors(include_url=False):
-            errors.add(in_words(detail, SweepSpec))
+        add_details(error.errors(include_url=False), SweepSpec, errors)
         return None
 
 

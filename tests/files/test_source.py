@@ -8,7 +8,8 @@ import pytest
 
 from optmech.errors import ProblemError
 from optmech.files import find_problem
-from optmech.files.source import MAX_BYTES, read_document
+from optmech.files.source import read_document
+from optmech.reading import MAX_BYTES
 
 
 def write(tmp_path: Path, content: str | bytes, name: str = "p.toml") -> Path:

@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when every constraint holds; otherwise nothing is written."""
     from optmech.cli.nearness import nearness
-    from optmech.cli.output import facts, note, number, print_json, require_writable
+    from optmech.cli.output import claim_outputs, facts, number, print_json, written
     from optmech.exchange.adoption import adopt
 
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")
-    require_writable(args.output, where="--output", apart_from=args.design)
+    claim_outputs({"--output": args.output}, [args.design, args.problem], as_json=args.json)
     problem, mechanism = read_input(args)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
@@ -45,5 +45,5 @@ def run(args: argparse.Namespace) -> int:
             ("status", f"{design.status}: {nearness(design)}"),
         ]
     )
-    note(f"design written to {args.output}")
+    written("design", args.output)
     return 0

@@ -30,11 +30,11 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "matrix":
         return _matrix(args)
     from optmech.cli.export_lp import write_program
-    from optmech.cli.output import note, print_json, require_writable
+    from optmech.cli.output import claim_outputs, note, print_json
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
-    require_writable(args.output, where="--output", apart_from=file.path)
+    claim_outputs({"--output": args.output}, [file.path], as_json=args.json)
     size = write_program(file.problem, args.format, args.output)
     if args.json:
         print_json({"output": args.output, "format": args.format, **size})
@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _matrix(args: argparse.Namespace) -> int:
-    from optmech.cli.output import note, print_json, require_writable
+    from optmech.cli.output import claim_outputs, note, print_json
     from optmech.design import Design
     from optmech.exchange.numbers import write_matrix
 
-    require_writable(args.output, where="--output", apart_from=args.problem)
+    claim_outputs({"--output": args.output}, [args.problem], as_json=args.json)
     mechanism = Design.load(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape

@@ -21,13 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
-    from optmech.cli.output import note, print_json, require_writable
+    from optmech.cli.output import claim_outputs, print_json, written
     from optmech.design import Design
     from optmech.reports import report
+    from optmech.storage import ending
 
-    for path in args.designs:
-        require_writable(args.output, where="--output", apart_from=path)
-    if Path(args.output).suffix.lower() not in (".html", ".htm"):
+    claim_outputs({"--output": args.output}, args.designs, as_json=args.json)
+    if ending(args.output, ".html") not in (".html", ".htm"):
         raise ProblemError(
             f"{args.output}: is not the name of a page",
             where="--output",
@@ -35,10 +35,9 @@ def run(args: argparse.Namespace) -> int:
         )
     designs = [Design.load(path) for path in args.designs]
     names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
-    report(designs, args.output, names)
-    size = Path(args.output).stat().st_size
+    size = report(designs, args.output, names)
     if args.json:
         print_json({"output": args.output, "designs": len(designs), "bytes": size})
     else:
-        note(f"report written to {args.output} ({size / 1e6:.1f} MB)")
+        written(f"report ({size / 1e6:.1f} MB)", args.output)
     return 0

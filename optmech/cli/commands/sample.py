@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
-    from optmech.cli.output import note, print_json
+    from optmech.cli.output import note, print_json, require_seed
     from optmech.files.labels import find_label, label_text
     from optmech.files.report import printable
 
@@ -45,8 +45,7 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
-    if args.seed is not None and args.seed < 0:
-        raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Give a number >= 0")
+    require_seed(args.seed)
     mechanism = _mechanism(args.design, args.input)
     try:
         secret = find_label(mechanism.secrets, args.secret)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.errors import InfeasibleError
 
 if TYPE_CHECKING:
     from optmech.cli.measured import Measured
@@ -37,14 +37,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", help="write the design to this file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="write the design to this file (-: standard output)",
+    )
     parser.add_argument("--picture", metavar="PNG", help="draw the mechanism to this file")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
 def run(args: argparse.Namespace) -> int:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
-    from optmech.cli.output import note, print_json
+    from optmech.cli.output import print_json, written
     from optmech.cli.progress import showing
     from optmech.files import read_problem
     from optmech.pipeline import solve
@@ -75,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         report.show()
         for what, path in (("design", args.output), ("picture", args.picture)):
             if path and (what == "design" or design.matrix is not None):
-                note(f"{what} written to {path}")
+                written(what, path)
     if design.status == "infeasible":
         if not args.json:
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
@@ -84,19 +89,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_outputs(args: argparse.Namespace, source: Path) -> None:
-    from optmech.cli.output import require_writable
+    from optmech.cli.output import claim_outputs
 
-    for option, path in (("--output", args.output), ("--picture", args.picture)):
-        if path is not None:
-            require_writable(path, where=option, apart_from=source)
+    claim_outputs(
+        {"--output": args.output, "--picture": args.picture},
+        (source, args.profile),
+        as_json=args.json,
+    )
     if args.picture is not None:
         from optmech.plots import require_matplotlib
 
         require_matplotlib(args.picture)
-        if args.output is not None and Path(args.output).resolve() == Path(args.picture).resolve():
-            raise ProblemError(
-                "is the same file as --output", where="--picture", remedy="Choose another path"
-            )
 
 
 class _Report:

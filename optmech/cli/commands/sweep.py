@@ -39,10 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.cli.output import note, print_json
+    from optmech.errors import ProblemError
+    from optmech.storage import is_standard_output
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 
     folder = args.output or f"{Path(args.sweep).stem}-run"
+    if is_standard_output(folder):
+        raise ProblemError(
+            f"{folder}: is standard output", where="--output", remedy="Name a directory"
+        )
     try:
         with dask_executor(args.dask) as executor:
             result = sweep(

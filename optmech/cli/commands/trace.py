@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
     from optmech.cli.chained import ChainAnswer
-    from optmech.cli.output import note, print_json
+    from optmech.cli.output import print_json, written
     from optmech.cli.traced import Answer
     from optmech.files.build.markov import ChainProblem
     from optmech.files.traces import read_trace
@@ -52,19 +52,16 @@ def run(args: argparse.Namespace) -> int:
             ("picture", args.picture),
         ):
             if path:
-                note(f"{what} written to {path}")
+                written(what, path)
     return 0 if plain["verified"] else 1
 
 
 def _check_outputs(args: argparse.Namespace, source: Path) -> None:
-    from optmech.cli.output import require_writable
-    from optmech.errors import ProblemError
+    from optmech.cli.output import claim_outputs, require_seed
 
-    if args.seed < 0:
-        raise ProblemError(f"{args.seed} is negative", where="--seed", remedy="Use 0 or more")
-    for option, path in (("--output", args.output), ("--picture", args.picture)):
-        if path is not None:
-            require_writable(path, where=option, apart_from=source)
+    require_seed(args.seed)
+    outputs = {"--output": args.output, "--picture": args.picture}
+    claim_outputs(outputs, [source], as_json=args.json)
     if args.picture is not None:
         from optmech.plots import require_matplotlib
 

@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> int:
     from optmech.cli import output
     from optmech.files import read_problem
 
-    if args.plan is not None:
-        output.require_writable(args.plan, where="--plan", apart_from=args.problem)
+    outputs = {"--output": args.output, "--picture": args.picture, "--plan": args.plan}
+    output.claim_outputs(outputs, [args.problem], as_json=args.json)
     file = read_problem(args.problem)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
         from optmech.cli.task import run_task
@@ -193,14 +193,13 @@ def _verdict(found: dict[str, Any]) -> str:
 
 
 def _write(path: str, coupling: Coupling, secrets: Domain, values: Floats) -> None:
-    import csv
-
+    from optmech.cli.output import csv_text
     from optmech.files.labels import label_text
+    from optmech.storage import write_atomically
 
     names = [label_text(label) for label in secrets.labels]
-    with open(path, "w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["from", "to", "mass", "distance"])
-        for i, j in zip(*coupling.plan.nonzero(), strict=True):
-            moved, length = float(coupling.plan[i, j]), float(values[i, j])
-            writer.writerow([names[i], names[j], repr(moved), repr(length)])
+    rows = [
+        [names[i], names[j], repr(float(coupling.plan[i, j])), repr(float(values[i, j]))]
+        for i, j in zip(*coupling.plan.nonzero(), strict=True)
+    ]
+    write_atomically(path, csv_text([["from", "to", "mass", "distance"], *rows]))

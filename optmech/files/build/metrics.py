@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from optmech import distances, losses
@@ -47,7 +49,7 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
     if isinstance(spec, str):
         spec = schema.LossTable(distance=spec)
     if spec.distance is None:
-        return np.array(read_matrix(spec.matrix, spec.file, context, "matrix"), dtype=np.float64)
+        return read_matrix(spec.matrix, spec.file, context, "matrix")
     loss = _placed_distance(spec, context)
     inner = observed.inner if isinstance(observed, Suppressible) else observed
     if spec.power != 1:
@@ -71,9 +73,11 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
 
 def read_matrix(
     values: list[list[float]] | None, file: str | None, context: Context, key: str
-) -> list[list[float]]:
+) -> Floats:
     """Rows of numbers given inline or as a CSV file; rows of one length."""
-    rows = values if values is not None else DataFile(file).matrix(context.directory)
+    rows: Sequence[Sequence[float] | Floats] = (
+        values if values is not None else DataFile(file).matrix(context.directory)
+    )
     place = key if values is not None else "file"
     for i, row in enumerate(rows):
         if len(row) != len(rows[0]):
@@ -82,16 +86,18 @@ def read_matrix(
                 where=place,
                 remedy="Give rows of one length",
             )
-        for j, entry in enumerate(row):
-            if not 0 <= entry < np.inf:
-                raise ProblemError(
-                    f"the entry at [{i}][{j}] is {entry!r}, not a finite number >= 0",
-                    where=place,
-                    remedy="Give finite numbers >= 0",
-                )
+        numbers = np.asarray(row, dtype=np.float64)
+        bad = np.flatnonzero(~((numbers >= 0) & np.isfinite(numbers)))
+        if len(bad):
+            raise ProblemError(
+                f"the entry at [{i}][{bad[0]}] is {numbers[bad[0]].item()!r}, not a finite "
+                "number >= 0",
+                where=place,
+                remedy="Give finite numbers >= 0",
+            )
     if not rows:
         raise ProblemError("is empty", where=place, remedy="Give rows of numbers")
-    return rows
+    return np.array(rows, dtype=np.float64)
 
 
 def _placed_distance(spec: schema.LossTable, context: Context) -> Distance:

@@ -8,6 +8,9 @@ from optmech import memory
 from optmech.domain import EARTH_RADIUS_KM, Domain, Floats, Ints
 from optmech.errors import ProblemError
 
+_FARTHEST = 1e100
+"""Squares of distances beyond it are no longer numbers."""
+
 
 def zones_of(domain: Domain, count: int) -> Ints:
     """Index of the zone of every point: ``count`` clusters of Ward's method.
@@ -32,7 +35,14 @@ def zones_of(domain: Domain, count: int) -> Ints:
         where="aggregate",
         remedy="Aggregate beforehand",
     )
-    raw = cut_tree(linkage(_projected(domain), method="ward"), n_clusters=[count])[:, 0]
+    places = _projected(domain)
+    if np.abs(places).max() > _FARTHEST:
+        raise ProblemError(
+            f"coordinates of {np.abs(places).max():.3g} are too far apart to be merged",
+            where="aggregate",
+            remedy="Give coordinates in another unit",
+        )
+    raw = cut_tree(linkage(places, method="ward"), n_clusters=[count])[:, 0]
     _, first, inverse = np.unique(raw, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -38,7 +38,7 @@ class ProblemSpec(Spec):
     prior: PriorSpec | None = None
     loss: LossSpec | None = None
     objective: ObjectiveSpec = "expected_loss"
-    constraints: list[ConstraintSpec | None] = Field(default_factory=list)
+    constraints: list[ConstraintSpec | None] = Field(default_factory=list, max_length=1000)
     transport: Transport | None = None
 
 
