@@ -65,7 +65,7 @@ def _checks(statement: Statement, matrix: Floats) -> Iterator[Check]:
         yield _verdict("distribution privacy", lifted.index, excess, guard, "(aP)/(e^r bP)")
     for approximate in statement.approximate:
         left, right = approximate.left @ matrix, approximate.right @ matrix
-        ratio = np.exp(approximate.log_ratio)[:, None]
+        ratio = np.exp(np.minimum(approximate.log_ratio, 700.0))[:, None]
         spent = np.maximum(left - ratio * right, 0.0).sum(axis=1)
         guard = _sum_guard(matrix.size) * (left.sum(axis=1) + approximate.delta)
         yield _limit(

@@ -149,7 +149,7 @@ def _limit(value: float, name: str) -> float:
 def _at_zero(f: Function) -> float:
     with np.errstate(all="ignore"):
         value = _number(f, 0.0)
-    if math.isnan(value):
+    if math.isnan(value) or value == -math.inf:
         raise ProblemError(
             "f(0) is not a number, and p = 0 < q somewhere",
             where="at_zero",

@@ -15,6 +15,8 @@ from optmech.hockey_stick import log_ratio
 
 _LARGE = 500.0
 """Powers of e up to this leave room for products and sums."""
+_HUGE = 1e10
+"""Orders beyond this, with log ratios of up to 1500, would leave logarithms few digits."""
 
 
 def renyi(p: Distribution, q: Distribution, order: float) -> float:
@@ -68,7 +70,7 @@ def _of_order(p: Floats, q: Floats, alpha: float) -> float:
     c = alpha - 1
     joint = (p > 0) & (q > 0)
     logs = log_ratio(p[joint], q[joint])
-    if np.abs(c * logs).max() <= _LARGE:
+    if np.abs(logs).max() <= _LARGE / abs(c):
         near = (logs > -0.69) & (logs < 0.69)
         with np.errstate(all="ignore"):
             entropy = np.where(
@@ -82,6 +84,12 @@ def _of_order(p: Floats, q: Floats, alpha: float) -> float:
         grown = c * (float((entropy + rest).sum()) + lone)
         if grown > -0.5:
             return max(0.0, math.log1p(grown) / c)
+    if alpha > _HUGE:
+        # the powers are no floats: all in terms of their αth roots
+        roots = np.log(p[joint]) / c + logs
+        top = float(roots.max())
+        with np.errstate(over="ignore"):
+            return max(0.0, top + math.log(float(np.exp(c * (roots - top)).sum())) / c)
     exponents = np.log(p[joint]) + c * logs
     top = float(exponents.max())
     return max(0.0, (top + math.log(float(np.exp(exponents - top).sum()))) / c)

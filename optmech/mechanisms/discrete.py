@@ -1,11 +1,16 @@
 """Mechanisms whose matrix has a closed form: randomised response, RAPPOR, geometric, exponential,
-restricted Laplace."""
+restricted Laplace.
+
+Weights e^{-x} beyond x = 700 count as e^{-700}: a zero, or a number with few digits, beside a
+positive one would be no privacy at all, and -min(x, 700) changes no faster than -x does.
+"""
 
 from __future__ import annotations
 
 from itertools import product
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.distances import Distance, euclidean, evaluate
 from optmech.domain import Domain, Floats, finite_array
@@ -14,12 +19,14 @@ from optmech.exact import parse_exact
 from optmech.mechanism import Mechanism
 
 _MOST_RAPPOR_SECRETS = 12
+_FARTHEST = 700.0
+"""e^-700, divided by up to 4,000 observables, still has all its digits."""
 
 
 def randomized_response(secrets: Domain, epsilon: float | str) -> Mechanism:
     """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
     secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1."""
-    lie = np.exp(-float(parse_exact(epsilon, where="epsilon")))
+    lie = _weight(float(parse_exact(epsilon, where="epsilon")))
     size = len(secrets)
     matrix = np.full((size, size), lie)
     np.fill_diagonal(matrix, 1.0)
@@ -44,7 +51,8 @@ def rappor(secrets: Domain, epsilon: float | str) -> Mechanism:
             where="secrets",
             remedy=f"Use at most {_MOST_RAPPOR_SECRETS} secrets",
         )
-    odds = np.exp(-float(parse_exact(epsilon, where="epsilon")) / 2)
+    # the product of all flips must not vanish
+    odds = np.exp(-min(float(parse_exact(epsilon, where="epsilon")) / 2, _FARTHEST / (size + 1)))
     words = list(product((0, 1), repeat=size))
     bits = np.array(words)
     flips = bits.sum(axis=1)[None, :] + 1 - 2 * bits.T
@@ -76,7 +84,7 @@ def geometric(secrets: Domain, epsilon: float | str) -> Mechanism:
         return Mechanism(secrets, secrets, np.ones((1, 1)))
     apart = np.abs(np.subtract.outer(np.arange(len(secrets)), np.arange(len(secrets))))
     step = rate * float(points[-1, 0] - points[0, 0]) / (len(secrets) - 1)
-    decay = np.exp(-step * apart)
+    decay = _weight(step * apart)
     matrix = np.tanh(step / 2) * decay
     matrix[:, [0, -1]] = decay[:, [0, -1]] / (1 + np.exp(-step))
     return Mechanism(secrets, secrets, matrix)
@@ -96,7 +104,7 @@ def exponential(
     rate = float(parse_exact(epsilon, where="epsilon"))
     outputs = secrets if observables is None else observables
     values = evaluate(distance or euclidean(), secrets, outputs, where="distance")
-    return Mechanism(secrets, outputs, _decaying(values, rate / 2, np.ones(values.shape, bool)))
+    return Mechanism(secrets, outputs, _decaying(values, rate / 2))
 
 
 def restricted_laplace(
@@ -126,11 +134,16 @@ def restricted_laplace(
             where="radius",
             remedy=f"Use at least {values.min(axis=1).max():g}",
         )
-    return Mechanism(secrets, outputs, _decaying(values, rate, near))
+    weights = np.where(near, np.exp(-rate * (values - values.min(axis=1, keepdims=True))), 0.0)
+    return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
 
 
-def _decaying(values: Floats, rate: float, allowed: np.ndarray) -> Floats:
-    """Rows proportional to e^{-rate · values} where allowed."""
-    nearest = np.where(allowed, values, np.inf).min(axis=1, keepdims=True)
-    weights = np.where(allowed, np.exp(-rate * np.maximum(values - nearest, 0.0)), 0.0)
+def _weight(exponent: ArrayLike) -> Floats:
+    """e^{-x}, as the module's docstring has it."""
+    return np.exp(-np.minimum(exponent, _FARTHEST))
+
+
+def _decaying(values: Floats, rate: float) -> Floats:
+    """Rows proportional to e^{-rate · values}."""
+    weights = _weight(rate * (values - values.min(axis=1, keepdims=True)))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -44,7 +44,8 @@ def planar_laplace(cells: Grid | Regions, epsilon: float | str) -> Mechanism:
     """Planar Laplace noise of rate ε > 0 per unit, on cells (DP19 §5.2, §7.4).
 
     ε-private per unit of Euclidean distance of the centres: the density is, and reporting cells
-    is post-processing. Masses are accurate to 10⁻¹² relative; tails go to the nearest cell.
+    is post-processing. Masses are accurate to 10⁻¹² relative, and those below 10⁻²⁵⁰ count as that;
+    tails go to the nearest cell.
 
     Raises
     ------
@@ -54,7 +55,9 @@ def planar_laplace(cells: Grid | Regions, epsilon: float | str) -> Mechanism:
     rate = float(parse_exact(epsilon, where="epsilon", positive=True))
     boxes = _extended(cells)
     offsets, where = _distinct(boxes, _points(cells))
-    masses = _laplace(rate * offsets)[where].reshape(len(cells), len(cells))
+    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(
+        len(cells), len(cells)
+    )
     return Mechanism(cells, cells, masses / masses.sum(axis=1, keepdims=True))
 
 

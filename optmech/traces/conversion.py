@@ -53,6 +53,8 @@ def gaussian_epsilon(loss: float, order: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while _gaussian_delta(value, order, high) > mass:
         low, high = high, 2 * high
+        if high == math.inf:
+            return high
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         if _gaussian_delta(value, order, middle) > mass:

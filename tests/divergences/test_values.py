@@ -269,3 +269,11 @@ def test_unusable_distributions_are_refused(measure: object) -> None:
         d.enclosure([1.0], [1.0], "tv")
     prior = om.Prior.uniform(om.Domain("ab"))
     assert d.kl(prior, [0.5, 0.5]) == 0
+
+
+@pytest.mark.parametrize("order", [1e9, 1e11, 1e100, 1e300, 1.7e308])
+def test_renyi_of_huge_orders_is_nearly_the_largest_ratio(order: float) -> None:
+    p, q = [1e-3, 0.999], [1e-60, 1.0]
+    found = om.divergences.renyi(p, q, order)
+    largest = 57 * math.log(10)
+    assert largest + math.log(1e-3) / (order - 1) == pytest.approx(found, rel=1e-13)

@@ -175,3 +175,24 @@ def test_planar_noise_needs_cells() -> None:
         mechanisms.planar_gaussian(om.Grid(2, 2), 0.0)
     with pytest.raises(om.ProblemError, match="above 0"):
         mechanisms.planar_laplace(om.Grid(2, 2), 0.0)
+
+
+FAR = om.Domain(range(4), points=[[0.0, 0.0], [1.0, 0.0], [800.0, 0.0], [5000.0, 0.0]])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 9.0])
+def test_promises_hold_where_weights_underflow(epsilon: float) -> None:
+    """A zero beside a positive number would be no privacy at all."""
+    distance = om.distances.euclidean()
+    line = om.Domain.range(100)
+    for m in (om.mechanisms.geometric(line, epsilon), om.mechanisms.exponential(FAR, epsilon)):
+        assert m.matrix.min() > 0
+        assert om.measures.epsilon(m, distance) <= epsilon * (1 + 1e-12)
+    grid = om.Grid(1, 40, cell=(50.0, 50.0))
+    assert om.measures.epsilon(om.mechanisms.planar_laplace(grid, epsilon), distance) <= epsilon * (
+        1 + 1e-9
+    )
+    labels = om.Domain(range(12))
+    for rate in (690.0, 2000.0):
+        assert om.measures.epsilon(om.mechanisms.randomized_response(labels, rate)) <= rate
+        assert om.measures.epsilon(om.mechanisms.rappor(om.Domain("abcdef"), rate)) <= rate
