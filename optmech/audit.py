@@ -445,7 +445,7 @@ class Audit:
     """The problem of a design file, its mechanism, and what was found."""
 
     unchecked = (
-        "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, cost of rounding"
+        "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, rounding cost"
     )
 
     def __init__(self, body: dict[str, Any]) -> None:
