@@ -329,7 +329,8 @@ class Places:
 
     def __init__(self, plain: Any, count: int) -> None:
         need(type(plain) is dict and type(plain.get("unit")) is str, "the unit is no text")
-        self.count = count
+        self.count, self.unit = count, plain["unit"]
+        self.bounds: list[float] | None = plain.get("bounds")
         self.points: list[list[float]] | None = None
         self.globe = False
         if "grid" in plain:
@@ -352,7 +353,7 @@ class Places:
             degree = math.pi / 180 * EARTH_RADIUS_KM
             across = (east - west) * degree * math.cos(math.radians((south + north) / 2)) / columns
             up_ = (north - south) * degree / rows
-            fits = abs(across - width) <= 1e-9 * width and abs(up_ - height) <= 1e-9 * height
+            fits = abs(across - width) <= 1e-12 * width and abs(up_ - height) <= 1e-12 * height
             need(fits and plain["unit"] == "km" and x == y == 0, "cells are not of these degrees")
         places = [(row, column) for row in range(rows) for column in range(columns)]
         self.labels: list[Any] = list(places)
@@ -370,6 +371,7 @@ class Places:
             wide = len(rows[0])
             need(wide > 0 and all(len(row) == wide for row in rows), "points of several kinds")
             self.points = rows
+        need(not self.globe or self.unit in ("", "km"), "distances on the globe are in km")
         if self.globe:
             need(self.points is not None and wide == 2, "there is no longitude and latitude")
             for lon, lat in self.points or ():
@@ -398,11 +400,20 @@ def recomputed(name: str, a: Places, b: Places) -> list[list[float]]:
     need(a.points is not None and b.points is not None, f"{name} needs coordinates")
     globe = name == "haversine"
     need(a.globe is globe and b.globe is globe, f"{name} needs other coordinates")
+    need(globe or in_one_frame(a, b), "coordinates in two units, or over different bounds")
     assert a.points is not None
     assert b.points is not None
     need(len(a.points[0]) == len(b.points[0]), "coordinates of different dimensions")
     between = {"euclidean": straight, "manhattan": sideways, "haversine": around}[name]
     return [[between(p, q) for q in b.points] for p in a.points]
+
+
+def in_one_frame(a: Places, b: Places) -> bool:
+    units = {a.unit, b.unit} - {""}
+    boxes = [a.bounds, b.bounds]
+    return len(units) < 2 and (
+        boxes[0] == boxes[1] or (None in boxes and "" not in (a.unit, b.unit))
+    )
 
 
 def straight(p: list[float], q: list[float]) -> float:
@@ -434,7 +445,7 @@ class Audit:
     """The problem of a design file, its mechanism, and what was found."""
 
     unchecked = (
-        "title, labels, coordinates and units, engine, reason, notes, seconds and cost of rounding"
+        "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, rounding cost"
     )
 
     def __init__(self, body: dict[str, Any]) -> None:

@@ -21,7 +21,6 @@ from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
 from optmech.design import Certificate, Design, limit_notes
-from optmech.distances import distance_words
 from optmech.encoding import (
     StatedResult,
     decode_multipliers,
@@ -38,6 +37,7 @@ from optmech.problem import Problem
 from optmech.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
 from optmech.statement import Statement
 from optmech.storage import write_atomically
+from optmech.tabulated import distance_words
 from optmech.vacuous import vacuous_notes
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}

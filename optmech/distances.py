@@ -6,7 +6,6 @@ checks what it returns (shape, finite, non-negative).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     import networkx as nx
 
 __all__ = [
-    "NAMED",
     "Distance",
     "TriangleReport",
     "distance_name",
-    "distance_words",
     "euclidean",
     "evaluate",
     "graph",
@@ -34,8 +31,6 @@ __all__ = [
     "haversine",
     "manhattan",
     "matrix",
-    "misnamed",
-    "table",
     "triangle_report",
 ]
 
@@ -149,75 +144,9 @@ class _Matrix:
         return self.values
 
 
-@dataclass(frozen=True, eq=False)
-class _Tabulated:
-    name: str
-    tables: tuple[tuple[tuple[Any, ...], tuple[Any, ...], Floats], ...]
-
-    def __call__(self, a: Domain, b: Domain) -> Floats:
-        for rows, columns, values in self.tables:
-            if rows == a.labels and columns == b.labels:
-                return values
-        raise ProblemError(
-            f"{self.name} was tabulated for other domains",
-            where="distance",
-            remedy="Use it with the domains it was made for",
-        )
-
-
-def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Distance:
-    """A distance given by its matrices between pairs of domains.
-
-    Raises
-    ------
-    ProblemError
-        Where the name is one of ``NAMED``, and a matrix is not what it gives for the domains.
-    """
-    checked = [(a, b, finite_array(values, where="distance", ndim=2)) for a, b, values in tables]
-    for a, b, values in checked:
-        place = misnamed(name, a, b, values)
-        if place is not None:
-            raise ProblemError(
-                f"is called {name}, and is not that distance of the coordinates and labels "
-                f"given: {values[place]:.9g} at {list(place)}",
-                where="distance",
-                remedy="Call it a matrix, or give the coordinates that it belongs to",
-            )
-    return _Tabulated(name, tuple((a.labels, b.labels, values) for a, b, values in checked))
-
-
-def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int] | None:
-    """A place where a matrix is not what its name says; None where all are, up to rounding, and
-    for names that say nothing which could be computed again. ProblemError where the domains have
-    no such distance."""
-    if name not in NAMED:
-        return None
-    proper = evaluate(NAMED[name], a, b, where="distance")
-    if values.shape != proper.shape:
-        return (0, 0)
-    share = np.full(proper.shape, _ROUNDING)
-    if name == "haversine":
-        # an arcsine near 1 loses half of the digits
-        share = np.where(proper < _NEARLY_OPPOSITE, 1e3 * _ROUNDING, 1e5 * _ROUNDING)
-    off = np.argwhere(np.abs(values - proper) > share * proper + _UNDERFLOW)
-    return (int(off[0][0]), int(off[0][1])) if len(off) else None
-
-
 def distance_name(distance: object) -> str:
     """The name that a distance gives itself: "euclidean", ..., or "given"."""
     return str(getattr(distance, "name", "given"))
-
-
-def distance_words(distance: object) -> str:
-    """What may be said of a distance: its name where optmech computed it, or computed it again
-    from the coordinates of a file; else that it is given as a matrix."""
-    name = distance_name(distance)
-    read = isinstance(distance, _Tabulated)
-    known = isinstance(distance, _Euclidean | _Manhattan | _Hamming | _Haversine)
-    if known or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
-        return name
-    called = "" if name in ("matrix", "given") else f", called {name!r}"
-    return f"given as a matrix{called}{' in the file' if read and called else ''}"
 
 
 def euclidean() -> Distance:
@@ -253,20 +182,6 @@ def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
             remedy="Give a networkx Graph, DiGraph or one with parallel edges",
         )
     return _Graph(network, weight)
-
-
-NAMED: Mapping[str, Distance] = {
-    "euclidean": _Euclidean(),
-    "manhattan": _Manhattan(),
-    "hamming": _Hamming(),
-    "haversine": _Haversine(),
-}
-"""Distances that follow from labels and coordinates alone: what a file says of them is computed
-again."""
-
-_ROUNDING = 1e-12
-_UNDERFLOW = 1e-150
-_NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 
 
 def matrix(array: ArrayLike) -> Distance:

@@ -157,6 +157,7 @@ GEOMETRY: dict[str, Change] = {
     "loss": lambda b: b["problem"].update(loss_name="hamming"),
     "no such loss": lambda b: b["problem"].update(loss_name="squared"),
     "observables": lambda b: b["problem"]["observables"].update(grid=[3, 2]),
+    "two units": lambda b: b["problem"]["observables"].update(unit="m"),
 }
 
 

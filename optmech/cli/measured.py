@@ -19,12 +19,13 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import NAMED, Distance, distance_name, distance_words, evaluate, matrix
+from optmech.distances import Distance, distance_name, evaluate, matrix
 from optmech.divergences.privacy import per_unit
 from optmech.domain import Ints
 from optmech.errors import ProblemError
 from optmech.mechanism import Mechanism
 from optmech.problem import Problem
+from optmech.tabulated import NAMED, distance_words
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import distance_words
 from optmech.domain import Domain, Grid
 from optmech.exact import Exact
 from optmech.files.labels import label_text
 from optmech.files.report import printable
 from optmech.observables import Subsets, Suppressible
 from optmech.problem import Problem
+from optmech.tabulated import distance_words
 
 _KINDS = {
     MetricPrivacy: "metric privacy",

@@ -19,12 +19,13 @@ from optmech.constraints import (
     MetricPrivacy,
     Support,
 )
-from optmech.distances import NAMED, Distance, distance_name, evaluate, misnamed, table
+from optmech.distances import Distance, distance_name, evaluate
 from optmech.domain import Domain, Floats, Grid, finite_array
 from optmech.errors import ProblemError
 from optmech.prior import Prior
 from optmech.problem import Problem
 from optmech.statement import loss_matrix
+from optmech.tabulated import NAMED, misnamed, table
 
 Plain = Any
 
@@ -58,9 +59,18 @@ def decode_problem(plain: Plain) -> Problem:
     """
     problem = _decoded(plain)
     # as text, where true is not 1
-    if _text(encode_problem(problem)) != _text(plain):
+    if _text(encode_problem(problem)) != _text(_with_units(plain, problem)):
         raise ProblemError("is not written the way a design's problem is", where="problem")
     return problem
+
+
+def _with_units(plain: Plain, problem: Problem) -> Plain:
+    """Longitudes and latitudes may be written without a unit: km are meant."""
+    out = dict(plain)
+    for side, domain in (("secrets", problem.secrets), ("observables", problem.observables)):
+        if plain[side].get("coordinates") == "lonlat":
+            out[side] = {**plain[side], "unit": domain.unit}
+    return out
 
 
 def _text(plain: Plain) -> str:
@@ -275,12 +285,14 @@ def decode_domain(plain: Plain) -> Domain:
     """The domain; raises ProblemError where it is none, or cells are not those of its bounds."""
     if type(plain["unit"]) is not str:
         raise ProblemError(f"{plain['unit']!r} is not a text", where="unit")
+    if plain.get("coordinates") == "lonlat" and plain["unit"] not in ("", "km"):
+        raise ProblemError("distances on the globe are in km", where="unit")
     if "grid" in plain:
         rows, columns = plain["grid"]
         box = plain["bounds"]
         if box is not None:
             proper = Grid.geographic(rows, columns, box)
-            same = np.allclose(proper.cell, plain["cell"], rtol=1e-9, atol=0)
+            same = np.allclose(proper.cell, plain["cell"], rtol=1e-12, atol=0)
             if not same or (plain["unit"], plain["origin"]) != ("km", [0.0, 0.0]):
                 raise ProblemError(
                     f"a grid over these degrees has cells of {proper.cell} km", where="bounds"

@@ -11,11 +11,11 @@ from typing import Any
 from optmech.certificate.enclosure import bracket
 from optmech.constraints import DifferentialPrivacy, MetricPrivacy
 from optmech.design import Design
-from optmech.distances import distance_words
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact import Exact
 from optmech.files.labels import label_text
 from optmech.needed import needed
+from optmech.tabulated import distance_words
 
 
 def to_opendp(design: Design, constraint: int | None = None) -> Any:

@@ -9,13 +9,14 @@ import numpy as np
 
 from optmech import attacks
 from optmech.cli.measured import named_distances
-from optmech.distances import Distance, distance_words, evaluate
+from optmech.distances import Distance, evaluate
 from optmech.domain import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.measures import posterior
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.problem import Problem
+from optmech.tabulated import distance_words
 
 BINS = 56
 

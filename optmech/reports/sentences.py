@@ -6,7 +6,7 @@ from optmech.cli import words
 from optmech.cli.nearness import nearness
 from optmech.constraints import MaximizeDistortion
 from optmech.design import Design
-from optmech.distances import distance_words
+from optmech.tabulated import distance_words
 
 
 def lead(design: Design, loss: str) -> str:

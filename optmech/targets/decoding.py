@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from optmech.distances import NAMED, table
 from optmech.domain import Domain, Floats
 from optmech.encoding.problem import decode_domain, encode_domain
 from optmech.encoding.result import require_keys
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
 from optmech.rationals import Shares
+from optmech.tabulated import NAMED, table
 from optmech.targets.design import TargetDesign
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan

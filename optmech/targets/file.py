@@ -20,12 +20,12 @@ import numpy as np
 from optmech.certificate.check import Check
 from optmech.certificate.objective import is_optimal
 from optmech.design_file import CheckReport
-from optmech.distances import NAMED, misnamed
 from optmech.domain import Floats
 from optmech.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
 from optmech.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.storage import write_atomically
+from optmech.tabulated import NAMED, misnamed
 from optmech.targets.closeness import are_close, max_divergence
 from optmech.targets.decoding import NAMELESS, StatedDesign, decode_design
 from optmech.targets.design import TargetDesign
