@@ -12,13 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.checked import probability
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact import Exact, parse_exact
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.rationals import Shares
+from optmech.targets.arguments import read_budget, read_names, read_order
 from optmech.targets.closeness import are_close, made_close
 from optmech.targets.design import Outside, TargetDesign, dual_value
 from optmech.targets.factors import ends, exp_ends
@@ -123,7 +123,7 @@ def coupling_design(
             f"{len(goal)} weights for {frame.distance.shape[1]} columns of distances",
             where="target",
         )
-    order = _order(p)
+    order = read_order(p)
     plans: list[RationalPlan] = []
     crowded: list[tuple[int, ...]] = []
     for lam in frame.inputs:
@@ -176,7 +176,7 @@ def optimal_target(
         Where the program could not be solved.
     """
     frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
-    return _optimal(frame, *_budget(epsilon, delta), None)[0]
+    return _optimal(frame, *read_budget(epsilon, delta), None)[0]
 
 
 def target_frontier(
@@ -198,7 +198,7 @@ def target_frontier(
     nor in e^ε (docs/theory.md).
     """
     frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
-    budgets = [_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
+    budgets = [read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
     for rate, spare in budgets:
@@ -366,37 +366,4 @@ def _frame(
     for where, domain, count in (("secrets", first, n), ("observables", second, m)):
         if len(domain) != count:
             raise ProblemError(f"{len(domain)} labels for {count} points", where=where)
-    return _Frame(first, second, _names(names, len(read)), read, shares, distance, outside)
-
-
-def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(t) for t in range(count))
-    given = tuple(map(str, names))
-    if isinstance(names, str) or len(given) != count or len(set(given)) != count:
-        raise ProblemError(
-            f"{names!r} are not {count} different names",
-            where="names",
-            remedy="Give one for every input",
-        )
-    return given
-
-
-def _budget(
-    epsilon: float | str, delta: float | str, where: str = "epsilon"
-) -> tuple[Exact, Exact]:
-    return parse_exact(epsilon, where=where), probability(delta)
-
-
-def _order(p: float | str) -> float:
-    try:
-        order = float(p)
-    except (TypeError, ValueError):
-        order = math.nan
-    if order not in (1.0, math.inf):
-        raise ProblemError(
-            f"{p!r} is neither 1 nor inf",
-            where="p",
-            remedy="Use 1 (least mean move) or math.inf (least longest move)",
-        )
-    return order
+    return _Frame(first, second, read_names(names, len(read)), read, shares, distance, outside)

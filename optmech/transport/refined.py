@@ -24,9 +24,7 @@ from optmech.numerators import integers
 from optmech.rationals import Shares
 from optmech.transport.joint import Arcs, first_arcs, run
 from optmech.transport.multipliers import Multipliers
-
-Whole = NDArray[np.object_]
-"""An array of whole numbers of any size."""
+from optmech.transport.whole import Whole, scaled, whole, whole_mass
 
 _ACCURACY = 40
 """Bits of the value within which point and multipliers shall agree."""
@@ -119,7 +117,7 @@ class _Refinement:
         self.cost: Whole = np.array([(plain * unit) << _GUARD for unit in weights.units], object)
         self.top = top * self.share << _GUARD
         self.bits = top.bit_length() + _GUARD
-        self.supply: Whole = np.array([_mass(lam, self.bits) for lam in inputs], dtype=object)
+        self.supply: Whole = np.array([whole_mass(lam, self.bits) for lam in inputs], dtype=object)
         self.common = factor == 1 and not delta
         self.factor = (factor.numerator << self.bits) // factor.denominator
         self.delta = (delta.numerator << self.bits) // delta.denominator
@@ -180,12 +178,12 @@ class _Refinement:
         self.have = np.zeros((self.count, self.n, self.m), dtype=bool)
 
     def _output(self, t: int, y: int) -> list[tuple[int, float]]:
-        scale, root = 2.0**self.balance, float(Fraction(self.factor, 1 << self.bits))
+        scale, factor = 2.0**self.balance, float(Fraction(self.factor, 1 << self.bits))
         column = [(self.link + t * self.m + y, -1.0)]
         for k, (a, b) in enumerate(self.pairs):
             if t in (a, b):
                 row = self.ratio + k * self.m + y
-                column.append((row, scale if t == a else -scale * root))
+                column.append((row, scale if t == a else -scale * factor))
         return column
 
     def _add(self, columns: list[list[tuple[int, float]]]) -> None:
@@ -242,10 +240,10 @@ class _Refinement:
     def _run(self, coin: int, mass: int) -> None:
         """One program: its costs are reduced costs times 2^coin, its masses what is missing times
         2^mass."""
-        cost = _scaled(self._reduced(), coin)
+        cost = scaled(self._reduced(), coin)
         if not mass:
             self.x[:] = 0
-        lower = _scaled(-self.x, mass - self.bits)
+        lower = scaled(-self.x, mass - self.bits)
         columns = np.arange(len(self.x), dtype=np.int32)
         count = len(columns)
         self.highs.changeColsCost(count, columns, np.minimum(cost, _CAP))
@@ -253,7 +251,7 @@ class _Refinement:
             count, columns, np.maximum(lower, -_CAP), np.full(count, self.infinity)
         )
         left = self._left()
-        parts = [_scaled(part.ravel(), mass - self.bits) for part in left]
+        parts = [scaled(part.ravel(), mass - self.bits) for part in left]
         if len(parts) > 2:
             parts[2] *= 2.0**self.balance
         high = np.concatenate(parts)
@@ -264,15 +262,15 @@ class _Refinement:
         basis = self.highs.getBasis()
         basic = np.array([status == self.basic for status in basis.col_status])
         self.basic_columns = np.flatnonzero(basic)
-        self.x = self.x + _whole(np.array(solution.col_value), self.bits - mass)
+        self.x = self.x + whole(np.array(solution.col_value), self.bits - mass)
         self.x[~basic & (lower <= 0) & (lower > -_CAP)] = 0
         dual = np.array(solution.row_dual)
-        self.u = self.u + _whole(dual[: self.link], -coin).reshape(self.u.shape)
-        self.v = self.v + _whole(dual[self.link : self.ratio], -coin).reshape(self.v.shape)
-        self.q = self.q + _whole(dual[self.ratio : self.total] * 2.0**self.balance, -coin).reshape(
+        self.u = self.u + whole(dual[: self.link], -coin).reshape(self.u.shape)
+        self.v = self.v + whole(dual[self.link : self.ratio], -coin).reshape(self.v.shape)
+        self.q = self.q + whole(dual[self.ratio : self.total] * 2.0**self.balance, -coin).reshape(
             self.q.shape
         )
-        self.tau = self.tau + _whole(dual[self.total :], -coin)
+        self.tau = self.tau + whole(dual[self.total :], -coin)
 
     def _left(self) -> list[Whole]:
         """What is missing of every row, in its own unit."""
@@ -333,7 +331,7 @@ class _Refinement:
         negative = np.asarray(reduced < 0, dtype=bool)
         if not negative.any():
             return negative, worst
-        plain = _scaled(reduced, -worst.bit_length())
+        plain = scaled(reduced, -worst.bit_length())
         best = np.zeros_like(self.have)
         for axis in (1, 2):
             few = min(_BEST, plain.shape[axis])
@@ -372,33 +370,3 @@ class _Refinement:
                 z[a, b] = row
         extra = self.share.bit_length() + 64
         return Multipliers.reduced((z << extra) // self.share, self.coin + extra)
-
-
-def _mass(lam: Shares, bits: int) -> list[int]:
-    """A distribution in units of 2^-bits; rounding goes to the largest."""
-    out = [(unit << bits) // lam.total for unit in lam.units]
-    out[lam.units.index(max(lam.units))] += (1 << bits) - sum(out)
-    return out
-
-
-def _scaled(values: Whole, exponent: int) -> Floats:
-    """Whole numbers times 2^exponent, as floats; what is too large is ± inf."""
-    flat = values.ravel().tolist()
-    out = np.empty(len(flat))
-    for k, value in enumerate(flat):
-        extra = max(0, value.bit_length() - 64)
-        try:
-            out[k] = math.ldexp(float(value >> extra), extra + exponent)
-        except OverflowError:
-            out[k] = math.inf if value > 0 else -math.inf
-    return out.reshape(values.shape)
-
-
-def _whole(values: Floats, exponent: int) -> Whole:
-    """Floats times 2^exponent, as whole numbers (nearest)."""
-    out = np.empty(values.size, dtype=object)
-    mantissa, power = np.frexp(values.ravel())
-    for k, (a, b) in enumerate(zip(np.ldexp(mantissa, 53).tolist(), power.tolist(), strict=True)):
-        shift = exponent + b - 53
-        out[k] = int(a) << shift if shift >= 0 else int(a) >> -shift
-    return out.reshape(values.shape)

@@ -156,6 +156,18 @@ def test_frontier_falls_from_the_barycentre_to_nothing(
         assert losses[-3] > 0
 
 
+def test_nothing_is_lost_at_the_least_epsilon_without_change() -> None:
+    """The ε returned is a float above the logarithm: rounded to nearest, half of them would be too
+    small, and lose a little."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        lams = rng.dirichlet(np.ones(int(rng.integers(2, 6))), int(rng.integers(2, 4)))
+        d = 1.0 - np.eye(lams.shape[1])
+        end = om.mechanisms.no_obfuscation_epsilon(lams)
+        assert om.mechanisms.optimal_target(lams, d, end).loss == 0
+        assert om.mechanisms.optimal_target(lams, d, end * (1 - 1e-9)).loss > 0
+
+
 def test_frontier_never_ends_where_supports_differ() -> None:
     lams, d = (
         np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]),

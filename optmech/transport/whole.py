@@ -1,0 +1,44 @@
+"""Arrays of whole numbers of any size, to floats and back."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.domain import Floats
+from optmech.rationals import Shares
+
+Whole = NDArray[np.object_]
+"""An array of whole numbers of any size."""
+
+
+def whole_mass(lam: Shares, bits: int) -> list[int]:
+    """A distribution in units of 2^-bits; rounding goes to the largest."""
+    out = [(unit << bits) // lam.total for unit in lam.units]
+    out[lam.units.index(max(lam.units))] += (1 << bits) - sum(out)
+    return out
+
+
+def scaled(values: Whole, exponent: int) -> Floats:
+    """Whole numbers times 2^exponent, as floats; what is too large is ± inf."""
+    flat = values.ravel().tolist()
+    out = np.empty(len(flat))
+    for k, value in enumerate(flat):
+        extra = max(0, value.bit_length() - 64)
+        try:
+            out[k] = math.ldexp(float(value >> extra), extra + exponent)
+        except OverflowError:
+            out[k] = math.inf if value > 0 else -math.inf
+    return out.reshape(values.shape)
+
+
+def whole(values: Floats, exponent: int) -> Whole:
+    """Floats times 2^exponent, as whole numbers (nearest)."""
+    out = np.empty(values.size, dtype=object)
+    mantissa, power = np.frexp(values.ravel())
+    for k, (a, b) in enumerate(zip(np.ldexp(mantissa, 53).tolist(), power.tolist(), strict=True)):
+        shift = exponent + b - 53
+        out[k] = int(a) << shift if shift >= 0 else int(a) >> -shift
+    return out.reshape(values.shape)
