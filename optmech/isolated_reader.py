@@ -76,6 +76,8 @@ def _parquet(order: dict[str, Any]) -> Answer:
         _require_flat(name, schema.field(name).type)
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         table = file.read(columns=list(dict.fromkeys(names)), use_threads=False)
+    # a damaged file may refer to texts that it does not have
+    table.validate(full=True)
     found: list[dict[str, Any]] = []
     arrays: list[np.ndarray] = []
     for name in names:

@@ -38,7 +38,7 @@ class ProblemFileError(ProblemError):
         lines = [line(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
         more = len(self.errors) - len(lines) + self.uncounted
         if more > 0:
-            lines.append(f"{printable(self.where)}: and {more:,} more errors")
+            lines.append(f"{printable(self.where)}: and {more} more errors")
         return "\n".join(lines)
 
 

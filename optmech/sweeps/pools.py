@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -49,7 +50,8 @@ class Processes:
 
     def submit(self, job: Job) -> Future[Outcome]:
         """Start a task."""
-        return self._pool.submit(worker.run, job)
+        with _main_that_can_be_loaded():
+            return self._pool.submit(worker.run, job)
 
     def renew(self) -> bool:
         """New processes for those that died."""
@@ -63,6 +65,23 @@ class Processes:
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.terminate()
+
+
+@contextmanager
+def _main_that_can_be_loaded() -> Iterator[None]:
+    """Hide a main module that is no file (a script on standard input, say) from new processes,
+    which would try to load it again and end with a traceback."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    plain = getattr(main, "__spec__", None) is None
+    if main is None or path is None or not plain or os.path.exists(path):
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = path
 
 
 class Given:

@@ -268,3 +268,37 @@ def test_no_arguments_print_help(capsys: pytest.CaptureFixture[str]) -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("optmech 0.")
+
+
+INTERRUPTED_WHILE_LOADING = """
+import builtins, optmech.__main__ as main
+load = builtins.__import__
+def interrupted(name, *more):
+    if name == "optmech.cli.main":
+        raise KeyboardInterrupt
+    return load(name, *more)
+builtins.__import__ = interrupted
+main.entry()
+"""
+
+
+def test_ctrl_c_while_loading() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 130
+    assert done.stderr == "optmech: error: interrupted\n"
+
+
+@pytest.mark.parametrize("seed", ["-1", str(2**64), "9" * 4000])
+@pytest.mark.parametrize("command", [["trace", "ten-points"], ["sample", "nosuch.json", "0"]])
+def test_seeds_out_of_range(
+    capsys: pytest.CaptureFixture[str], command: list[str], seed: str
+) -> None:
+    status, lines = fail(capsys, *command, f"--seed={seed}")
+    assert status == 2
+    assert "--seed" in lines[0]
+    assert len(lines[0]) < 200

@@ -158,3 +158,28 @@ def test_a_dask_cluster_that_loses_a_worker(file: Path, tmp_path: Path) -> None:
     assert process.returncode == 0, err
     assert json.loads(out)["counts"] == {"optimal": TASKS}
     assert all(om.check(path).passed for path in (folder / "designs").iterdir())
+
+
+SCRIPT_THAT_IS_GONE = """
+import os, sys
+import optmech as om
+os.unlink(__file__)
+sweep = om.sweep(sys.argv[1], directory=sys.argv[2], workers=1)
+print(len(sweep.rows), len(sweep.failed))
+"""
+
+
+def test_a_main_module_that_cannot_be_loaded_again(file: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT_THAT_IS_GONE, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(file), str(tmp_path / "run")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.split() == [str(TASKS), "0"], done.stderr
+    assert done.stderr == ""
