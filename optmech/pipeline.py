@@ -98,7 +98,7 @@ def solve(
     neighbour = None if start is None else require_fit(problem, start)
     statement = problem.statement
     session = Session(statement, chosen.gap, chosen.time_limit, progress)
-    reason = closed_form_reason(statement) or support_reason(statement)
+    reason = support_reason(statement) or closed_form_reason(statement)
     if reason:
         return make_design(problem, session, "closed form", "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
