@@ -18,6 +18,7 @@ from optmech.domain import Floats
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
+from optmech.engines.interior import interior
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
@@ -25,6 +26,8 @@ from optmech.neighbour import hint, offer, require_fit
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
+from optmech.repair import Implied
+from optmech.repair.exactly import released_near
 from optmech.repair.mixing import has_convex_constraints, shortage, tightened
 from optmech.session import Channel, Progress, Session
 from optmech.statement import Statement
@@ -109,23 +112,20 @@ def solve(
             return make_design(problem, session, "start", "the start is optimal here as well")
     search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
     with session.interruptible():
-        result = search.run(statement)
-        reason = search.infeasible(statement) if result.outcome is Outcome.INFEASIBLE else ""
-        if not reason:
-            search.improve(statement)
-            if session.matrix is None and not session.interrupted:
-                reason = search.infeasible(statement)
+        reason = search.whole()
         if session.matrix is not None and not session.release() and not session.interrupted:
-            search.anchor(statement)
-            session.release(alone=True)
+            search.settle()
+            if not session.release():
+                search.anchor()
+                session.release(alone=True)
     if session.released is None and not reason:
         raise SolverError(
-            f"no verified mechanism was found in {session.seconds:.1f} s ({result.message})",
+            f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
             where=f"profile {chosen.name}",
             remedy="Allow more time, use another profile, or relax a constraint that leaves "
             "no room (a loss bound at its minimum, for example)",
         )
-    return make_design(problem, session, search.engine, search.why, reason, result.message)
+    return make_design(problem, session, search.engine, search.why, reason, search.message)
 
 
 @dataclass(eq=False)
@@ -137,11 +137,36 @@ class _Search:
     start: Start | None = None
     engine: str = ""
     why: str = ""
+    message: str = ""
 
-    def run(self, statement: Statement) -> EngineResult:
+    def whole(self) -> str:
+        """Search with what the statement implies, and where tiny ratios were taken for zero in
+        vain with these as they are; returns words for a proof that nothing is feasible."""
+        session = self.session
+        reason = self._within()
+        if session.implied.stricter and not session.should_stop():
+            session.report("tiny ratios count: solving with them")
+            session.work_on(Implied.of(session.statement, tiny=False))
+            reason = self._within()
+        return "" if session.matrix is not None else reason
+
+    def _within(self) -> str:
+        """One search within ``Session.implied``; words where nothing is feasible."""
+        result = self.run()
+        self.message = result.message
+        reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
+        if not reason and not self.session.should_stop():
+            self.settle()
+            self.improve()
+            if self.session.matrix is None and not self.session.interrupted:
+                reason = self.infeasible()
+        return reason
+
+    def run(self) -> EngineResult:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
         session = self.session
+        statement = session.implied.statement
         if _may_be_slack(statement):
             relaxed = replace(statement, distortion=())
             channel = partial(_RelaxedChannel, full=statement)
@@ -151,13 +176,28 @@ class _Search:
             session.report("distortion constraints bind: solving with them")
         return self._programs(compile_lp, statement, Channel)
 
-    def improve(self, statement: Statement) -> None:
+    def settle(self) -> None:
+        """Where repair lost much of the last proposal, or all, or release failed: bring it to the
+        equations that all mechanisms share, and mix it with one as far inside as there are."""
+        session = self.session
+        if session.proposal is None:
+            return
+        compiled = compile_lp(session.implied.statement)
+        options = replace(self.profile.options(), parameters={})
+        inside = interior(compiled.lp, options, Channel(session, compiled.recover))
+        if inside is not None:
+            found = released_near(session.implied, session.proposal, inside)
+            if found is not None:
+                session.offer_exact(found)
+
+    def improve(self) -> None:
         """Where a proposal could not be repaired, look for an anchor strictly inside.
 
         The program is solved again with its convex constraints tightened by a hair; its repaired
         point is feasible for the statement, and the failed proposal is mixed with it.
         """
         session = self.session
+        statement = session.implied.statement
         for margin in _INNER_MARGINS:
             if not has_convex_constraints(statement) or session.unrepaired is None:
                 return
@@ -167,9 +207,10 @@ class _Search:
             if session.matrix is not None:
                 session.offer_matrix(failed)
 
-    def anchor(self, statement: Statement) -> None:
+    def anchor(self) -> None:
         """Where rounding broke a constraint and no constant mechanism has room to spare: look for
         a matrix strictly inside, to mix with."""
+        statement = self.session.implied.statement
         if not has_convex_constraints(statement):
             return
         self.session.anchoring = True
@@ -178,11 +219,13 @@ class _Search:
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
         self.session.anchoring = False
 
-    def infeasible(self, statement: Statement) -> str:
+    def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
-        witness = _Witness(statement)
+        witness = _Witness(self.session.statement)
         channel = partial(_WitnessChannel, witness=witness)
-        self._programs(compile_feasibility, statement, channel, named=False)
+        self._programs(
+            compile_feasibility, self.session.implied.statement, channel, named=False
+        )
         if witness.reason:
             self.session.multipliers = witness.multipliers
         return witness.reason
@@ -203,7 +246,8 @@ class _Search:
         for reduced in self._reduced(compiled):
 
             def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
-                return compiled.recover(reduced.recover(point))
+                matrix, multipliers = compiled.recover(reduced.recover(point))
+                return matrix, self.session.implied.recover(multipliers)
 
             channel = connect(self.session, recover)
             channel.primal &= reduced.primal
