@@ -18,7 +18,7 @@ from optmech.domain import Floats
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
-from optmech.engines.interior import interior
+from optmech.engines.interior import Interior, interior
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
@@ -28,7 +28,13 @@ from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.exactly import released_near
-from optmech.repair.mixing import has_convex_constraints, shortage, tightened
+from optmech.repair.mixing import (
+    constant_anchors,
+    has_convex_constraints,
+    shortage,
+    tightened,
+    violation,
+)
 from optmech.session import Channel, Progress, Session
 from optmech.statement import Statement
 
@@ -138,6 +144,8 @@ class _Search:
     engine: str = ""
     why: str = ""
     message: str = ""
+    looked: Statement | None = None
+    inside: Interior | None = None
 
     def whole(self) -> str:
         """Search with what the statement implies, and where tiny ratios were taken for zero in
@@ -152,6 +160,7 @@ class _Search:
 
     def _within(self) -> str:
         """One search within ``Session.implied``; words where nothing is feasible."""
+        self.prepare()
         result = self.run()
         self.message = result.message
         reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
@@ -180,15 +189,39 @@ class _Search:
         """Where repair lost much of the last proposal, or all, or release failed: bring it to the
         equations that all mechanisms share, and mix it with one as far inside as there are."""
         session = self.session
-        if session.proposal is None:
+        inside = None if session.proposal is None else self._inside()
+        if inside is not None and session.proposal is not None:
+            self._offer_near(session.proposal, inside)
+
+    def prepare(self) -> None:
+        """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
+        session = self.session
+        statement = session.implied.statement
+        if not has_convex_constraints(statement):
             return
-        compiled = compile_lp(session.implied.statement)
-        options = replace(self.profile.options(), parameters={})
-        inside = interior(compiled.lp, options, Channel(session, compiled.recover))
+        uniform = np.full(statement.loss.shape, 1 / statement.observables)
+        anchors = constant_anchors(statement, uniform)
+        if any(violation(statement, anchor) <= 0 for anchor in anchors):
+            return
+        inside = self._inside()
         if inside is not None:
-            found = released_near(session.implied, session.proposal, inside)
-            if found is not None:
-                session.offer_exact(found)
+            session.interior.append(inside.matrix)
+            self._offer_near(inside.matrix, inside)
+
+    def _offer_near(self, matrix: Floats, inside: Interior) -> None:
+        found = released_near(self.session.implied, matrix, inside)
+        if found is not None:
+            self.session.offer_exact(found)
+
+    def _inside(self) -> Interior | None:
+        """What ``interior`` finds for the session's statement; looked for once."""
+        statement = self.session.implied.statement
+        if self.looked is not statement:
+            compiled = compile_lp(statement)
+            options = replace(self.profile.options(), parameters={})
+            channel = Channel(self.session, compiled.recover)
+            self.looked, self.inside = statement, interior(compiled.lp, options, channel)
+        return self.inside
 
     def improve(self) -> None:
         """Where a proposal could not be repaired, look for an anchor strictly inside.

@@ -25,9 +25,8 @@ from optmech.statement import Statement
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
 
-_DUST = 1e-9
-"""Where a loss is this small, relatively, none at all may do: it is tried without the entries
-that cost anything."""
+_DUST = 1e-6
+"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
 
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
@@ -104,7 +103,7 @@ class Session:
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
         self._offer_free(matrix)
-        anchors = () if self.matrix is None else (self.matrix,)
+        anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
         repaired = repair(self.implied.statement, self.cone, matrix, anchors, self.spared)
         if self.anchoring and repaired is not None:
             self.interior.append(repaired)
@@ -129,7 +128,6 @@ class Session:
         if statement.objective == "expected_loss":
             free |= statement.allowed & (statement.prior[:, None] == 0)
         kept = np.where(free, np.maximum(matrix, 0.0), 0.0)
-        kept[kept < _DUST] = 0.0
         sums = kept.sum(axis=1, keepdims=True)
         if not (np.isfinite(sums).all() and (abs(sums - 1) <= _DUST).all()):
             return

@@ -27,7 +27,8 @@ from optmech.release import Released, differences
 from optmech.repair.implied import Implied
 from optmech.statement import Statement
 
-_SHIFTS = tuple(range(52, 0, -4))
+_STEP = 4
+_SHIFTS = tuple(range(60, -1, -_STEP))
 _PASSES = 3
 _LEAST = 1e-9
 """Entries move in proportion to their size, and to this at least."""
@@ -40,37 +41,24 @@ Equation = tuple[int, ...]
 
 def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Released | None:
     """The matrix with as little as possible of the one inside; None where nothing passed."""
-    statement = implied.source
     equations = _Equations(implied.statement, inside)
-    try:
-        near, anchor = (equations.solved(part) for part in (matrix, inside.matrix))
-    except ProblemError:
-        return None
-    for candidate, shift in _mixtures(near, anchor):
-        found = _checked(statement, candidate)
-        if found is None:
-            continue
-        for less in range(min(shift + 3, _SHIFTS[0]), shift, -1):
-            better = _checked(statement, near.mixed(anchor, less))
-            if better is not None:
-                return better
-        return found
-    return None
+    near, anchor = (equations.projected(part) for part in (matrix, inside.matrix))
 
-
-def _mixtures(near: Numerators, anchor: Numerators) -> Iterator[tuple[Numerators, int]]:
-    yield near, _SHIFTS[0]
-    for shift in _SHIFTS:
+    def mixed(shift: int) -> Released | None:
+        share = 2.0**-shift
         try:
-            yield near.mixed(anchor, shift), shift
+            candidate = equations.solved((1 - share) * near + share * anchor)
         except ProblemError:
-            break
-    yield anchor, _SHIFTS[0]
+            return None
+        checks = check_exact(implied.source, candidate)
+        return Released(candidate, checks) if all(check.passed for check in checks) else None
 
-
-def _checked(statement: Statement, candidate: Numerators) -> Released | None:
-    checks = check_exact(statement, candidate)
-    return Released(candidate, checks) if all(check.passed for check in checks) else None
+    for shift in _SHIFTS:
+        found = mixed(shift)
+        if found is not None:
+            less = (mixed(k) for k in range(shift + _STEP - 1, shift, -1))
+            return next((better for better in less if better is not None), found)
+    return None
 
 
 class _Equations:
@@ -91,18 +79,19 @@ class _Equations:
             if same[i] != same[j]:
                 self.more[o].append(_tie(secrets, i, j))
         self.rest = self._rest()
+        self.solvers = [self._solver(o) for o in range(observables)]
 
     def solved(self, matrix: Floats) -> Numerators:
         """Whole numbers near a matrix. Raises ProblemError where some are below zero, or an
         equation holds in no column that could take what rounding leaves."""
-        values = self._projected(np.where(self.zero, 0.0, np.maximum(matrix, 0.0)))
-        solvers = [self._solver(o) for o in range(values.shape[1])]
-        widest = max(abs(den).bit_length() for _, den, _ in solvers)
-        bits = enough_bits(np.maximum(values, 0.0)) + widest + _SPARE
+        widest = max(abs(den).bit_length() for _, den, _ in self.solvers)
+        bits = enough_bits(matrix) + widest + _SPARE
         columns = [
-            _solution(values[:, o], solver, bits, np.flatnonzero(~self.zero[:, o]))
-            for o, solver in enumerate(solvers)
+            _solution(matrix[:, o], solver, bits, np.flatnonzero(~self.zero[:, o]))
+            for o, solver in enumerate(self.solvers)
         ]
+        if min(self.rest) < 0:
+            raise ProblemError("no column can take what rounding leaves", where="mechanism")
         rows = [list(row) for row in zip(*columns, strict=True)]
         for row, place in zip(rows, self.rest, strict=True):
             row[place] += (1 << bits) - sum(row)
@@ -120,8 +109,9 @@ class _Equations:
         pivots = [next(k for k, value in enumerate(row) if value) for row in table]
         return table, int(denominator), pivots
 
-    def _projected(self, matrix: Floats) -> Floats:
+    def projected(self, matrix: Floats) -> Floats:
         """The nearest solution of all equations, distances being relative to the entries."""
+        matrix = np.where(self.zero, 0.0, np.maximum(matrix, 0.0))
         secrets, observables = matrix.shape
         free = ~self.zero.ravel()
         sums = np.kron(np.eye(secrets), np.ones(observables))
@@ -135,7 +125,7 @@ class _Equations:
         wanted = np.concatenate([np.ones(secrets), np.zeros(len(table) - secrets)])
         values = matrix.ravel()
         for _ in range(_PASSES):
-            weight = np.maximum(values, _LEAST)
+            weight = np.maximum(values, _LEAST) * free
             step = np.linalg.lstsq(table * weight, wanted - table @ values, rcond=1e-12)[0]
             values = values + weight * step
         return np.asarray(values.reshape(matrix.shape))
@@ -154,7 +144,7 @@ class _Equations:
             for o, equations in enumerate(self.more):
                 if any(equation[s] for equation in equations for s in rows.tolist()):
                     size[o] = 0.0
-            out[rows] = int(size.argmax())
+            out[rows] = int(size.argmax()) if size.max() > 0 else -1
         return [int(o) for o in out]
 
 
