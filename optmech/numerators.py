@@ -91,7 +91,7 @@ def enough_bits(matrix: Floats) -> int:
     """Bits with which the least positive entry keeps 64, as far as there are so many."""
     least = float(matrix[matrix > 0].min())
     needed = _PRECISION + matrix.shape[1].bit_length() - math.frexp(least)[1] + 1
-    return min(_ROUNDED_BITS, needed)
+    return int(min(_ROUNDED_BITS, needed))
 
 
 def _apportioned(row: list[int], bits: int) -> tuple[int, ...]:

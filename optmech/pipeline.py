@@ -256,9 +256,7 @@ class _Search:
         """Words for a checked proof of infeasibility, or nothing."""
         witness = _Witness(self.session.statement)
         channel = partial(_WitnessChannel, witness=witness)
-        self._programs(
-            compile_feasibility, self.session.implied.statement, channel, named=False
-        )
+        self._programs(compile_feasibility, self.session.implied.statement, channel, named=False)
         if witness.reason:
             self.session.multipliers = witness.multipliers
         return witness.reason

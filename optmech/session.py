@@ -132,16 +132,23 @@ class Session:
         if not (np.isfinite(sums).all() and (abs(sums - 1) <= _DUST).all()):
             return
         kept = np.asarray(kept / sums)
-        rounded = Numerators.rounded(kept)
-        checks = check_exact(statement, rounded)
-        if all(check.passed for check in checks):
-            self.offer_exact(Released(rounded, checks))
+        # as it is first: repair keeps a distance from limits that zero may not leave
+        clear = np.where(kept < _DUST, 0.0, kept)
+        repaired = repair(self.implied.statement, self.cone, clear)
+        for candidate in (kept, repaired):
+            if candidate is None or objective_value(statement, candidate) > 0:
+                continue
+            rounded = Numerators.rounded(candidate)
+            checks = check_exact(statement, rounded)
+            if all(check.passed for check in checks):
+                self.offer_exact(Released(rounded, checks))
+                return
 
     def offer_exact(self, found: Released) -> None:
         """Keep whole numbers that passed if they are the best so far, or the first for which
         release will not fail."""
         value = objective_value(self.statement, found.exact.matrix)
-        if value < self.value or self.exact is None and self.unreleased:
+        if value < self.value or (self.exact is None and self.unreleased):
             self.matrix, self.value, self.exact = found.exact.matrix, value, found
             self.unrepaired = None
 

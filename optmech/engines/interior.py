@@ -130,9 +130,7 @@ def _least(flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64]) 
     return _program(flat, body, len(k), np.array([-1.0]), np.ones(1))
 
 
-def _program(
-    flat: FlatLP, matrix: sp.coo_array, more: int, cost: Floats, upper: Floats
-) -> FlatLP:
+def _program(flat: FlatLP, matrix: sp.coo_array, more: int, cost: Floats, upper: Floats) -> FlatLP:
     """``flat`` with ``more`` rows <= 0, other columns and no other cost."""
     return replace(
         flat,

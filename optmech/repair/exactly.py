@@ -16,7 +16,6 @@ import flint
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from optmech.certificate import check_exact
 from optmech.domain import Floats
@@ -70,7 +69,7 @@ class _Equations:
         self.inside = inside.matrix
         secrets, observables = self.zero.shape
         zero = statement.log_ratio == 0
-        same = connected_components(sp.coo_array(zero & zero.T), directed=False)[1]
+        same = _components(zero & zero.T)
         first = np.unique(same, return_index=True)[1][same]
         self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
         self.common += map(tuple, differences(statement))
@@ -136,7 +135,7 @@ class _Equations:
         secrets = len(self.zero)
         used = np.array([[value != 0 for value in row] for row in self.common], dtype=float)
         used = used.reshape(len(self.common), secrets)
-        component = connected_components(sp.coo_array(used.T @ used), directed=False)[1]
+        component = _components(used.T @ used > 0)
         out = np.zeros(secrets, dtype=np.int64)
         for c in range(int(component.max()) + 1):
             rows = np.flatnonzero(component == c)
@@ -164,8 +163,17 @@ def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64
         out[s] = max(step, 0) * abs(den)
     sign = 1 if den > 0 else -1
     for row, k in zip(table, pivots, strict=True):
-        out[int(free[k])] = -sign * sum(v * max(step, 0) for v, step in zip(row, steps, strict=True))
+        out[int(free[k])] = -sign * sum(
+            v * max(step, 0) for v, step in zip(row, steps, strict=True)
+        )
     return out
+
+
+def _components(tied: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Number of the component of every secret, where ``tied`` (S, S) ties two of them."""
+    from scipy.sparse.csgraph import connected_components
+
+    return np.asarray(connected_components(sp.coo_array(tied), directed=False)[1])
 
 
 def _floor(value: float, bits: int) -> int:

@@ -97,8 +97,7 @@ def _without_tiny(statement: Statement) -> Statement:
         statement,
         log_ratio=_cut(statement.log_ratio, TINY),
         windowed=tuple(
-            replace(window, log_ratio=_cut(window.log_ratio, TINY))
-            for window in statement.windowed
+            replace(window, log_ratio=_cut(window.log_ratio, TINY)) for window in statement.windowed
         ),
         lifted=tuple(
             replace(part, log_ratio=_cut(part.log_ratio, NO_ROOM)) for part in statement.lifted
@@ -112,12 +111,12 @@ def _cut(log_ratio: Floats, least: float) -> Floats:
 
 def _covered(statement: Statement) -> NDArray[np.bool_]:
     """(S, S): whether P[i,o] <= P[j,o] in every column, by ratios of one or the support."""
-    zero = statement.log_ratio == 0
+    zero: NDArray[np.bool_] = np.array(statement.log_ratio == 0)
     for window in statement.windowed:
-        whole = (window.window | ~statement.allowed).all(axis=1)
+        whole = np.asarray((window.window | ~statement.allowed).all(axis=1))
         zero |= (window.log_ratio == 0) & whole[:, None]
     np.fill_diagonal(zero, False)
-    return np.asarray(zero)
+    return zero
 
 
 def _some(pairs: PairMultipliers, kept: NDArray[np.bool_]) -> PairMultipliers:
