@@ -20,6 +20,7 @@ from optmech.mechanism import Mechanism
 from optmech.numerators import Numerators
 from optmech.problem import Problem
 from optmech.statement import Statement
+from optmech.weightless import weightless_notes
 
 if TYPE_CHECKING:
     from optmech.session import Session
@@ -173,6 +174,7 @@ def make_design(
             reason=infeasible,
             notes=problem.notes,
         )
+    session.serve_unseen()
     assert session.released is not None
     released = session.released
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
@@ -190,7 +192,9 @@ def make_design(
         engine_reason=engine_reason,
         seconds=session.seconds,
         reason=_ending(figures.gap, session.gap_asked, message),
-        notes=problem.notes + limit_notes(problem.statement),
+        notes=problem.notes
+        + limit_notes(problem.statement)
+        + weightless_notes(problem, released.exact.matrix),
         approximations=measure_approximations(problem, released.exact.matrix),
         rounding_cost=_rounding_cost(problem.statement, session),
     )

@@ -21,6 +21,7 @@ from optmech.release import Released, release
 from optmech.repair import Cone, Implied, repair, start
 from optmech.repair.mixing import constant_anchors, tightened
 from optmech.statement import Statement
+from optmech.unseen import improved
 
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
@@ -171,6 +172,11 @@ class Session:
         self.released = release(self.statement, self.matrix, anchors, alone=alone)
         self.unreleased = self.released is None
         return not self.unreleased
+
+    def serve_unseen(self) -> None:
+        """Where secrets have no prior weight, release rows of less loss for them."""
+        if self.released is not None and not self.interrupted and self.remaining() > 0:
+            self.released = improved(self.statement, self.cone, self.released) or self.released
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
