@@ -274,7 +274,12 @@ class _Search:
         _require_memory(statement)
         compiled = compiler(statement)
         result = EngineResult(Outcome.FAILED, "nothing was run")
+        late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
+        if self._is_late():
+            return late
         for reduced in self._reduced(compiled):
+            if self._is_late():
+                return late
 
             def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
                 matrix, multipliers = compiled.recover(reduced.recover(point))
@@ -296,6 +301,10 @@ class _Search:
                 why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
                 result = self._engine(reduced, channel, other, why, named)
         return result
+
+    def _is_late(self) -> bool:
+        """Whether to be content with what there is; with nothing, the engine is started."""
+        return self.session.matrix is not None and self.session.remaining() <= 0
 
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
         """The engine for a program, and why."""

@@ -65,14 +65,19 @@ class Session:
         self.work_on(Implied.of(self.statement))
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
-        self.offer_matrix(start.matrix(self.statement, self.cone))
+        if self.remaining() > 0:
+            self.offer_matrix(start.matrix(self.statement, self.cone))
         uniform = np.full(
             (self.statement.secrets, self.statement.observables), 1 / self.statement.observables
         )
-        for anchor in constant_anchors(self.statement, uniform):
+        # the cheapest first: one is enough where there is no time
+        anchors = list(constant_anchors(self.statement, uniform))
+        anchors.sort(key=lambda anchor: objective_value(self.statement, anchor))
+        for anchor in anchors:
             if objective_value(self.statement, anchor) < self.value:
                 self.offer_matrix(anchor)
-        self.offer_bound(start.multipliers(self.statement))
+        if self.remaining() > 0:
+            self.offer_bound(start.multipliers(self.statement))
         self.unrepaired = None
 
     def work_on(self, implied: Implied) -> None:
