@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from optmech import memory
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.multipliers import AttackMultipliers, Multipliers
+from optmech.certificate.infeasible import closed_form_reason, support_reason
+from optmech.certificate.multipliers import Multipliers
 from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
@@ -22,6 +21,7 @@ from optmech.engines.interior import Interior, interior
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.monitors import RelaxedChannel, Witness, WitnessChannel
 from optmech.neighbour import hint, offer, require_fit
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
@@ -31,7 +31,6 @@ from optmech.repair.exactly import released_near
 from optmech.repair.mixing import (
     constant_anchors,
     has_convex_constraints,
-    shortage,
     tightened,
     violation,
 )
@@ -41,7 +40,6 @@ from optmech.statement import Statement
 _INNER_MARGINS = (1e-7, 1e-9)
 _SLACK_FIRST_ROWS = 500_000
 """From this many pair rows on it pays to see first whether distortion constraints bind."""
-_BINDING = 1e-3
 
 
 def solve(
@@ -178,7 +176,7 @@ class _Search:
         statement = session.implied.statement
         if _may_be_slack(statement):
             relaxed = replace(statement, distortion=())
-            channel = partial(_RelaxedChannel, full=statement)
+            channel = partial(RelaxedChannel, full=statement)
             result = self._programs(compile_lp, relaxed, channel)
             if session.should_stop():
                 return result
@@ -254,8 +252,8 @@ class _Search:
 
     def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
-        witness = _Witness(self.session.statement)
-        channel = partial(_WitnessChannel, witness=witness)
+        witness = Witness(self.session.statement)
+        channel = partial(WitnessChannel, witness=witness)
         self._programs(compile_feasibility, self.session.implied.statement, channel, named=False)
         if witness.reason:
             self.session.multipliers = witness.multipliers
@@ -337,58 +335,6 @@ class _Search:
                 _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
             ]
         return programs
-
-
-@dataclass(eq=False)
-class _Witness:
-    """The first multipliers that prove infeasibility."""
-
-    statement: Statement
-    reason: str = ""
-    multipliers: Multipliers = field(default_factory=Multipliers)
-
-
-@dataclass(eq=False)
-class _WitnessChannel(Channel):
-    """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
-
-    witness: _Witness | None = None
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.witness is not None
-        matrix, multipliers = self.recover(point)
-        reason = multiplier_reason(self.witness.statement, multipliers)
-        if reason and not self.witness.reason:
-            self.witness.reason, self.witness.multipliers = reason, multipliers
-        elif not reason:
-            self.session.offer_matrix(matrix)
-        return 0.0 if reason else math.inf
-
-
-@dataclass(eq=False)
-class _RelaxedChannel(Channel):
-    """The monitor of a program without its distortion constraints: stops once they bind."""
-
-    full: Statement | None = None
-    binding: bool = False
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.full is not None
-        matrix, multipliers = self.recover(point)
-        weightless = tuple(
-            AttackMultipliers(0.0, np.ones(part.weighted.shape[::-1]))
-            for part in self.full.distortion
-        )
-        if dual and self.dual:
-            self.session.offer_bound(replace(multipliers, distortion=weightless))
-        if primal and self.primal:
-            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-            self.binding |= shortage(self.full, matrix / sums) > _BINDING
-            self.session.offer_matrix(matrix)
-        return self.session.gap
-
-    def should_stop(self) -> bool:
-        return self.binding or self.session.should_stop()
 
 
 def _may_be_slack(statement: Statement) -> bool:
