@@ -681,7 +681,7 @@ class Audit:
 
     def least(self, worst: bool, loss: Matrix) -> Fraction:
         cheapest = [
-            min(c for c, ok in zip(*rows, strict=True) if ok)
+            min((c for c, ok in zip(*rows, strict=True) if ok), default=Fraction(0))
             for rows in zip(loss, self.allowed, strict=True)
         ]
         return max(cheapest) if worst else self.mean(cheapest)

@@ -20,6 +20,7 @@ from optmech.mechanism import Mechanism
 from optmech.numerators import Numerators
 from optmech.problem import Problem
 from optmech.statement import Statement
+from optmech.weightless import weightless_notes
 
 if TYPE_CHECKING:
     from optmech.session import Session
@@ -173,6 +174,7 @@ def make_design(
             reason=infeasible,
             notes=problem.notes,
         )
+    session.serve_unseen()
     assert session.released is not None
     released = session.released
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
@@ -190,7 +192,7 @@ def make_design(
         engine_reason=engine_reason,
         seconds=session.seconds,
         reason=_ending(figures.gap, session.gap_asked, message),
-        notes=problem.notes + limit_notes(problem.statement),
+        notes=design_notes(problem, released.exact.matrix),
         approximations=measure_approximations(problem, released.exact.matrix),
         rounding_cost=_rounding_cost(problem.statement, session),
     )
@@ -209,6 +211,12 @@ def _rounding_cost(statement: Statement, session: Session) -> float:
     exact = float(values.objective(statement, session.released.exact))
     change = exact - session.value
     return change / abs(session.value) if session.value else change
+
+
+def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
+    """What is to be said of a problem and the matrix released for it."""
+    limits = limit_notes(problem.statement)
+    return problem.notes + limits + weightless_notes(problem, matrix)
 
 
 def limit_notes(statement: Statement) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from optmech.certificate.exact import tightest
 from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
-from optmech.design import Certificate, Design, limit_notes
+from optmech.design import Certificate, Design, design_notes
 from optmech.encoding import (
     StatedResult,
     decode_multipliers,
@@ -33,6 +33,7 @@ from optmech.encoding import (
     require_keys,
 )
 from optmech.errors import VerificationError
+from optmech.numerators import Numerators
 from optmech.problem import Problem
 from optmech.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
 from optmech.statement import Statement
@@ -253,7 +254,7 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
             engine_reason=stated.engine_reason,
             seconds=stated.seconds,
             reason=reason,
-            notes=_notes(problem, exact is not None, stated.notes),
+            notes=_notes(problem, exact, stated.notes),
             approximations=() if exact is None else measure_approximations(problem, exact.matrix),
             rounding_cost=stated.rounding_cost,
         )
@@ -269,9 +270,9 @@ def _proof(statement: Statement, multipliers: Multipliers) -> str:
     )
 
 
-def _notes(problem: Problem, released: bool, stated: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) -> tuple[str, ...]:
     """What follows from the file's problem, and what else the file says, marked as that."""
-    found = problem.notes + (limit_notes(problem.statement) if released else ())
+    found = problem.notes if exact is None else design_notes(problem, exact.matrix)
     others = (note for note in stated if note not in found)
     return found + tuple(n if n.startswith(_STATED) else _STATED + n for n in others)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 
 from optmech.certificate import Multipliers
@@ -65,23 +67,20 @@ def hint(design: Design) -> Start | None:
 
 def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:
     """The families of multipliers whose inequalities the new statement has in the same numbers."""
-    same = {name for name, shape in _shapes(old).items() if shape == _shapes(new)[name]}
-    return Multipliers(
-        ratio=multipliers.ratio,
-        windowed=multipliers.windowed if "windowed" in same else (),
-        lifted=multipliers.lifted if "lifted" in same else (),
-        approximate=multipliers.approximate if "approximate" in same else (),
-        distortion=multipliers.distortion if "distortion" in same else (),
-        loss_limits=multipliers.loss_limits if "loss_limits" in same else (),
-        objective=multipliers.objective if "objective" in same else None,
-    )
+    before, after, none = _shapes(old), _shapes(new), Multipliers()
+    families = [field.name for field in fields(Multipliers)]
+    misfits = {name: getattr(none, name) for name in families if before[name] != after[name]}
+    return replace(multipliers, **misfits)
 
 
 def _shapes(statement: Statement) -> dict[str, object]:
+    """What has to agree for every family of ``Multipliers`` to mean the same."""
     return {
+        "ratio": (),
         "windowed": len(statement.windowed),
         "lifted": [part.left.shape for part in statement.lifted],
         "approximate": [part.left.shape for part in statement.approximate],
+        "divergences": [(part.kind, part.left.shape) for part in statement.divergences],
         "distortion": len(statement.distortion),
         "loss_limits": [part.per_secret for part in statement.loss_limits],
         "objective": statement.objective,

@@ -57,10 +57,7 @@ class Numerators:
         What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
         equal. By default the least positive entry keeps 64 bits, as far as 1020 bits suffice.
         """
-        if bits is None:
-            least = float(matrix[matrix > 0].min())
-            needed = _PRECISION + matrix.shape[1].bit_length() - math.frexp(least)[1] + 1
-            bits = min(_ROUNDED_BITS, needed)
+        bits = enough_bits(matrix) if bits is None else bits
         whole, _ = integers(matrix)
         return cls(bits, tuple(_apportioned(row, bits) for row in whole))
 
@@ -88,6 +85,13 @@ def integers(values: Floats) -> tuple[list[list[int]], int]:
     shift = np.where(whole != 0, shift - lowest, 0)
     rows = zip(whole.tolist(), shift.tolist(), strict=True)
     return [[w << k for w, k in zip(*row, strict=True)] for row in rows], -lowest
+
+
+def enough_bits(matrix: Floats) -> int:
+    """Bits with which the least positive entry keeps 64, as far as there are so many."""
+    least = float(matrix[matrix > 0].min())
+    needed = _PRECISION + matrix.shape[1].bit_length() - math.frexp(least)[1] + 1
+    return int(min(_ROUNDED_BITS, needed))
 
 
 def _apportioned(row: list[int], bits: int) -> tuple[int, ...]:

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from optmech import memory
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.multipliers import AttackMultipliers, Multipliers
+from optmech.certificate.infeasible import closed_form_reason, support_reason
+from optmech.certificate.multipliers import Multipliers
 from optmech.design import Design, make_design
 from optmech.domain import Floats
 from optmech.engines import load_engine
 from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
+from optmech.engines.interior import Interior, interior
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.monitors import RelaxedChannel, Witness, WitnessChannel
 from optmech.neighbour import hint, offer, require_fit
 from optmech.problem import Problem
 from optmech.profiles import Profile, load_profile
 from optmech.reductions import Reduced
-from optmech.repair.mixing import has_convex_constraints, shortage, tightened
+from optmech.repair import Implied
+from optmech.repair.exactly import released_near
+from optmech.repair.mixing import (
+    constant_anchors,
+    has_convex_constraints,
+    tightened,
+    violation,
+)
 from optmech.session import Channel, Progress, Session
 from optmech.statement import Statement
 
 _INNER_MARGINS = (1e-7, 1e-9)
 _SLACK_FIRST_ROWS = 500_000
 """From this many pair rows on it pays to see first whether distortion constraints bind."""
-_BINDING = 1e-3
 
 
 def solve(
@@ -98,7 +105,7 @@ def solve(
     neighbour = None if start is None else require_fit(problem, start)
     statement = problem.statement
     session = Session(statement, chosen.gap, chosen.time_limit, progress)
-    reason = closed_form_reason(statement) or support_reason(statement)
+    reason = support_reason(statement) or closed_form_reason(statement)
     if reason:
         return make_design(problem, session, "closed form", "no search was needed", reason)
     if session.gap <= chosen.gap and session.release():
@@ -109,23 +116,20 @@ def solve(
             return make_design(problem, session, "start", "the start is optimal here as well")
     search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
     with session.interruptible():
-        result = search.run(statement)
-        reason = search.infeasible(statement) if result.outcome is Outcome.INFEASIBLE else ""
-        if not reason:
-            search.improve(statement)
-            if session.matrix is None and not session.interrupted:
-                reason = search.infeasible(statement)
+        reason = search.whole()
         if session.matrix is not None and not session.release() and not session.interrupted:
-            search.anchor(statement)
-            session.release(alone=True)
+            search.settle()
+            if not session.release():
+                search.anchor()
+                session.release(alone=True)
     if session.released is None and not reason:
         raise SolverError(
-            f"no verified mechanism was found in {session.seconds:.1f} s ({result.message})",
+            f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
             where=f"profile {chosen.name}",
             remedy="Allow more time, use another profile, or relax a constraint that leaves "
             "no room (a loss bound at its minimum, for example)",
         )
-    return make_design(problem, session, search.engine, search.why, reason, result.message)
+    return make_design(problem, session, search.engine, search.why, reason, search.message)
 
 
 @dataclass(eq=False)
@@ -137,27 +141,94 @@ class _Search:
     start: Start | None = None
     engine: str = ""
     why: str = ""
+    message: str = ""
+    looked: Statement | None = None
+    inside: Interior | None = None
 
-    def run(self, statement: Statement) -> EngineResult:
+    def whole(self) -> str:
+        """Search with what the statement implies, and where tiny ratios were taken for zero in
+        vain with these as they are; returns words for a proof that nothing is feasible."""
+        session = self.session
+        reason = self._within()
+        if session.implied.stricter and not session.should_stop():
+            session.report("tiny ratios count: solving with them")
+            session.work_on(Implied.of(session.statement, tiny=False))
+            reason = self._within()
+        return "" if session.matrix is not None else reason
+
+    def _within(self) -> str:
+        """One search within ``Session.implied``; words where nothing is feasible."""
+        self.prepare()
+        result = self.run()
+        self.message = result.message
+        reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
+        if not reason and not self.session.should_stop():
+            self.settle()
+            self.improve()
+            if self.session.matrix is None and not self.session.interrupted:
+                reason = self.infeasible()
+        return reason
+
+    def run(self) -> EngineResult:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
         session = self.session
+        statement = session.implied.statement
         if _may_be_slack(statement):
             relaxed = replace(statement, distortion=())
-            channel = partial(_RelaxedChannel, full=statement)
+            channel = partial(RelaxedChannel, full=statement)
             result = self._programs(compile_lp, relaxed, channel)
             if session.should_stop():
                 return result
             session.report("distortion constraints bind: solving with them")
         return self._programs(compile_lp, statement, Channel)
 
-    def improve(self, statement: Statement) -> None:
+    def settle(self) -> None:
+        """Where repair lost much of the last proposal, or all, or release failed: bring it to the
+        equations that all mechanisms share, and mix it with one as far inside as there are."""
+        session = self.session
+        inside = None if session.proposal is None else self._inside()
+        if inside is not None and session.proposal is not None:
+            self._offer_near(session.proposal, inside)
+
+    def prepare(self) -> None:
+        """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
+        session = self.session
+        statement = session.implied.statement
+        if not has_convex_constraints(statement):
+            return
+        uniform = np.full(statement.loss.shape, 1 / statement.observables)
+        anchors = constant_anchors(statement, uniform)
+        if any(violation(statement, anchor) <= 0 for anchor in anchors):
+            return
+        inside = self._inside()
+        if inside is not None:
+            session.interior.append(inside.matrix)
+            self._offer_near(inside.matrix, inside)
+
+    def _offer_near(self, matrix: Floats, inside: Interior) -> None:
+        found = released_near(self.session.implied, matrix, inside)
+        if found is not None:
+            self.session.offer_exact(found)
+
+    def _inside(self) -> Interior | None:
+        """What ``interior`` finds for the session's statement; looked for once."""
+        statement = self.session.implied.statement
+        if self.looked is not statement:
+            compiled = compile_lp(statement)
+            options = replace(self.profile.options(), parameters={})
+            channel = Channel(self.session, compiled.recover)
+            self.looked, self.inside = statement, interior(compiled.lp, options, channel)
+        return self.inside
+
+    def improve(self) -> None:
         """Where a proposal could not be repaired, look for an anchor strictly inside.
 
         The program is solved again with its convex constraints tightened by a hair; its repaired
         point is feasible for the statement, and the failed proposal is mixed with it.
         """
         session = self.session
+        statement = session.implied.statement
         for margin in _INNER_MARGINS:
             if not has_convex_constraints(statement) or session.unrepaired is None:
                 return
@@ -167,9 +238,10 @@ class _Search:
             if session.matrix is not None:
                 session.offer_matrix(failed)
 
-    def anchor(self, statement: Statement) -> None:
+    def anchor(self) -> None:
         """Where rounding broke a constraint and no constant mechanism has room to spare: look for
         a matrix strictly inside, to mix with."""
+        statement = self.session.implied.statement
         if not has_convex_constraints(statement):
             return
         self.session.anchoring = True
@@ -178,11 +250,11 @@ class _Search:
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
         self.session.anchoring = False
 
-    def infeasible(self, statement: Statement) -> str:
+    def infeasible(self) -> str:
         """Words for a checked proof of infeasibility, or nothing."""
-        witness = _Witness(statement)
-        channel = partial(_WitnessChannel, witness=witness)
-        self._programs(compile_feasibility, statement, channel, named=False)
+        witness = Witness(self.session.statement)
+        channel = partial(WitnessChannel, witness=witness)
+        self._programs(compile_feasibility, self.session.implied.statement, channel, named=False)
         if witness.reason:
             self.session.multipliers = witness.multipliers
         return witness.reason
@@ -200,10 +272,16 @@ class _Search:
         _require_memory(statement)
         compiled = compiler(statement)
         result = EngineResult(Outcome.FAILED, "nothing was run")
+        late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
+        if self._is_late():
+            return late
         for reduced in self._reduced(compiled):
+            if self._is_late():
+                return late
 
             def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
-                return compiled.recover(reduced.recover(point))
+                matrix, multipliers = compiled.recover(reduced.recover(point))
+                return matrix, self.session.implied.recover(multipliers)
 
             channel = connect(self.session, recover)
             channel.primal &= reduced.primal
@@ -221,6 +299,10 @@ class _Search:
                 why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
                 result = self._engine(reduced, channel, other, why, named)
         return result
+
+    def _is_late(self) -> bool:
+        """Whether to be content with what there is; with nothing, the engine is started."""
+        return self.session.matrix is not None and self.session.remaining() <= 0
 
     def _choice(self, lp: BlockLP) -> tuple[str, str]:
         """The engine for a program, and why."""
@@ -253,58 +335,6 @@ class _Search:
                 _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
             ]
         return programs
-
-
-@dataclass(eq=False)
-class _Witness:
-    """The first multipliers that prove infeasibility."""
-
-    statement: Statement
-    reason: str = ""
-    multipliers: Multipliers = field(default_factory=Multipliers)
-
-
-@dataclass(eq=False)
-class _WitnessChannel(Channel):
-    """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
-
-    witness: _Witness | None = None
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.witness is not None
-        matrix, multipliers = self.recover(point)
-        reason = multiplier_reason(self.witness.statement, multipliers)
-        if reason and not self.witness.reason:
-            self.witness.reason, self.witness.multipliers = reason, multipliers
-        elif not reason:
-            self.session.offer_matrix(matrix)
-        return 0.0 if reason else math.inf
-
-
-@dataclass(eq=False)
-class _RelaxedChannel(Channel):
-    """The monitor of a program without its distortion constraints: stops once they bind."""
-
-    full: Statement | None = None
-    binding: bool = False
-
-    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.full is not None
-        matrix, multipliers = self.recover(point)
-        weightless = tuple(
-            AttackMultipliers(0.0, np.ones(part.weighted.shape[::-1]))
-            for part in self.full.distortion
-        )
-        if dual and self.dual:
-            self.session.offer_bound(replace(multipliers, distortion=weightless))
-        if primal and self.primal:
-            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-            self.binding |= shortage(self.full, matrix / sums) > _BINDING
-            self.session.offer_matrix(matrix)
-        return self.session.gap
-
-    def should_stop(self) -> bool:
-        return self.binding or self.session.should_stop()
 
 
 def _may_be_slack(statement: Statement) -> bool:

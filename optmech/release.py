@@ -60,10 +60,10 @@ def equalised(statement: Statement, near: Numerators) -> Numerators | None:
     differences λ - λ'. The free rows become a common row plus multiples of den, so that the pivot
     rows are whole numbers too.
     """
-    differences = _differences(statement)
-    if not differences:
+    apart = differences(statement)
+    if not apart:
         return None
-    reduced, denominator, rank = flint.fmpz_mat(differences).rref()
+    reduced, denominator, rank = flint.fmpz_mat(apart).rref()
     table, den = [list(map(int, row)) for row in reduced.table()[:rank]], abs(int(denominator))
     if denominator < 0:
         table = [[-value for value in row] for row in table]
@@ -88,7 +88,7 @@ def equalised(statement: Statement, near: Numerators) -> Numerators | None:
         return None
 
 
-def _differences(statement: Statement) -> list[list[int]]:
+def differences(statement: Statement) -> list[list[int]]:
     """λ/Σλ - λ'/Σλ' in whole numbers, for pairs whose ratios are all but equal."""
     found = []
     pairs = [(part.left, part.right, part.log_ratio < NO_ROOM) for part in statement.lifted]

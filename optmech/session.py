@@ -12,20 +12,22 @@ from types import FrameType
 
 import numpy as np
 
-from optmech.certificate import Bound, Multipliers, check_matrix, lower_bound
+from optmech.certificate import Bound, Multipliers, check_exact, check_matrix, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.domain import Floats
 from optmech.lp.blocks import Point
+from optmech.numerators import Numerators
 from optmech.release import Released, release
-from optmech.repair import Cone, repair, start
+from optmech.repair import Cone, Implied, repair, start
 from optmech.repair.mixing import constant_anchors, tightened
 from optmech.statement import Statement
+from optmech.unseen import improved
 
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
 
-_DUST = 1e-15
-"""Where losses are this small, none at all may do: entries below it are tried as zeros."""
+_DUST = 1e-6
+"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
 
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
@@ -52,21 +54,37 @@ class Session:
     interior: list[Floats] = field(default_factory=list)
     """Matrices that satisfy the constraints with room to spare, where they were needed."""
     released: Released | None = None
+    proposal: Floats | None = None
+    """The last matrix that an engine proposed, as it came."""
+    unreleased: bool = False
+    """Whether no whole numbers near ``matrix`` passed."""
+    exact: Released | None = None
+    """``matrix`` in whole numbers that passed, where it was found in these."""
 
     def __post_init__(self) -> None:
-        self.cone = Cone.of(self.statement)
-        self.spared = tightened(self.statement, _SPARE)
+        self.work_on(Implied.of(self.statement))
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
-        self.offer_matrix(start.matrix(self.statement, self.cone))
+        if self.remaining() > 0:
+            self.offer_matrix(start.matrix(self.statement, self.cone))
         uniform = np.full(
             (self.statement.secrets, self.statement.observables), 1 / self.statement.observables
         )
-        for anchor in constant_anchors(self.statement, uniform):
+        # the cheapest first: one is enough where there is no time
+        anchors = list(constant_anchors(self.statement, uniform))
+        anchors.sort(key=lambda anchor: objective_value(self.statement, anchor))
+        for anchor in anchors:
             if objective_value(self.statement, anchor) < self.value:
                 self.offer_matrix(anchor)
-        self.offer_bound(start.multipliers(self.statement))
+        if self.remaining() > 0:
+            self.offer_bound(start.multipliers(self.statement))
         self.unrepaired = None
+
+    def work_on(self, implied: Implied) -> None:
+        """Search and repair within this way of stating the problem."""
+        self.implied = implied
+        self.cone = Cone.of(implied.statement)
+        self.spared = tightened(implied.statement, _SPARE)
 
     @property
     def gap(self) -> float:
@@ -90,8 +108,9 @@ class Session:
 
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
-        anchors = () if self.matrix is None else (self.matrix,)
-        repaired = repair(self.statement, self.cone, matrix, anchors, self.spared)
+        self._offer_free(matrix)
+        anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
+        repaired = repair(self.implied.statement, self.cone, matrix, anchors, self.spared)
         if self.anchoring and repaired is not None:
             self.interior.append(repaired)
         if repaired is None:
@@ -101,12 +120,43 @@ class Session:
         if value >= self.value:
             return
         if all(check.passed for check in check_matrix(self.statement, repaired)):
-            self.matrix, self.value = repaired, value
+            self.matrix, self.value, self.exact = repaired, value, None
             self.unrepaired = None
-            if 0 < value <= _DUST * abs(self.statement.loss).max():
-                self.offer_matrix(np.where(repaired < _DUST, 0.0, repaired))
         else:
             self.unrepaired = matrix
+
+    def _offer_free(self, matrix: Floats) -> None:
+        """Keep what of a matrix costs nothing, if that was nearly all and satisfies everything."""
+        statement = self.statement
+        if statement.objective == "maximize_distortion" or self.value == 0:
+            return
+        free = statement.allowed & (statement.loss == 0)
+        if statement.objective == "expected_loss":
+            free |= statement.allowed & (statement.prior[:, None] == 0)
+        kept = np.where(free, np.maximum(matrix, 0.0), 0.0)
+        sums = kept.sum(axis=1, keepdims=True)
+        if not (np.isfinite(sums).all() and (abs(sums - 1) <= _DUST).all()):
+            return
+        kept = np.asarray(kept / sums)
+        # as it is first: repair keeps a distance from limits that zero may not leave
+        clear = np.where(kept < _DUST, 0.0, kept)
+        repaired = repair(self.implied.statement, self.cone, clear)
+        for candidate in (kept, repaired):
+            if candidate is None or objective_value(statement, candidate) > 0:
+                continue
+            rounded = Numerators.rounded(candidate)
+            checks = check_exact(statement, rounded)
+            if all(check.passed for check in checks):
+                self.offer_exact(Released(rounded, checks))
+                return
+
+    def offer_exact(self, found: Released) -> None:
+        """Keep whole numbers that passed if they are the best so far, or the first for which
+        release will not fail."""
+        value = objective_value(self.statement, found.exact.matrix)
+        if value < self.value or (self.exact is None and self.unreleased):
+            self.matrix, self.value, self.exact = found.exact.matrix, value, found
+            self.unrepaired = None
 
     def offer_bound(self, multipliers: Multipliers) -> None:
         """Evaluate multipliers and keep them if their bound is the best so far."""
@@ -120,9 +170,18 @@ class Session:
         With ``alone``, a matrix to mix with will do by itself, whatever it costs.
         """
         assert self.matrix is not None
+        if self.exact is not None:
+            self.released = self.exact
+            return True
         anchors = self.interior[-2:] + list(constant_anchors(self.statement, self.matrix))
         self.released = release(self.statement, self.matrix, anchors, alone=alone)
-        return self.released is not None
+        self.unreleased = self.released is None
+        return not self.unreleased
+
+    def serve_unseen(self) -> None:
+        """Where secrets have no prior weight, release rows of less loss for them."""
+        if self.released is not None and not self.interrupted and self.remaining() > 0:
+            self.released = improved(self.statement, self.cone, self.released) or self.released
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -158,6 +217,7 @@ class Channel:
         if dual and self.dual:
             self.session.offer_bound(multipliers)
         if primal and self.primal:
+            self.session.proposal = matrix
             self.session.offer_matrix(matrix)
         return self.session.gap
 

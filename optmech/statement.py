@@ -297,7 +297,7 @@ class _Builder:
         if delta > 0:
             left, right = np.nonzero(np.isfinite(ratios))
             if not len(left):
-                return
+                return  # one secret, or a threshold or radius below every distance: no inequality
             unit = sp.eye_array(len(self.secrets), format="csr")
             apart = distance[left, right]
             chosen = ratios[left, right]

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conformance.problems import KINDS, Make
 from starts import started_from_memory_and_file
 
 import optmech as om
 from optmech.certificate import Multipliers, PairMultipliers
 from optmech.errors import ProblemError
+from optmech.neighbour import offer
+from optmech.session import Session
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -50,6 +53,33 @@ def test_the_same_problem_needs_no_search() -> None:
     assert again.engine == "start"
     assert again.loss <= first.loss * (1 + 1e-12)
     assert again.lower_bound == first.lower_bound
+
+
+@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+def test_every_family_of_multipliers_is_taken_over(make: Make) -> None:
+    """One's own design closes the gap with nothing but the multipliers that came with it."""
+    wanted = make(np.random.default_rng(3))
+    first = om.solve(wanted, gap=1e-5)
+    again = om.solve(wanted, gap=2e-5, start=first)
+    assert again.engine in ("start", "closed form")
+    assert again.lower_bound >= first.lower_bound
+
+
+def test_a_design_over_a_divergence_starts_from_its_neighbour() -> None:
+    """The optimum is convex in the limit, so the neighbour's multipliers bound it by a line."""
+    prior = om.Prior(om.Domain.range(4), [1, 2, 3, 4])
+    pair = ([0.7, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.4])
+
+    def limited(epsilon: float) -> om.Problem:
+        private = om.DistributionPrivacy(epsilon, [pair], divergence="kl")
+        return om.Problem(prior, H, constraints=[private])
+
+    first, wanted = om.solve(limited(0.05)), limited(0.051)
+    session = Session(wanted.statement, 1e-6)
+    cold = session.bound.value
+    offer(session, first)
+    assert cold == 0.0
+    assert session.bound.value == pytest.approx(om.solve(wanted).loss, rel=1e-3)
 
 
 def test_a_start_with_a_saved_file_is_the_same(tmp_path: Path) -> None:

@@ -83,8 +83,10 @@ def loss_limit(statement: Statement, part: LossLimit) -> tuple[Fraction, Fractio
 
 
 def least_loss(statement: Statement, part: LossLimit) -> Fraction:
-    """What the best allowed observables cost: no mechanism stays below."""
+    """What the best allowed observables cost: no mechanism stays below. A secret that the support
+    leaves none costs nothing here; ``support_reason`` says that nothing is feasible then."""
     cheapest = np.where(statement.allowed, part.loss, np.inf).min(axis=1)
+    cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
     if part.per_secret:
         return Fraction(float(cheapest.max()))
     return expected(statement.prior, [Fraction(value) for value in cheapest.tolist()])

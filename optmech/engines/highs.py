@@ -19,6 +19,8 @@ from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.highs import highs_model, run_highs
 
 _BYTES_PER_NONZERO = 120
+_ITERATIONS = 1_000
+"""Of the interior-point method; HiGHS has no limit of its own and sometimes goes round for ever."""
 NOT_LINEAR = "divergence constraints are not linear"
 METHODS: dict[str, tuple[dict[str, object], ...]] = {
     "": (
@@ -104,6 +106,7 @@ class HighsSession:
             "dual_feasibility_tolerance": options.tolerance,
             "ipm_optimality_tolerance": options.tolerance,
             "small_matrix_value": 1e-12,
+            "ipm_iteration_limit": _ITERATIONS,
             **options.parameters,
         }.items():
             self._set(key, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.figures import figures_of
-from optmech.design import Certificate, Design, limit_notes
+from optmech.design import Certificate, Design, design_notes
 from optmech.design_file import CheckReport
 from optmech.errors import ProblemError, VerificationError
 from optmech.mechanism import Mechanism
@@ -115,5 +115,5 @@ def _design(problem: Problem, released: Released) -> Design:
         engine_reason="adopted from elsewhere",
         seconds=0.0,
         reason="adopted, not optimised",
-        notes=problem.notes + limit_notes(problem.statement),
+        notes=design_notes(problem, released.exact.matrix),
     )

@@ -9,10 +9,11 @@ import numpy as np
 from optmech.certificate.objective import objective_value
 from optmech.domain import Floats
 from optmech.repair.cone import Cone
+from optmech.repair.implied import Implied
 from optmech.repair.mixing import best_mixture, constant_anchors, has_convex_constraints
 from optmech.statement import Statement
 
-__all__ = ["Cone", "repair"]
+__all__ = ["Cone", "Implied", "repair"]
 
 _PRICE = 1e-8
 """What room below the limits may cost, relatively."""

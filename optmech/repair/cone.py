@@ -59,6 +59,8 @@ class Cone:
 
     def closure(self, matrix: Floats) -> Floats:
         """The least matrix >= ``matrix`` whose columns lie in the cone."""
+        if (matrix == matrix[:1]).all() and (matrix[:1] >= 0).all() and self.allowed.all():
+            return np.array(matrix)
         out = max_times(np.exp(-self.always), np.where(self.allowed, np.maximum(matrix, 0), 0))
         if not self.windows:
             return out

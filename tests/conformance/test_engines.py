@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conformance.problems import KINDS, Make
+from conformance.problems import KINDS, Make, metric
 from oracle import optimum
 
 import optmech as om
+from optmech.engines import load_engine
 from optmech.engines.structured import choice
+from optmech.lp.compile import compile_lp
 from optmech.profiles import Profile
 
-ENGINES = ["highs", "lazy", "structured", "structured-compiled", "structured-device", "cvxpy"]
+LINEAR = ["highs", "lazy", "structured", "structured-compiled", "structured-device"]
+CONVEX = ["conic", "tangents"]
 SEEDS = range(2)
+
+
+def curved(make: Make) -> bool:
+    """Whether a kind of problem has divergences, which are not linear."""
+    return bool(make(np.random.default_rng(0)).statement.divergences)
+
+
+CURVED = [make for make in KINDS if curved(make)]
+CASES = [
+    pytest.param(make, engine, id=f"{make.__name__}-{engine}")
+    for make in KINDS
+    for engine in ["cvxpy", *(CONVEX if make in CURVED else LINEAR)]
+]
 
 
 @pytest.fixture
@@ -30,13 +46,10 @@ def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return name
 
 
-@pytest.mark.parametrize("profile", ENGINES, indirect=True)
-@pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(("make", "profile"), CASES, indirect=["profile"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_certified_optimum_equals_the_oracle(make: Make, profile: str | Profile, seed: int) -> None:
     problem = make(np.random.default_rng([seed, len(make.__name__)]))
-    if problem.statement.divergences and profile not in ("highs", "cvxpy"):
-        pytest.skip("every linear engine gives way to the same tangents")
     expected = optimum(problem)
     design = om.solve(problem, profile=profile)
     if expected is None:
@@ -47,6 +60,25 @@ def test_certified_optimum_equals_the_oracle(make: Make, profile: str | Profile,
     assert design.gap <= 1e-6
     assert design.objective == pytest.approx(expected, rel=2e-6, abs=1e-9)
     _assert_private(problem, design.mechanism)
+
+
+@pytest.mark.parametrize("make", CURVED, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("name", ["highs", "lazy", "structured"])
+def test_linear_engines_refuse_what_is_not_linear(make: Make, name: str) -> None:
+    """And ``solve`` gives way to tangents, saying so."""
+    problem = make(np.random.default_rng(0))
+    assert load_engine(name).refusal(compile_lp(problem.statement).lp)
+    design = om.solve(problem, profile=name, gap=1e-2)
+    assert design.engine == "tangents"
+    assert design.engine_reason.startswith(f"{name} was not used: ")
+
+
+@pytest.mark.parametrize("name", CONVEX)
+def test_engines_for_divergences_refuse_linear_programs(name: str) -> None:
+    problem = metric(np.random.default_rng(0))
+    refusal = load_engine(name).refusal(compile_lp(problem.statement).lp)
+    assert refusal == "there are no divergence constraints"
+    assert om.solve(problem, profile=name).engine == "highs"
 
 
 def _assert_private(problem: om.Problem, mechanism: om.Mechanism) -> None:

@@ -51,6 +51,8 @@ class StructuredEngine:
         with np.errstate(all="ignore"):
             with paused():
                 run = _start(model, options, monitor)
+            if monitor.remaining() <= 0:
+                return EngineResult(Outcome.STOPPED, "the time was over after the start-up")
             try:
                 # several blocks are worked on at once, so BLAS is to keep to one thread
                 with threadpool_limits(1, user_api="blas"):

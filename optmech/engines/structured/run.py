@@ -19,6 +19,8 @@ _NEARLY_VIOLATED = 0.9
 """Long pairs join from here on, in every iteration: those that enter violated shorten the steps
 and spoil the bounds for a long time."""
 _STALLED = 12
+_WORTHLESS = 3
+"""Before so many iterations the bounds are far from anything."""
 _QUICK = 2_000_000
 """Blocks times variables squared up to which an iteration takes some milliseconds: bounds on the
 way are then of use to nobody, and would take as long as the iterations."""
@@ -58,6 +60,8 @@ class Run:
             now = residuals(self._model, self._backend, self._state)
             if not np.isfinite(now.mu) or now.mu <= 0:
                 return self._result(Outcome.FAILED, "the iterates left float64")
+            if not self._iterations and self._monitor.remaining() <= 0:
+                return self._result(Outcome.STOPPED)
             now = self._add(now)
             try:
                 system = factored(self._model, self._backend, self._state)
@@ -98,8 +102,10 @@ class Run:
         return self._result(Outcome.FAILED, message)
 
     def _finally(self, now: Residuals, system: System) -> None:
-        """Offer the present bounds, however little better they are, unless that was done."""
-        if self._offered != self._iterations:
+        """Offer the present bounds, however little better they are, unless that was done; the
+        first iterates have none worth the time."""
+        late = self._iterations < _WORTHLESS and self._monitor.remaining() <= 0
+        if self._offered != self._iterations and not late:
             self._proposed = np.inf
             self._propose(now, system)
 

@@ -1,0 +1,150 @@
+"""A point as far inside a program as it goes, and the inequalities that leave no room at all.
+
+Two linear programs on HiGHS: the first adds up the slacks of all inequalities, each counted up to
+a hair, and shows which are equalities in disguise; the second makes the least of the other slacks
+as large as it can be. Divergences are replaced by ratios near one, which imply them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.domain import Floats
+from optmech.engines.base import Monitor, Options
+from optmech.engines.highs import HighsSession
+from optmech.lp.blocks import BlockLP, LocalRows
+from optmech.lp.flatten import FlatLP, flatten
+
+LARGEST = 100_000
+"""Nonzeros of programs for which this is worth the while."""
+_HAIR = 1e-5
+_NONE = 1e-8
+"""Slacks below this are none."""
+_MOST = 0.5
+"""The largest deviation of a ratio from one in the place of a divergence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interior:
+    """A mechanism (S, O) inside, and what it shares with all: ``zero`` (S, O) marks entries
+    that are zero, and ``rows`` (k, S * O) with ``sums`` (k,) are the equations that hold, those
+    among the probabilities alone; row sums are left out."""
+
+    matrix: Floats
+    zero: NDArray[np.bool_]
+    rows: sp.csr_array
+    sums: Floats
+
+
+def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None:
+    """None where the program is too large, or HiGHS finds nothing."""
+    if lp.nonzeros > LARGEST:
+        return None
+    flat = flatten(_near_one(lp))
+    bounded = np.flatnonzero(np.isneginf(flat.lower) & np.isfinite(flat.upper))
+    size = lp.blocks * lp.block_size
+    index = np.arange(size)
+    places = index[(index % lp.block_size < lp.secrets) & (flat.upper_x[:size] > 0)]
+    found = _solved(_slacks(flat, bounded, places), options, monitor)
+    if found is None:
+        return None
+    slack = found[len(flat.cost) :]
+    tight, empty = slack[: len(bounded)] < _NONE, slack[len(bounded) :] < _NONE
+    deeper = _solved(_least(flat, bounded[~tight], places[~empty]), options, monitor)
+    x = (found if deeper is None else deeper)[:size]
+    zero = np.ones(size, dtype=bool)
+    zero[places[~empty]] = False
+    whole = np.where(zero, 0.0, x)
+
+    def table(values: NDArray[np.generic]) -> NDArray[np.generic]:
+        return values.reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T
+
+    # equations among probabilities alone, in the order of the matrix
+    order = np.arange(size).reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T.ravel()
+    others = np.setdiff1d(np.arange(flat.matrix.shape[1]), order)
+    equations = flat.matrix[bounded[tight]]
+    alone = np.asarray(abs(equations[:, others]).sum(axis=1)).ravel() == 0
+    return Interior(
+        np.asarray(table(whole)),
+        np.asarray(table(zero)),
+        sp.csr_array(equations[alone][:, order]),
+        flat.upper[bounded[tight]][alone],
+    )
+
+
+def _near_one(lp: BlockLP) -> BlockLP:
+    """The program with p <= (1 + τ) q in the place of every perspective, τ so small that the
+    divergence of both ways is below its limit: at most τ²."""
+    local = list(lp.local)
+    for number, part in enumerate(lp.perspectives):
+        most = np.minimum(0.5 * np.sqrt(part.unit), _MOST)
+        k = np.arange(len(most))
+        rows = sp.csr_array(
+            (
+                np.concatenate([np.ones(len(k)), -(1 + most)]),
+                (np.concatenate([k, k]), np.concatenate([part.p, part.q])),
+            ),
+            shape=(len(k), lp.block_size),
+        )
+        local.append(LocalRows("near one", number, rows))
+    return replace(lp, local=tuple(local), perspectives=())
+
+
+def _slacks(flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64]) -> FlatLP:
+    """Maximise Σ t with matrix x + t <= upper, x >= t and t <= a hair."""
+    count, extra = len(flat.cost), len(bounded) + len(places)
+    rows = len(flat.lower)
+    own = sp.csr_array((np.ones(len(bounded)), (bounded, np.arange(len(bounded)))), (rows, extra))
+    k = np.arange(len(places))
+    below = sp.hstack(
+        [
+            sp.csr_array((-np.ones(len(k)), (k, places)), (len(k), count)),
+            sp.csr_array((np.ones(len(k)), (k, len(bounded) + k)), (len(k), extra)),
+        ]
+    )
+    return _program(
+        flat,
+        sp.vstack([sp.hstack([flat.matrix, own]), below]),
+        len(k),
+        np.full(extra, -1.0),
+        np.full(extra, _HAIR),
+    )
+
+
+def _least(flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64]) -> FlatLP:
+    """Maximise t with matrix x + t <= upper and x >= t."""
+    count, rows = len(flat.cost), len(flat.lower)
+    own = sp.csr_array((np.ones(len(bounded)), (bounded, np.zeros(len(bounded), int))), (rows, 1))
+    k = np.arange(len(places))
+    below = sp.hstack(
+        [
+            sp.csr_array((-np.ones(len(k)), (k, places)), (len(k), count)),
+            sp.csr_array(np.ones((len(k), 1))),
+        ]
+    )
+    body = sp.vstack([sp.hstack([flat.matrix, own]), below])
+    return _program(flat, body, len(k), np.array([-1.0]), np.ones(1))
+
+
+def _program(flat: FlatLP, matrix: sp.coo_array, more: int, cost: Floats, upper: Floats) -> FlatLP:
+    """``flat`` with ``more`` rows <= 0, other columns and no other cost."""
+    return replace(
+        flat,
+        cost=np.concatenate([np.zeros(len(flat.cost)), cost]),
+        matrix=sp.csr_array(matrix),
+        lower=np.concatenate([flat.lower, np.full(more, -np.inf)]),
+        upper=np.concatenate([flat.upper, np.zeros(more)]),
+        upper_x=np.concatenate([flat.upper_x, upper]),
+    )
+
+
+def _solved(flat: FlatLP, options: Options, monitor: Monitor) -> Floats | None:
+    session = HighsSession(flat, options)
+    status = session.solve({"solver": "simplex"}, monitor)
+    if status != "Optimal" or not session.has_point():
+        return None
+    return session.solution()[0]
