@@ -14,11 +14,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.distances import Distance
-from optmech.domain import Floats, finite_array, normalised
+from optmech.arrays import finite_array, normalised
+from optmech.distances import Distance, matrix
+from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
 from optmech.generators import divergence_name
+from optmech.labelled import own_labels, refuse_unordered
 from optmech.prior import Prior
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
@@ -116,8 +118,9 @@ class DistortionPrivacy:
 class DistributionPrivacy:
     """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
 
-    ``pairs`` holds (λ, λ'): distributions over the secrets, normalised here. ``scale`` multiplies
-    ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in ``MetricPrivacy``.
+    ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
+    ``scale`` multiplies ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in
+    ``MetricPrivacy``.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
@@ -198,7 +201,8 @@ class LossBound:
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """p(o|s) = 0 outside ``mask``, a boolean S x O array (PG Appendix C; DP19 Def. 12).
+    """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (PG Appendix C;
+    DP19 Def. 12).
 
     ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
     """
@@ -253,9 +257,12 @@ class MaximizeDistortion:
 
 
 def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
-    """A distance as it is, anything else as a finite two-dimensional array."""
+    """A distance as it is, a table with labels as one that is read by them, anything else as a
+    finite two-dimensional array."""
     if callable(value):
         return value
+    if own_labels(value) is not None:
+        return matrix(value)
     return finite_array(value, where=where, ndim=2)
 
 
@@ -270,6 +277,7 @@ def _callable(value: object, where: str) -> Distance:
 
 
 def _booleans(mask: ArrayLike) -> NDArray[np.bool_]:
+    refuse_unordered(mask, where="mask")
     problem = ProblemError("is not a two-dimensional array of booleans", where="mask")
     try:
         array = np.array(mask)

@@ -8,12 +8,27 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from optmech.arrays import Floats as Floats
+from optmech.arrays import Ints as Ints
+from optmech.arrays import coordinate_rows, finite_array
+from optmech.arrays import normalised as normalised
 from optmech.errors import ProblemError
+from optmech.labelled import refuse_latitude_first, rows_in_order
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "Coordinates",
+    "Domain",
+    "Floats",
+    "Grid",
+    "Ints",
+    "Outlines",
+    "finite_array",
+    "normalised",
+]
+
 Coordinates = Literal["plane", "lonlat"]
 Outlines = tuple[tuple[Floats, ...], ...]
 """For every element its rings, each of shape (k, 2)."""
@@ -22,46 +37,7 @@ EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
 
 
-def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> Floats:
-    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite."""
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex")
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(
-            "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
-        ) from error
-    if ndim is not None and array.ndim != ndim:
-        raise ProblemError(
-            f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
-        )
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        index = tuple(int(k) for k in bad[0])
-        raise ProblemError(
-            f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",
-            where=where,
-            remedy="Give finite numbers only",
-        )
-    array.setflags(write=False)
-    return array
-
-
-def normalised(weights: Floats) -> Floats:
-    """Non-negative weights divided by their sum; already normalised ones are left untouched, so
-    that writing and reading a distribution does not change it."""
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if abs(total - 1.0) <= 2.0**-52 * len(weights):
-        return weights
-    scaled = weights / weights.max()
-    out: Floats = scaled / scaled.sum()
-    out.setflags(write=False)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """A finite set with distinct labels and, where it has them, coordinates.
 
@@ -73,7 +49,8 @@ class Domain:
         Coordinates, shape (n, k), in ``unit``; or None. With ``coordinates="lonlat"``,
         columns are longitude and latitude in degrees (WGS 84).
     unit:
-        Unit of the coordinates, for reports ("km", "years", ...).
+        Unit of the coordinates, for reports ("km", "years", ...). With ``coordinates="lonlat"``
+        distances are measured in km, and no other unit is possible.
     coordinates:
         ``"plane"`` or ``"lonlat"``.
     outlines:
@@ -83,8 +60,9 @@ class Domain:
     Raises
     ------
     ProblemError
-        On no labels, duplicate labels, points that are not finite or of the wrong shape, unknown
-        coordinates, or outlines that are no rings.
+        On no labels, duplicate labels, points that are not finite or of the wrong shape, points
+        with an index that has some of the labels and not all, unknown coordinates, a unit that is
+        no text, or outlines that are no rings.
     """
 
     labels: tuple[Hashable, ...]
@@ -115,12 +93,15 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", _unit(unit, coordinates))
         object.__setattr__(self, "coordinates", coordinates)
         _check_labels(self.labels)
         array = None
         if points is not None:
-            array = finite_array(points, where="points")
+            if coordinates == "lonlat":
+                refuse_latitude_first(points, where="points")
+            ordered = rows_in_order(points, self.labels, where="points")
+            array = finite_array(ordered, where="points", observations=True)
             if array.ndim == 1:
                 array = array[:, None]
             if array.ndim != 2 or len(array) != len(self.labels) or not array.shape[1]:
@@ -150,18 +131,48 @@ class Domain:
         return len(self.labels)
 
     def __eq__(self, other: object) -> bool:
+        """Of one kind, with the same labels, points and units; outlines are only for drawing."""
         if not isinstance(other, Domain):
             return NotImplemented
+        if self is other:
+            return True
         same_points = (self.points is None) == (other.points is None) and (
             self.points is None or other.points is None or np.array_equal(self.points, other.points)
         )
-        return (
-            self.labels == other.labels
-            and same_points
-            and (self.unit, self.coordinates) == (other.unit, other.coordinates)
-        )
+        return same_points and self._content() == other._content()
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[Hashable, ...]:
+        """Its kind and all but the points; what a kind adds to that, its class adds here."""
+        return type(self).__qualname__, self.labels, self.unit, self.coordinates
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """What its plane coordinates are measured from: two domains with different ones share
+        none. Empty where nothing is known of it."""
+        return ()
+
+    def __repr__(self) -> str:
+        places = ""
+        if self.points is not None:
+            flat = f"{self.points.shape[1]}-dimensional points{self._unit_text()}"
+            places = f", {flat if self.coordinates == 'plane' else 'longitude and latitude'}"
+        return f"{type(self).__name__}({len(self)} labels: {self._labels_text()}{places})"
+
+    def _labels_text(self) -> str:
+        shown = [repr(label)[:40] for label in self.labels[:3]]
+        if len(self) > 4:
+            shown.append("...")
+        return ", ".join([*shown, *(repr(label)[:40] for label in self.labels[3:][-1:])])
+
+    def _unit_text(self) -> str:
+        return f" in {self.unit[:40]}" if self.unit and self.coordinates == "plane" else ""
 
     @cached_property
     def _index(self) -> dict[Hashable, int]:
@@ -178,6 +189,12 @@ class Domain:
                 remedy=f"The first ones are {', '.join(map(repr, self.labels[:5]))}",
             ) from None
 
+    def index_evenly(self, label: Hashable) -> int:
+        """The same after looking up every label, so that the time does not depend on which of them
+        lies in a cache."""
+        list(map(self._index.__getitem__, self.labels))
+        return self.index(label)
+
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
 
@@ -187,7 +204,9 @@ class Domain:
         own = self.require_points("locate points")
         from scipy.spatial import cKDTree
 
-        query = _rows(xy, own.shape[1])
+        if self.coordinates == "lonlat":
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, own.shape[1])
         inside = np.isfinite(query).all(axis=1)
         if self.coordinates == "lonlat":
             inside &= np.abs(query[:, 1]) <= 90
@@ -214,14 +233,25 @@ class Domain:
         return self.points
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid(Domain):
     """A rectangular grid of cells: label (row, column), index row * columns + column.
 
     Points are the cell centres, x growing with the column and y with the row. Cells have
-    ``cell`` = (width, height) in ``unit``; the corner of cell (0, 0) lies at ``origin``.
+    ``cell`` = (width, height) in ``unit``, by default 1 x 1; the corner of cell (0, 0) lies at
+    ``origin``, by default (0, 0).
 
-    ``Grid.geographic`` makes a grid over a longitude/latitude box instead.
+    Over ``bounds`` = (west, south, east, north) in degrees the grid is measured in km, and cells,
+    unit and origin follow. Cells are rectangles of the equirectangular projection at the middle
+    latitude, an approximation good to about 1 % for boxes of up to 100 km away from the poles.
+    Only ``locate`` reads degrees; coordinates and distances are plane, in km from the south-west
+    corner.
+
+    Raises
+    ------
+    ProblemError
+        On sizes, cells or bounds that are none, too many cells, or a cell, unit or origin that is
+        not that of the bounds.
     """
 
     rows: int = 1
@@ -234,9 +264,9 @@ class Grid(Domain):
         self,
         rows: int,
         columns: int,
-        cell: float | Sequence[float] = (1.0, 1.0),
-        unit: str = "",
-        origin: Sequence[float] = (0.0, 0.0),
+        cell: float | Sequence[float] | None = None,
+        unit: str | None = None,
+        origin: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
     ) -> None:
         _check_count(rows, "rows")
@@ -247,13 +277,24 @@ class Grid(Domain):
                 where="rows",
                 remedy="Use larger cells",
             )
-        width, height = _pair(cell, "cell")
+        box = None if bounds is None else _box(bounds)
+        given = {"cell": cell, "unit": unit, "origin": origin}
+        scale = _Scale() if box is None else _Scale.over(box, rows, columns)
+        width, height = scale.cell if cell is None else _pair(cell, "cell")
         if width <= 0 or height <= 0:
             raise ProblemError(
                 f"cell {width} x {height} must have a positive width and height", where="cell"
             )
-        x0, y0 = _pair(origin, "origin")
-        box = None if bounds is None else _box(bounds)
+        x0, y0 = scale.origin if origin is None else _pair(origin, "origin")
+        named = scale.unit if unit is None else _unit(unit, "plane")
+        if box is not None and not scale.agrees(_Scale((width, height), named, (x0, y0))):
+            others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
+            raise ProblemError(
+                f"a grid over bounds is measured in km, in cells of {scale.cell[0]:.6g} x "
+                f"{scale.cell[1]:.6g} here, and {', '.join(others)} is not that",
+                where="bounds",
+                remedy="Drop cell, unit and origin, or drop the bounds",
+            )
         object.__setattr__(self, "rows", int(rows))
         object.__setattr__(self, "columns", int(columns))
         object.__setattr__(self, "cell", (width, height))
@@ -262,25 +303,32 @@ class Grid(Domain):
         row, column = np.divmod(np.arange(rows * columns), columns)
         centres = np.column_stack([x0 + (column + 0.5) * width, y0 + (row + 0.5) * height])
         labels = zip(row.tolist(), column.tolist(), strict=True)
-        super().__init__(labels, points=centres, unit=unit)
+        super().__init__(labels, points=centres, unit=named)
 
     @classmethod
     def geographic(  # type: ignore[override]
         cls, rows: int, columns: int, bounds: Sequence[float]
     ) -> Grid:
-        """A grid over (west, south, east, north) in degrees, measured in km.
+        """A grid over (west, south, east, north) in degrees, measured in km: the same as with
+        ``bounds``."""
+        return cls(rows, columns, bounds=bounds)
 
-        Cells are rectangles of the equirectangular projection at the middle latitude, an
-        approximation good to about 1 % for boxes of up to 100 km away from the poles. Only
-        ``locate`` reads degrees; coordinates and distances are plane, in km.
-        """
-        west, south, east, north = box = _box(bounds)
-        _check_count(rows, "rows")
-        _check_count(columns, "columns")
-        degree = np.pi / 180 * EARTH_RADIUS_KM
-        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
-        height = (north - south) * degree
-        return cls(rows, columns, (width / columns, height / rows), unit="km", bounds=box)
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.cell, self.origin, self.bounds
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """The bounds that its km are measured from."""
+        return () if self.bounds is None else ("bounds", *self.bounds)
+
+    def __repr__(self) -> str:
+        width, height = self.cell
+        over = "" if self.bounds is None else f", bounds={self.bounds}"
+        away = f", origin={self.origin}" if any(self.origin) else ""
+        return (
+            f"Grid({self.rows} x {self.columns} cells of {width:.6g} x {height:.6g}"
+            f"{self._unit_text().removeprefix(' in')}{away}{over})"
+        )
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
@@ -290,7 +338,9 @@ class Grid(Domain):
         """
         if max_distance is not None:
             raise ProblemError("a grid takes no max_distance", where="max_distance")
-        query = _rows(xy, 2)
+        if self.bounds is not None:
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, 2)
         if self.bounds is None:
             (x0, y0), (width, height) = self.origin, self.cell
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
@@ -305,6 +355,40 @@ class Grid(Domain):
         found = np.full(len(query), -1, dtype=np.int64)
         found[inside] = cells[:, 1] * self.columns + cells[:, 0]
         return found
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How a grid is measured."""
+
+    cell: tuple[float, float] = (1.0, 1.0)
+    unit: str = ""
+    origin: tuple[float, float] = (0.0, 0.0)
+
+    @classmethod
+    def over(cls, box: tuple[float, float, float, float], rows: int, columns: int) -> _Scale:
+        west, south, east, north = box
+        degree = np.pi / 180 * EARTH_RADIUS_KM
+        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
+        height = (north - south) * degree
+        return cls((width / columns, height / rows), "km")
+
+    def agrees(self, other: _Scale) -> bool:
+        """Up to the rounding of another machine's cosine."""
+        close = bool(np.allclose(self.cell, other.cell, rtol=1e-12, atol=0))
+        return close and (self.unit, self.origin) == (other.unit, other.origin)
+
+
+def _unit(value: object, coordinates: str) -> str:
+    if not isinstance(value, str):
+        raise ProblemError(f"{value!r} is not text", where="unit", remedy='Give text such as "km"')
+    if coordinates == "lonlat" and value not in ("", "km"):
+        raise ProblemError(
+            f"{value!r} is not the unit of distances between longitudes and latitudes",
+            where="unit",
+            remedy='They are measured in km: leave the unit out, or give "km"',
+        )
+    return "km" if coordinates == "lonlat" else value
 
 
 def _check_labels(labels: tuple[Hashable, ...]) -> None:
@@ -381,20 +465,6 @@ def _box(value: Sequence[float]) -> tuple[float, float, float, float]:
             remedy="Give (west, south, east, north) with west < east and south < north",
         )
     return west, south, east, north
-
-
-def _rows(xy: ArrayLike, width: int) -> Floats:
-    try:
-        rows = np.asarray(xy, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ProblemError("not an array of numbers", where="points") from error
-    if rows.size == 0:
-        return rows.reshape(0, width)
-    if rows.ndim < 2:
-        rows = rows.reshape((-1, 1) if width == 1 else (1, -1))
-    if rows.ndim != 2 or rows.shape[1] != width:
-        raise ProblemError(f"shape {rows.shape} is not (m, {width})", where="points")
-    return rows
 
 
 def _on_sphere(lonlat: Floats) -> Floats:

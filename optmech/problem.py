@@ -129,7 +129,7 @@ class Problem:
     def notes(self) -> tuple[str, ...]:
         """Facts about the input that a user should know and that are not errors."""
         found = []
-        if self.prior.binning is not None and self.prior.binning.outside > 0:
+        if self.prior.binning is not None and self.prior.binning.left_out > 0:
             found.append(f"prior: {self.prior.binning}")
         for k, constraint in enumerate(self.constraints):
             if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):

@@ -32,7 +32,7 @@ class CellSequence:
         ``starts`` are the hours at which the parts begin, increasing, from 0 to below 24; before
         the first of them the last one still lasts. ``offset`` is local time minus UTC, in hours.
         """
-        hours = finite_array(starts, where="starts", ndim=1)
+        hours = finite_array(starts, where="starts", ndim=1, observations=True)
         if not len(hours) or (np.diff(hours) <= 0).any() or hours[0] < 0 or hours[-1] >= 24:
             raise ProblemError(
                 f"{list(starts)} are not increasing hours from 0 to below 24", where="starts"
@@ -66,8 +66,8 @@ class Fixes:
     xy: Floats
 
     def __init__(self, users: Sequence[str], times: Sequence[float] | Floats, xy: Floats) -> None:
-        seconds = finite_array(times, where="times", ndim=1)
-        places = finite_array(xy, where="xy", ndim=2)
+        seconds = finite_array(times, where="times", ndim=1, observations=True)
+        places = finite_array(xy, where="xy", ndim=2, observations=True)
         if not len(users) == len(seconds) == len(places) or places.shape[1] != 2:
             raise ProblemError(
                 f"{len(users)} users, {len(seconds)} times and positions of shape {places.shape}",

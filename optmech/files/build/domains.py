@@ -92,8 +92,7 @@ def _grid(spec: schema.Grid) -> Grid:
     require_room(spec.rows * spec.columns, "rows")
     if spec.bounds is not None:
         return Grid.geographic(spec.rows, spec.columns, spec.bounds)
-    cell, origin = spec.cell or (1.0, 1.0), spec.origin or (0.0, 0.0)
-    return Grid(spec.rows, spec.columns, cell, spec.unit or "", origin)
+    return Grid(spec.rows, spec.columns, spec.cell, spec.unit, spec.origin)
 
 
 def _line(spec: schema.Line) -> Domain:
@@ -116,6 +115,5 @@ def _table(spec: schema.Table, directory: Path) -> Listed:
     labels: Sequence[Hashable] = range(len(points))
     if spec.label is not None:
         labels = source.text_columns(directory, [spec.label])[spec.label]
-    unit = "km" if spec.coordinates == "lonlat" else spec.unit
     with labels_from("label"):
-        return Listed(Domain(labels, points, unit, spec.coordinates), table=source)
+        return Listed(Domain(labels, points, spec.unit, spec.coordinates), table=source)
