@@ -152,10 +152,16 @@ class Problem:
         return tuple(found)
 
 
-def _require_memory(secrets: int, observables: int, constraints: int) -> None:
+def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
+    """Memory of a problem's matrices and of a released matrix, whose whole numbers take 160 bytes
+    and more for every entry while they are made and checked; what a search needs comes on top."""
     matrices = 4 + 3 * constraints
+    return 8.0 * secrets * max(secrets, observables) * matrices + 160.0 * secrets * observables
+
+
+def _require_memory(secrets: int, observables: int, constraints: int) -> None:
     memory.require(
-        8.0 * secrets * max(secrets, observables) * matrices,
+        problem_bytes(secrets, observables, constraints),
         what=f"a problem of {secrets:,} secrets and {observables:,} observables",
         where="problem",
         remedy="Use a coarser domain",

@@ -57,7 +57,7 @@ def build_markov(
             listed = list_secrets(spec.secrets, directory)
             require_room(len(listed.domain), "")
             context = Context(
-                directory, Listed(listed.domain, network=listed.network), listed.domain
+                directory, Listed(listed.domain, listed.rows, network=listed.network), listed.domain
             )
     if context is None:
         return None

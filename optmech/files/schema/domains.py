@@ -52,8 +52,9 @@ class Aggregate(Spec):
 
 
 class Aggregable(Spec):
-    """Points may be merged into zones."""
+    """Points may be merged: those of one label or place into one, nearby ones into zones."""
 
+    distinct: bool = False
     aggregate: Aggregate | None = None
 
 
