@@ -22,6 +22,7 @@ from optmech.exact import Exact, parse_exact
 from optmech.generators import divergence_name
 from optmech.labelled import own_labels, refuse_unordered
 from optmech.prior import Prior
+from optmech.shown import Shown
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
 
@@ -33,8 +34,8 @@ def _probability(value: object, where: str) -> Exact:
     return number
 
 
-@dataclass(frozen=True)
-class MetricPrivacy:
+@dataclass(frozen=True, repr=False)
+class MetricPrivacy(Shown):
     """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (PG 10, 15, 22; DP19 Def. 4).
 
     With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
@@ -73,8 +74,8 @@ class MetricPrivacy:
             )
 
 
-@dataclass(frozen=True)
-class DifferentialPrivacy:
+@dataclass(frozen=True, repr=False)
+class DifferentialPrivacy(Shown):
     """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o; with δ as above (PG 14, 23; DP19 Def. 1).
 
     ``adjacency`` is ``"all"``, a sequence of index pairs (each taken in both directions), or
@@ -96,8 +97,8 @@ class DifferentialPrivacy:
         object.__setattr__(self, "delta", _probability(delta, "delta"))
 
 
-@dataclass(frozen=True)
-class DistortionPrivacy:
+@dataclass(frozen=True, repr=False)
+class DistortionPrivacy(Shown):
     """The error of the best attack is at least ``minimum`` (PG 13, 20, 21).
 
     Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
@@ -114,8 +115,8 @@ class DistortionPrivacy:
         object.__setattr__(self, "prior", prior)
 
 
-@dataclass(frozen=True, eq=False)
-class DistributionPrivacy:
+@dataclass(frozen=True, eq=False, repr=False)
+class DistributionPrivacy(Shown):
     """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
 
     ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
@@ -179,8 +180,8 @@ class DistributionPrivacy:
         object.__setattr__(self, "scale", factors)
 
 
-@dataclass(frozen=True, eq=False)
-class LossBound:
+@dataclass(frozen=True, eq=False, repr=False)
+class LossBound(Shown):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
     every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's."""
 
@@ -199,8 +200,8 @@ class LossBound:
         object.__setattr__(self, "loss", None if loss is None else as_loss(loss, "loss"))
 
 
-@dataclass(frozen=True, eq=False)
-class Support:
+@dataclass(frozen=True, eq=False, repr=False)
+class Support(Shown):
     """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (PG Appendix C;
     DP19 Def. 12).
 
@@ -247,8 +248,8 @@ Constraint = (
 )
 
 
-@dataclass(frozen=True)
-class MaximizeDistortion:
+@dataclass(frozen=True, repr=False)
+class MaximizeDistortion(Shown):
     """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
     2012). ``prior`` is the adversary's, by default the problem's."""
 

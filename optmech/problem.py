@@ -22,12 +22,13 @@ from optmech.distances import Distance, evaluate, triangle_report
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.prior import Prior
+from optmech.shown import short
 from optmech.statement import Objective, Statement, loss_matrix, make_statement
 
 __all__ = ["MaximizeDistortion", "Problem"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
@@ -115,6 +116,19 @@ class Problem:
             self, "statement", make_statement(prior, outputs, values, objective, stated)
         )
 
+    def __repr__(self) -> str:
+        title = f"{self.title[:60]!r}, " if self.title else ""
+        parts = [
+            f"Problem({title}minimise {short(self.objective)} of {short(self.loss)}",
+            f"prior={self.prior!r}",
+        ]
+        if self.observables != self.secrets:
+            parts.append(f"observables={self.observables!r}")
+        shown = [repr(constraint) for constraint in self.constraints[:5]]
+        if len(self.constraints) > 5:
+            shown.append(f"<{len(self.constraints) - 5} more constraints>")
+        return ",\n        ".join([*parts, *shown]) + ")"
+
     @property
     def secrets(self) -> Domain:
         """The domain of the secrets."""
@@ -153,10 +167,8 @@ class Problem:
 
 
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
-    """Memory of a problem's matrices and of a released matrix, whose whole numbers take 160 bytes
-    and more for every entry while they are made and checked; what a search needs comes on top."""
-    matrices = 4 + 3 * constraints
-    return 8.0 * secrets * max(secrets, observables) * matrices + 160.0 * secrets * observables
+    """Memory of a problem's matrices; what a search needs comes on top."""
+    return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
 
 
 def _require_memory(secrets: int, observables: int, constraints: int) -> None:
