@@ -99,3 +99,21 @@ def test_what_is_like_no_command_lists_them(capsys: pytest.CaptureFixture[str]) 
 def test_mistyped_choices_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["export", "grid-4x4", "--format", "mpps", "-o", str(tmp_path / "x")]) == 2
     assert "'mpps' is unknown. Did you mean 'mps'?" in capsys.readouterr().err
+
+
+def test_an_attack_in_the_distance_of_the_loss_has_its_unit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a constraint that names a distance, in a design that is read back from its file."""
+    path = tmp_path / "p.toml"
+    path.write_text(
+        'format = 1\nprior = "uniform"\nloss = "euclidean"\n'
+        'secrets = { kind = "grid", rows = 2, columns = 3, unit = "km" }\n'
+        '[[constraints]]\nkind = "differential_privacy"\nepsilon = 1\n'
+    )
+    assert main(["solve", str(path), "-o", str(tmp_path / "d.json")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "km (euclidean)" in said
+    assert "6 cells, 2 rows x 3 columns" in said
+    assert main(["attack", str(tmp_path / "d.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["distance"] == "euclidean"
