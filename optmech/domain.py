@@ -14,6 +14,16 @@ from optmech.arrays import Floats as Floats
 from optmech.arrays import Ints as Ints
 from optmech.arrays import coordinate_rows, finite_array
 from optmech.arrays import normalised as normalised
+from optmech.domain_arguments import (
+    Outlines,
+    box_of,
+    pair_of,
+    require_count,
+    require_labels,
+    require_lonlat,
+    rings_of,
+    unit_text,
+)
 from optmech.errors import ProblemError
 from optmech.labelled import refuse_latitude_first, rows_in_order
 
@@ -30,8 +40,6 @@ __all__ = [
 ]
 
 Coordinates = Literal["plane", "lonlat"]
-Outlines = tuple[tuple[Floats, ...], ...]
-"""For every element its rings, each of shape (k, 2)."""
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
@@ -93,9 +101,9 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
-        object.__setattr__(self, "unit", _unit(unit, coordinates))
+        object.__setattr__(self, "unit", unit_text(unit, coordinates))
         object.__setattr__(self, "coordinates", coordinates)
-        _check_labels(self.labels)
+        require_labels(self.labels)
         array = None
         if points is not None:
             if coordinates == "lonlat":
@@ -111,9 +119,9 @@ class Domain:
                     remedy=f"Give an array of shape ({len(self.labels)}, k)",
                 )
         if coordinates == "lonlat":
-            _check_lonlat(array)
+            require_lonlat(array)
         object.__setattr__(self, "points", array)
-        rings = None if outlines is None else _rings(outlines, array)
+        rings = None if outlines is None else rings_of(outlines, array)
         object.__setattr__(self, "outlines", rings)
 
     @classmethod
@@ -124,7 +132,7 @@ class Domain:
     @classmethod
     def range(cls, count: int, unit: str = "") -> Domain:
         """The points 0, 1, ..., count - 1 on a line."""
-        _check_count(count, "count")
+        require_count(count, "count")
         return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
 
     def __len__(self) -> int:
@@ -269,24 +277,24 @@ class Grid(Domain):
         origin: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
     ) -> None:
-        _check_count(rows, "rows")
-        _check_count(columns, "columns")
+        require_count(rows, "rows")
+        require_count(columns, "columns")
         if rows * columns > 10**7:
             raise ProblemError(
                 f"{rows} x {columns} is {rows * columns:,} cells",
                 where="rows",
                 remedy="Use larger cells",
             )
-        box = None if bounds is None else _box(bounds)
+        box = None if bounds is None else box_of(bounds)
         given = {"cell": cell, "unit": unit, "origin": origin}
         scale = _Scale() if box is None else _Scale.over(box, rows, columns)
-        width, height = scale.cell if cell is None else _pair(cell, "cell")
+        width, height = scale.cell if cell is None else pair_of(cell, "cell")
         if width <= 0 or height <= 0:
             raise ProblemError(
                 f"cell {width} x {height} must have a positive width and height", where="cell"
             )
-        x0, y0 = scale.origin if origin is None else _pair(origin, "origin")
-        named = scale.unit if unit is None else _unit(unit, "plane")
+        x0, y0 = scale.origin if origin is None else pair_of(origin, "origin")
+        named = scale.unit if unit is None else unit_text(unit, "plane")
         if box is not None and not scale.agrees(_Scale((width, height), named, (x0, y0))):
             others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
             raise ProblemError(
@@ -377,94 +385,6 @@ class _Scale:
         """Up to the rounding of another machine's cosine."""
         close = bool(np.allclose(self.cell, other.cell, rtol=1e-12, atol=0))
         return close and (self.unit, self.origin) == (other.unit, other.origin)
-
-
-def _unit(value: object, coordinates: str) -> str:
-    if not isinstance(value, str):
-        raise ProblemError(f"{value!r} is not text", where="unit", remedy='Give text such as "km"')
-    if coordinates == "lonlat" and value not in ("", "km"):
-        raise ProblemError(
-            f"{value!r} is not the unit of distances between longitudes and latitudes",
-            where="unit",
-            remedy='They are measured in km: leave the unit out, or give "km"',
-        )
-    return "km" if coordinates == "lonlat" else value
-
-
-def _check_labels(labels: tuple[Hashable, ...]) -> None:
-    if not labels:
-        raise ProblemError("the domain is empty", where="labels", remedy="Give at least one label")
-    seen: set[Hashable] = set()
-    for k, label in enumerate(labels):
-        try:
-            duplicate = label in seen
-        except TypeError:
-            raise ProblemError(f"label {label!r} is not hashable", where=f"labels[{k}]") from None
-        if duplicate:
-            raise ProblemError(
-                f"label {label!r} occurs twice", where=f"labels[{k}]", remedy="Make labels distinct"
-            )
-        seen.add(label)
-
-
-def _rings(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:
-    out = []
-    for k, rings in enumerate(outlines):
-        where = f"outlines[{k}]"
-        kept = tuple(finite_array(ring, where=where, ndim=2) for ring in rings)
-        if not kept or any(len(ring) < 3 or ring.shape[1] != 2 for ring in kept):
-            raise ProblemError(
-                "needs rings of at least three corners with two coordinates each", where=where
-            )
-        out.append(kept)
-    if points is None or points.shape[1] != 2 or len(out) != len(points):
-        raise ProblemError(
-            f"{len(out)} outlines do not fit the points",
-            where="outlines",
-            remedy="Give points of shape (n, 2), and rings for each of them",
-        )
-    return tuple(out)
-
-
-def _check_lonlat(points: Floats | None) -> None:
-    if points is None or points.shape[1] != 2:
-        raise ProblemError("longitude and latitude need points of shape (n, 2)", where="points")
-    bad = np.flatnonzero((np.abs(points[:, 0]) > 360) | (np.abs(points[:, 1]) > 90))
-    if len(bad):
-        lon, lat = points[bad[0]].tolist()
-        raise ProblemError(
-            f"({lon}, {lat}) is not a longitude and latitude in degrees",
-            where=f"points[{bad[0]}]",
-            remedy="Give (longitude, latitude), in that order",
-        )
-
-
-def _check_count(value: object, where: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ProblemError(f"{value!r} is not a whole number >= 1", where=where)
-
-
-def _pair(value: float | Sequence[float], where: str) -> tuple[float, float]:
-    array = finite_array(value, where=where)
-    if array.ndim == 0:
-        return float(array), float(array)
-    if array.shape != (2,):
-        raise ProblemError("needs two numbers", where=where, remedy="Give (width, height)")
-    return float(array[0]), float(array[1])
-
-
-def _box(value: Sequence[float]) -> tuple[float, float, float, float]:
-    array = finite_array(value, where="bounds")
-    if array.shape != (4,):
-        raise ProblemError("needs (west, south, east, north)", where="bounds")
-    west, south, east, north = array.tolist()
-    if not (-360 <= west < east <= 360 and -90 <= south < north <= 90):
-        raise ProblemError(
-            f"({west}, {south}, {east}, {north}) is not a box of degrees",
-            where="bounds",
-            remedy="Give (west, south, east, north) with west < east and south < north",
-        )
-    return west, south, east, north
 
 
 def _on_sphere(lonlat: Floats) -> Floats:
