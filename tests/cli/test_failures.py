@@ -32,7 +32,7 @@ def fail(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, list[str]
         (["solve", "nosuch.toml"], "nosuch.toml: there is no such file"),
         (["solve", "metrc"], "Did you mean metric"),
         (["solve"], "the following arguments are required: FILE|NAME. Run optmech solve --help"),
-        (["sovle"], "invalid choice: 'sovle'"),
+        (["sovle"], "'sovle' is unknown. Did you mean 'solve'"),
         (["solve", "metric", "--gap", "x"], "--gap: invalid float value"),
         (["solve", "metric", "--gap", "nan"], "gap: nan is not finite"),
         (["solve", "metric", "--gap", "-1"], "gap: -1.0 is negative"),
