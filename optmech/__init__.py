@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from optmech import measures as measures
     from optmech import mechanisms as mechanisms
     from optmech import observables as observables
+    from optmech import plots as plots
     from optmech import prices as prices
     from optmech import regions as regions
     from optmech import traces as traces
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from optmech.constraints import Support as Support
     from optmech.design import Design as Design
     from optmech.design import check as check
+    from optmech.design_file import CheckReport as CheckReport
     from optmech.domain import Domain as Domain
     from optmech.domain import Grid as Grid
     from optmech.errors import InfeasibleError as InfeasibleError
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from optmech.pipeline import solve as solve
     from optmech.prior import Prior as Prior
     from optmech.problem import Problem as Problem
+    from optmech.profiles import Profile as Profile
     from optmech.reports import report as report
     from optmech.sweeps import SweepResult as SweepResult
     from optmech.sweeps import sweep as sweep
@@ -60,6 +63,7 @@ _HOME = {
     "Support": "constraints",
     "Design": "design",
     "check": "design",
+    "CheckReport": "design_file",
     "Domain": "domain",
     "Grid": "domain",
     "InfeasibleError": "errors",
@@ -73,6 +77,7 @@ _HOME = {
     "solve": "pipeline",
     "Prior": "prior",
     "Problem": "problem",
+    "Profile": "profiles",
     "SweepResult": "sweeps",
     "sweep": "sweeps",
     "report": "reports",

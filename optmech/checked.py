@@ -8,37 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.arrays import finite_array
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
 
 SUM_TOLERANCE = 1e-9
 """How far from 1 the sum of a distribution may be that is not normalised."""
-
-
-def finite_array(value: ArrayLike, *, where: str, ndim: int | None = None) -> NDArray[np.float64]:
-    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite."""
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError("complex")
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(
-            "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
-        ) from error
-    if ndim is not None and array.ndim != ndim:
-        raise ProblemError(
-            f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
-        )
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        index = tuple(int(k) for k in bad[0])
-        raise ProblemError(
-            f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",
-            where=where,
-            remedy="Give finite numbers only",
-        )
-    array.setflags(write=False)
-    return array
 
 
 def whole(value: object, where: str, least: int | None = 0, most: int | None = None) -> int:

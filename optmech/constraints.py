@@ -14,19 +14,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.arrays import finite_array, normalised
 from optmech.checked import probability, weights
-from optmech.distances import Distance
-from optmech.domain import Floats, finite_array, normalised
+from optmech.distances import Distance, matrix
+from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
 from optmech.generators import divergence_name
+from optmech.labelled import own_labels, refuse_unordered
 from optmech.prior import Prior
+from optmech.shown import Shown
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
 
 
-@dataclass(frozen=True)
-class MetricPrivacy:
+@dataclass(frozen=True, repr=False)
+class MetricPrivacy(Shown):
     """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (PG 10, 15, 22; DP19 Def. 4).
 
     With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
@@ -65,8 +68,8 @@ class MetricPrivacy:
             )
 
 
-@dataclass(frozen=True)
-class DifferentialPrivacy:
+@dataclass(frozen=True, repr=False)
+class DifferentialPrivacy(Shown):
     """p(o|s) <= e^ε p(o|s') for adjacent s, s', all o; with δ as above (PG 14, 23; DP19 Def. 1).
 
     ``adjacency`` is ``"all"``, a sequence of index pairs (each taken in both directions), or
@@ -88,8 +91,8 @@ class DifferentialPrivacy:
         object.__setattr__(self, "delta", probability(delta))
 
 
-@dataclass(frozen=True)
-class DistortionPrivacy:
+@dataclass(frozen=True, repr=False)
+class DistortionPrivacy(Shown):
     """The error of the best attack is at least ``minimum`` (PG 13, 20, 21).
 
     Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
@@ -106,12 +109,13 @@ class DistortionPrivacy:
         object.__setattr__(self, "prior", prior)
 
 
-@dataclass(frozen=True, eq=False)
-class DistributionPrivacy:
+@dataclass(frozen=True, eq=False, repr=False)
+class DistributionPrivacy(Shown):
     """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
 
-    ``pairs`` holds (λ, λ'): distributions over the secrets, normalised here. ``scale`` multiplies
-    ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in ``MetricPrivacy``.
+    ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
+    ``scale`` multiplies ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in
+    ``MetricPrivacy``.
 
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
@@ -170,8 +174,8 @@ class DistributionPrivacy:
         object.__setattr__(self, "scale", factors)
 
 
-@dataclass(frozen=True, eq=False)
-class LossBound:
+@dataclass(frozen=True, eq=False, repr=False)
+class LossBound(Shown):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
     every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's."""
 
@@ -190,9 +194,10 @@ class LossBound:
         object.__setattr__(self, "loss", None if loss is None else as_loss(loss, "loss"))
 
 
-@dataclass(frozen=True, eq=False)
-class Support:
-    """p(o|s) = 0 outside ``mask``, a boolean S x O array (PG Appendix C; DP19 Def. 12).
+@dataclass(frozen=True, eq=False, repr=False)
+class Support(Shown):
+    """p(o|s) = 0 outside ``mask``, a boolean S x O array in the order of the labels (PG Appendix C;
+    DP19 Def. 12).
 
     ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
     """
@@ -237,8 +242,8 @@ Constraint = (
 )
 
 
-@dataclass(frozen=True)
-class MaximizeDistortion:
+@dataclass(frozen=True, repr=False)
+class MaximizeDistortion(Shown):
     """Objective: the largest error of the best attack, under a LossBound (Shokri et al., CCS
     2012). ``prior`` is the adversary's, by default the problem's."""
 
@@ -247,9 +252,12 @@ class MaximizeDistortion:
 
 
 def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
-    """A distance as it is, anything else as a finite two-dimensional array."""
+    """A distance as it is, a table with labels as one that is read by them, anything else as a
+    finite two-dimensional array."""
     if callable(value):
         return value
+    if own_labels(value) is not None:
+        return matrix(value)
     return finite_array(value, where=where, ndim=2)
 
 
@@ -264,6 +272,7 @@ def _callable(value: object, where: str) -> Distance:
 
 
 def _booleans(mask: ArrayLike) -> NDArray[np.bool_]:
+    refuse_unordered(mask, where="mask")
     problem = ProblemError("is not a two-dimensional array of booleans", where="mask")
     try:
         array = np.array(mask)

@@ -19,17 +19,19 @@ from optmech.errors import InfeasibleError
 from optmech.mechanism import Mechanism
 from optmech.numerators import Numerators
 from optmech.problem import Problem
+from optmech.shown import Shown
 from optmech.statement import Statement
 from optmech.weightless import weightless_notes
 
 if TYPE_CHECKING:
+    from optmech.design_file import CheckReport
     from optmech.session import Session
 
 Status = Literal["optimal", "feasible", "infeasible"]
 
 
-@dataclass(frozen=True, eq=False)
-class Certificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Shown):
     """What a third party needs to check the design: verdicts, bound and multipliers."""
 
     checks: tuple[Check, ...]
@@ -37,7 +39,7 @@ class Certificate:
     bound: Bound
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 
@@ -70,6 +72,17 @@ class Design:
     approximations: tuple[Approximation, ...] = ()
     rounding_cost: float = 0.0
     """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+
+    def __repr__(self) -> str:
+        title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
+        size = f"{len(self.problem.secrets)} secrets, {len(self.problem.observables)} observables"
+        if self.exact is None:
+            return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
+        checked = "verified" if self.verified else "NOT verified"
+        return (
+            f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
+            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {self.engine}, {self.seconds:.2f} s)"
+        )
 
     @property
     def status(self) -> Status:
@@ -238,7 +251,7 @@ def limit_notes(statement: Statement) -> tuple[str, ...]:
     return tuple(found)
 
 
-def check(path: str | Path) -> Any:
+def check(path: str | Path) -> CheckReport:
     """Check a saved design from its file alone; see ``optmech.design_file.check_design``."""
     from optmech.design_file import check_design
 

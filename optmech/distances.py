@@ -6,15 +6,18 @@ checks what it returns (shape, finite, non-negative).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from optmech.domain import EARTH_RADIUS_KM, Domain, Floats, finite_array
+from optmech.arrays import Floats, finite_array
+from optmech.domain import EARTH_RADIUS_KM, Domain
 from optmech.errors import ProblemError
+from optmech.labelled import own_labels, reordered
 from optmech.minplus import shortest_detour
 
 if TYPE_CHECKING:
@@ -42,8 +45,15 @@ class Distance(Protocol):
     def __call__(self, a: Domain, b: Domain) -> Floats: ...
 
 
-@dataclass(frozen=True)
-class _Euclidean:
+class _Named:
+    name: ClassVar[str]
+
+    def __repr__(self) -> str:
+        return f"distances.{self.name}()"
+
+
+@dataclass(frozen=True, repr=False)
+class _Euclidean(_Named):
     name = "euclidean"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
@@ -57,8 +67,8 @@ class _Euclidean:
         return np.asarray(cdist(p, q))
 
 
-@dataclass(frozen=True)
-class _Manhattan:
+@dataclass(frozen=True, repr=False)
+class _Manhattan(_Named):
     name = "manhattan"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
@@ -67,8 +77,8 @@ class _Manhattan:
         return np.asarray(cdist(*_plane_points(a, b, self.name), metric="cityblock"))
 
 
-@dataclass(frozen=True)
-class _Hamming:
+@dataclass(frozen=True, repr=False)
+class _Hamming(_Named):
     name = "hamming"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
@@ -82,8 +92,8 @@ class _Hamming:
         return out
 
 
-@dataclass(frozen=True)
-class _Haversine:
+@dataclass(frozen=True, repr=False)
+class _Haversine(_Named):
     name = "haversine"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
@@ -92,7 +102,7 @@ class _Haversine:
                 raise ProblemError(
                     "needs longitude and latitude in degrees",
                     where=self.name,
-                    remedy="Make the domain with Domain.geographic(labels, lonlat)",
+                    remedy=_instead_of_haversine(domain),
                 )
         p, q = np.radians(a.require_points("measure")), np.radians(b.require_points("measure"))
         dlon = p[:, None, 0] - q[None, :, 0]
@@ -107,6 +117,9 @@ class _Graph:
     network: nx.Graph[Any]
     weight: str = "weight"
     name = "graph"
+
+    def __repr__(self) -> str:
+        return f"distances.graph({len(self.network)} nodes)"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         from scipy.sparse.csgraph import shortest_path
@@ -132,9 +145,17 @@ class _Graph:
 @dataclass(frozen=True, eq=False)
 class _Matrix:
     values: Floats
+    labels: tuple[tuple[Hashable, ...] | None, ...] | None = None
+    """Those of the rows and columns, where the matrix came with some."""
     name = "matrix"
 
+    def __repr__(self) -> str:
+        return f"distances.matrix({self.values.shape[0]} x {self.values.shape[1]} entries)"
+
     def __call__(self, a: Domain, b: Domain) -> Floats:
+        if self.labels is not None:
+            axes = (a.labels, b.labels)
+            return np.asarray(reordered(self.values, self.labels, axes, where="distance matrix"))
         if self.values.shape != (len(a), len(b)):
             raise ProblemError(
                 f"shape {self.values.shape} does not fit {len(a)} x {len(b)} labels",
@@ -185,14 +206,18 @@ def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
 
 
 def matrix(array: ArrayLike) -> Distance:
-    """A given matrix, in the index order of the domains it is used on.
+    """A given matrix, in the index order of the domains it is used on; or a pandas or xarray
+    table, read by its labels, which must be those of the domains.
 
     Checked: two dimensions, finite, non-negative. The triangle inequality is not required;
     ``triangle_report`` says by how much it fails.
     """
-    values = finite_array(array, where="distance matrix", ndim=2)
+    values = finite_array(array, where="distance matrix", ndim=2, observations=True)
     _refuse_negative(values, "distance matrix")
-    return _Matrix(values)
+    own = own_labels(array)
+    if own is None or own == (None, None):
+        return _Matrix(values)
+    return _Matrix(values, tuple(None if axis is None else tuple(axis) for axis in own))
 
 
 @dataclass(frozen=True)
@@ -254,8 +279,9 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
             raise ProblemError(
                 "degrees of longitude and latitude are not plane coordinates",
                 where=name,
-                remedy="Use distances.haversine(), or project the points first",
+                remedy='Use "haversine", which measures in km, or project the points first',
             )
+    _refuse_other_frame(a, b, name)
     p, q = (
         a.require_points(f"measure {name} distance"),
         b.require_points(f"measure {name} distance"),
@@ -263,6 +289,45 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
     if p.shape[1] != q.shape[1]:
         raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
     return p, q
+
+
+def _instead_of_haversine(domain: Domain) -> str:
+    if domain.frame:
+        return 'A grid over bounds is measured in km already: use "euclidean"'
+    if domain.points is None:
+        return 'Without coordinates use "hamming", "graph" or a matrix'
+    if domain.unit:
+        return f'The points are in {domain.unit}: use "euclidean"'
+    return (
+        'Give the points as longitude and latitude (kind = "lonlat", or coordinates = "lonlat" of '
+        'a table; Domain.geographic in Python), or use "euclidean" if they are not in degrees'
+    )
+
+
+def _refuse_other_frame(a: Domain, b: Domain, name: str) -> None:
+    """Coordinates of two units, or counted from two places, have no distance."""
+    if a.unit and b.unit and a.unit != b.unit:
+        raise ProblemError(
+            f"the points are in {a.unit!r} and in {b.unit!r}",
+            where=name,
+            remedy="Give both in one unit",
+        )
+    if a.frame == b.frame:
+        return
+    if a.frame and b.frame:
+        raise ProblemError(
+            "the two grids lie over different bounds, and each counts its km from its own corner",
+            where=name,
+            remedy="Put both over the same bounds, with more or fewer cells",
+        )
+    if not (a.unit and b.unit):
+        raise ProblemError(
+            "one side is a grid over bounds, in km from its south-west corner, and the points of "
+            "the other have no unit",
+            where=name,
+            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
+            "give both sides as longitude and latitude and measure haversine distance",
+        )
 
 
 def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int]) -> sp.csr_array:

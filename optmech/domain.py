@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from optmech.checked import finite_array as finite_array
+from optmech.arrays import Floats as Floats
+from optmech.arrays import Ints as Ints
+from optmech.arrays import coordinate_rows, finite_array
+from optmech.arrays import normalised as normalised
 from optmech.checked import whole
+from optmech.domain_arguments import (
+    Outlines,
+    box_of,
+    pair_of,
+    require_labels,
+    require_lonlat,
+    rings_of,
+    unit_text,
+)
 from optmech.errors import ProblemError
+from optmech.labelled import refuse_latitude_first, rows_in_order
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "Coordinates",
+    "Domain",
+    "Floats",
+    "Grid",
+    "Ints",
+    "Outlines",
+    "finite_array",
+    "normalised",
+]
+
 Coordinates = Literal["plane", "lonlat"]
-Outlines = tuple[tuple[Floats, ...], ...]
-"""For every element its rings, each of shape (k, 2)."""
 
 EARTH_RADIUS_KM = 6371.0088
 """Mean Earth radius (IUGG), in km."""
 
 
-def normalised(weights: Floats) -> Floats:
-    """Non-negative weights divided by their sum; already normalised ones are left untouched, so
-    that writing and reading a distribution does not change it."""
-    # summed exactly, so that every reader of a file decides alike
-    if weights.max() < 2 and abs(math.fsum([*weights.tolist(), -1.0])) <= 2.0**-52 * len(weights):
-        return weights
-    scaled = weights / weights.max()
-    out: Floats = scaled / scaled.sum()
-    out.setflags(write=False)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Domain:
     """A finite set with distinct labels and, where it has them, coordinates.
 
@@ -49,7 +57,8 @@ class Domain:
         Coordinates, shape (n, k), in ``unit``; or None. With ``coordinates="lonlat"``,
         columns are longitude and latitude in degrees (WGS 84).
     unit:
-        Unit of the coordinates, for reports ("km", "years", ...).
+        Unit of the coordinates, for reports ("km", "years", ...). With ``coordinates="lonlat"``
+        distances are measured in km, and no other unit is possible.
     coordinates:
         ``"plane"`` or ``"lonlat"``.
     outlines:
@@ -59,8 +68,9 @@ class Domain:
     Raises
     ------
     ProblemError
-        On no labels, duplicate labels, points that are not finite or of the wrong shape, unknown
-        coordinates, or outlines that are no rings.
+        On no labels, duplicate labels, points that are not finite or of the wrong shape, points
+        with an index that has some of the labels and not all, unknown coordinates, a unit that is
+        no text, or outlines that are no rings.
     """
 
     labels: tuple[Hashable, ...]
@@ -91,14 +101,15 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
-        if not isinstance(unit, str):
-            raise ProblemError(f"{unit!r} is not a text", where="unit", remedy='Give "km"')
-        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "unit", unit_text(unit, coordinates))
         object.__setattr__(self, "coordinates", coordinates)
-        _check_labels(self.labels)
+        require_labels(self.labels)
         array = None
         if points is not None:
-            array = finite_array(points, where="points")
+            if coordinates == "lonlat":
+                refuse_latitude_first(points, where="points")
+            ordered = rows_in_order(points, self.labels, where="points")
+            array = finite_array(ordered, where="points", observations=True)
             if array.ndim == 1:
                 array = array[:, None]
             if array.ndim != 2 or len(array) != len(self.labels) or not array.shape[1]:
@@ -108,9 +119,9 @@ class Domain:
                     remedy=f"Give an array of shape ({len(self.labels)}, k)",
                 )
         if coordinates == "lonlat":
-            _check_lonlat(array)
+            require_lonlat(array)
         object.__setattr__(self, "points", array)
-        rings = None if outlines is None else _rings(outlines, array)
+        rings = None if outlines is None else rings_of(outlines, array)
         object.__setattr__(self, "outlines", rings)
 
     @classmethod
@@ -128,18 +139,48 @@ class Domain:
         return len(self.labels)
 
     def __eq__(self, other: object) -> bool:
+        """Of one kind, with the same labels, points and units; outlines are only for drawing."""
         if not isinstance(other, Domain):
             return NotImplemented
+        if self is other:
+            return True
         same_points = (self.points is None) == (other.points is None) and (
             self.points is None or other.points is None or np.array_equal(self.points, other.points)
         )
-        return (
-            self.labels == other.labels
-            and same_points
-            and (self.unit, self.coordinates) == (other.unit, other.coordinates)
-        )
+        return same_points and self._content() == other._content()
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[Hashable, ...]:
+        """Its kind and all but the points; what a kind adds to that, its class adds here."""
+        return type(self).__qualname__, self.labels, self.unit, self.coordinates
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """What its plane coordinates are measured from: two domains with different ones share
+        none. Empty where nothing is known of it."""
+        return ()
+
+    def __repr__(self) -> str:
+        places = ""
+        if self.points is not None:
+            flat = f"{self.points.shape[1]}-dimensional points{self._unit_text()}"
+            places = f", {flat if self.coordinates == 'plane' else 'longitude and latitude'}"
+        return f"{type(self).__name__}({len(self)} labels: {self._labels_text()}{places})"
+
+    def _labels_text(self) -> str:
+        shown = [repr(label)[:40] for label in self.labels[:3]]
+        if len(self) > 4:
+            shown.append("...")
+        return ", ".join([*shown, *(repr(label)[:40] for label in self.labels[3:][-1:])])
+
+    def _unit_text(self) -> str:
+        return f" in {self.unit[:40]}" if self.unit and self.coordinates == "plane" else ""
 
     @cached_property
     def _index(self) -> dict[Hashable, int]:
@@ -156,6 +197,12 @@ class Domain:
                 remedy=f"The first ones are {', '.join(map(repr, self.labels[:5]))}",
             ) from None
 
+    def index_evenly(self, label: Hashable) -> int:
+        """The same after looking up every label, so that the time does not depend on which of them
+        lies in a cache."""
+        list(map(self._index.__getitem__, self.labels))
+        return self.index(label)
+
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
 
@@ -165,7 +212,9 @@ class Domain:
         own = self.require_points("locate points")
         from scipy.spatial import cKDTree
 
-        query = _rows(xy, own.shape[1])
+        if self.coordinates == "lonlat":
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, own.shape[1])
         inside = np.isfinite(query).all(axis=1)
         if self.coordinates == "lonlat":
             inside &= np.abs(query[:, 1]) <= 90
@@ -192,14 +241,25 @@ class Domain:
         return self.points
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid(Domain):
     """A rectangular grid of cells: label (row, column), index row * columns + column.
 
     Points are the cell centres, x growing with the column and y with the row. Cells have
-    ``cell`` = (width, height) in ``unit``; the corner of cell (0, 0) lies at ``origin``.
+    ``cell`` = (width, height) in ``unit``, by default 1 x 1; the corner of cell (0, 0) lies at
+    ``origin``, by default (0, 0).
 
-    ``Grid.geographic`` makes a grid over a longitude/latitude box instead.
+    Over ``bounds`` = (west, south, east, north) in degrees the grid is measured in km, and cells,
+    unit and origin follow. Cells are rectangles of the equirectangular projection at the middle
+    latitude, an approximation good to about 1 % for boxes of up to 100 km away from the poles.
+    Only ``locate`` reads degrees; coordinates and distances are plane, in km from the south-west
+    corner.
+
+    Raises
+    ------
+    ProblemError
+        On sizes, cells or bounds that are none, too many cells, or a cell, unit or origin that is
+        not that of the bounds.
     """
 
     rows: int = 1
@@ -212,9 +272,9 @@ class Grid(Domain):
         self,
         rows: int,
         columns: int,
-        cell: float | Sequence[float] = (1.0, 1.0),
-        unit: str = "",
-        origin: Sequence[float] = (0.0, 0.0),
+        cell: float | Sequence[float] | None = None,
+        unit: str | None = None,
+        origin: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
     ) -> None:
         whole(rows, "rows", least=1)
@@ -225,13 +285,24 @@ class Grid(Domain):
                 where="rows",
                 remedy="Use larger cells",
             )
-        width, height = _pair(cell, "cell")
+        box = None if bounds is None else box_of(bounds)
+        given = {"cell": cell, "unit": unit, "origin": origin}
+        scale = _Scale() if box is None else _Scale.over(box, rows, columns)
+        width, height = scale.cell if cell is None else pair_of(cell, "cell")
         if width <= 0 or height <= 0:
             raise ProblemError(
                 f"cell {width} x {height} must have a positive width and height", where="cell"
             )
-        x0, y0 = _pair(origin, "origin")
-        box = None if bounds is None else _box(bounds)
+        x0, y0 = scale.origin if origin is None else pair_of(origin, "origin")
+        named = scale.unit if unit is None else unit_text(unit, "plane")
+        if box is not None and not scale.agrees(_Scale((width, height), named, (x0, y0))):
+            others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
+            raise ProblemError(
+                f"a grid over bounds is measured in km, in cells of {scale.cell[0]:.6g} x "
+                f"{scale.cell[1]:.6g} here, and {', '.join(others)} is not that",
+                where="bounds",
+                remedy="Drop cell, unit and origin, or drop the bounds",
+            )
         object.__setattr__(self, "rows", int(rows))
         object.__setattr__(self, "columns", int(columns))
         object.__setattr__(self, "cell", (width, height))
@@ -240,25 +311,32 @@ class Grid(Domain):
         row, column = np.divmod(np.arange(rows * columns), columns)
         centres = np.column_stack([x0 + (column + 0.5) * width, y0 + (row + 0.5) * height])
         labels = zip(row.tolist(), column.tolist(), strict=True)
-        super().__init__(labels, points=centres, unit=unit)
+        super().__init__(labels, points=centres, unit=named)
 
     @classmethod
     def geographic(  # type: ignore[override]
         cls, rows: int, columns: int, bounds: Sequence[float]
     ) -> Grid:
-        """A grid over (west, south, east, north) in degrees, measured in km.
+        """A grid over (west, south, east, north) in degrees, measured in km: the same as with
+        ``bounds``."""
+        return cls(rows, columns, bounds=bounds)
 
-        Cells are rectangles of the equirectangular projection at the middle latitude, an
-        approximation good to about 1 % for boxes of up to 100 km away from the poles. Only
-        ``locate`` reads degrees; coordinates and distances are plane, in km.
-        """
-        west, south, east, north = box = _box(bounds)
-        whole(rows, "rows", least=1)
-        whole(columns, "columns", least=1)
-        degree = np.pi / 180 * EARTH_RADIUS_KM
-        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
-        height = (north - south) * degree
-        return cls(rows, columns, (width / columns, height / rows), unit="km", bounds=box)
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.cell, self.origin, self.bounds
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """The bounds that its km are measured from."""
+        return () if self.bounds is None else ("bounds", *self.bounds)
+
+    def __repr__(self) -> str:
+        width, height = self.cell
+        over = "" if self.bounds is None else f", bounds={self.bounds}"
+        away = f", origin={self.origin}" if any(self.origin) else ""
+        return (
+            f"Grid({self.rows} x {self.columns} cells of {width:.6g} x {height:.6g}"
+            f"{self._unit_text().removeprefix(' in')}{away}{over})"
+        )
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
@@ -268,7 +346,9 @@ class Grid(Domain):
         """
         if max_distance is not None:
             raise ProblemError("a grid takes no max_distance", where="max_distance")
-        query = _rows(xy, 2)
+        if self.bounds is not None:
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, 2)
         if self.bounds is None:
             (x0, y0), (width, height) = self.origin, self.cell
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
@@ -285,89 +365,26 @@ class Grid(Domain):
         return found
 
 
-def _check_labels(labels: tuple[Hashable, ...]) -> None:
-    if not labels:
-        raise ProblemError("the domain is empty", where="labels", remedy="Give at least one label")
-    seen: set[Hashable] = set()
-    for k, label in enumerate(labels):
-        try:
-            duplicate = label in seen
-        except TypeError:
-            raise ProblemError(f"label {label!r} is not hashable", where=f"labels[{k}]") from None
-        if duplicate:
-            raise ProblemError(
-                f"label {label!r} occurs twice", where=f"labels[{k}]", remedy="Make labels distinct"
-            )
-        seen.add(label)
+@dataclass(frozen=True)
+class _Scale:
+    """How a grid is measured."""
 
+    cell: tuple[float, float] = (1.0, 1.0)
+    unit: str = ""
+    origin: tuple[float, float] = (0.0, 0.0)
 
-def _rings(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:
-    out = []
-    for k, rings in enumerate(outlines):
-        where = f"outlines[{k}]"
-        kept = tuple(finite_array(ring, where=where, ndim=2) for ring in rings)
-        if not kept or any(len(ring) < 3 or ring.shape[1] != 2 for ring in kept):
-            raise ProblemError(
-                "needs rings of at least three corners with two coordinates each", where=where
-            )
-        out.append(kept)
-    if points is None or points.shape[1] != 2 or len(out) != len(points):
-        raise ProblemError(
-            f"{len(out)} outlines do not fit the points",
-            where="outlines",
-            remedy="Give points of shape (n, 2), and rings for each of them",
-        )
-    return tuple(out)
+    @classmethod
+    def over(cls, box: tuple[float, float, float, float], rows: int, columns: int) -> _Scale:
+        west, south, east, north = box
+        degree = np.pi / 180 * EARTH_RADIUS_KM
+        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
+        height = (north - south) * degree
+        return cls((width / columns, height / rows), "km")
 
-
-def _check_lonlat(points: Floats | None) -> None:
-    if points is None or points.shape[1] != 2:
-        raise ProblemError("longitude and latitude need points of shape (n, 2)", where="points")
-    bad = np.flatnonzero((np.abs(points[:, 0]) > 360) | (np.abs(points[:, 1]) > 90))
-    if len(bad):
-        lon, lat = points[bad[0]].tolist()
-        raise ProblemError(
-            f"({lon}, {lat}) is not a longitude and latitude in degrees",
-            where=f"points[{bad[0]}]",
-            remedy="Give (longitude, latitude), in that order",
-        )
-
-
-def _pair(value: float | Sequence[float], where: str) -> tuple[float, float]:
-    array = finite_array(value, where=where)
-    if array.ndim == 0:
-        return float(array), float(array)
-    if array.shape != (2,):
-        raise ProblemError("needs two numbers", where=where, remedy="Give (width, height)")
-    return float(array[0]), float(array[1])
-
-
-def _box(value: Sequence[float]) -> tuple[float, float, float, float]:
-    array = finite_array(value, where="bounds")
-    if array.shape != (4,):
-        raise ProblemError("needs (west, south, east, north)", where="bounds")
-    west, south, east, north = array.tolist()
-    if not (-360 <= west < east <= 360 and -90 <= south < north <= 90):
-        raise ProblemError(
-            f"({west}, {south}, {east}, {north}) is not a box of degrees",
-            where="bounds",
-            remedy="Give (west, south, east, north) with west < east and south < north",
-        )
-    return west, south, east, north
-
-
-def _rows(xy: ArrayLike, width: int) -> Floats:
-    try:
-        rows = np.asarray(xy, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ProblemError("not an array of numbers", where="points") from error
-    if rows.size == 0:
-        return rows.reshape(0, width)
-    if rows.ndim < 2:
-        rows = rows.reshape((-1, 1) if width == 1 else (1, -1))
-    if rows.ndim != 2 or rows.shape[1] != width:
-        raise ProblemError(f"shape {rows.shape} is not (m, {width})", where="points")
-    return rows
+    def agrees(self, other: _Scale) -> bool:
+        """Up to the rounding of another machine's cosine."""
+        close = bool(np.allclose(self.cell, other.cell, rtol=1e-12, atol=0))
+        return close and (self.unit, self.origin) == (other.unit, other.origin)
 
 
 def _on_sphere(lonlat: Floats) -> Floats:

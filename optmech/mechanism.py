@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from optmech.arrays import Floats, finite_array
 from optmech.checked import whole
-from optmech.domain import Domain, Floats, finite_array
+from optmech.domain import Domain
 from optmech.errors import ProblemError
+from optmech.labelled import in_order
 from optmech.numerators import Numerators, integers
-from optmech.rationals import RationalRows
-from optmech.sampler import draw, seeded_bytes, system_bytes
+from optmech.rationals import RationalRows, composed
+from optmech.sampler import Table, draw, seeded_bytes, system_bytes
 
 ROW_SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mechanism:
     """p(o|s) as a matrix with a row for every secret and a column for every observable.
 
@@ -28,13 +31,14 @@ class Mechanism:
     secrets, observables:
         The domains.
     matrix:
-        Shape (secrets, observables), entries >= 0, rows summing to one.
+        Shape (secrets, observables), entries >= 0, rows summing to one. An array is in the order
+        of the domains; a pandas or xarray table is read by its labels.
 
     Raises
     ------
     ProblemError
-        On a wrong shape, a negative or non-finite entry, or a row that does not sum to one
-        (within 1e-9).
+        On a wrong shape, other labels, a negative or non-finite entry, or a row that does not sum
+        to one (within 1e-9).
     """
 
     secrets: Domain
@@ -44,7 +48,8 @@ class Mechanism:
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
-        values = finite_array(matrix, where="matrix", ndim=2)
+        ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
+        values = finite_array(ordered, where="matrix", ndim=2)
         if values.shape != (len(secrets), len(observables)):
             raise ProblemError(
                 f"shape {values.shape} does not fit {len(secrets)} secrets x "
@@ -69,6 +74,14 @@ class Mechanism:
         object.__setattr__(self, "observables", observables)
         object.__setattr__(self, "matrix", values)
 
+    def __repr__(self) -> str:
+        exact = "floats" if self.exact is None else "exact probabilities"
+        return f"Mechanism({exact}, from {self.secrets!r} to {self.observables!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The matrix, for numpy."""
+        return np.array(self.matrix, dtype=dtype)
+
     @classmethod
     def of(
         cls, secrets: Domain, observables: Domain, exact: Numerators | RationalRows
@@ -82,32 +95,48 @@ class Mechanism:
         """Draw an observable's label for a secret's label, or a list of ``size`` of them.
 
         Probabilities are realised exactly: those of ``exact``, or else the floats of the row, as
-        the binary fractions that they are, over their exact sum. Every draw reads the same number
-        of bytes from the operating system. A ``seed`` makes the draws reproducible, and
+        the binary fractions that they are, over their exact sum. For all secrets a draw reads the
+        same number of bytes from the operating system and makes the same comparisons; the first
+        draw lays out the whole matrix for that. A ``seed`` makes the draws reproducible, and
         therefore unfit for release.
         """
-        s = self.secrets.index(secret)
+        s = self.secrets.index_evenly(secret)
         for where, value in (("size", size), ("seed", seed)):
             if value is not None:
                 whole(value, where)
-        row = integers(self.matrix[[s]])[0][0] if self.exact is None else self.exact.rows[s]
         source = system_bytes if seed is None else seeded_bytes(int(seed))
-        drawn = draw(row, 1 if size is None else int(size), source)
-        labels = self.observables.labels
+        drawn = draw(self._table, s, 1 if size is None else int(size), source)
+        labels = list(self.observables.labels)  # touches all of them
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 
+    @property
+    def _table(self) -> Table:
+        return self._float_table if self.exact is None else self.exact.table
+
+    @cached_property
+    def _float_table(self) -> Table:
+        return Table.of(integers(self.matrix)[0])
+
     def then(self, other: Mechanism) -> Mechanism:
-        """Post-process every observable with ``other``, whose secrets are these observables."""
+        """Post-process every observable with ``other``, whose secrets are these observables.
+
+        Where both have exact probabilities, so has the result; floats whose rows sum to one
+        exactly, such as zeros and ones, count as exact too. Otherwise its ``exact`` is None.
+        """
         if other.secrets.labels != self.observables.labels:
             raise ProblemError(
                 "the second mechanism's secrets are not the first one's observables",
                 where="then",
                 remedy="Use the same labels in the same order",
             )
-        return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
+        first, second = self._probabilities(), other._probabilities()
+        if first is None or second is None:
+            return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
+        return Mechanism.of(self.secrets, other.observables, composed(first, second))
 
     def remap(self, f: Callable[[Hashable], Hashable]) -> Mechanism:
-        """Replace every observable o by the label f(o); equal labels are merged."""
+        """Replace every observable o by the label f(o); equal labels are merged, and their exact
+        probabilities added exactly."""
         images = [f(label) for label in self.observables.labels]
         try:
             distinct = list(dict.fromkeys(images))
@@ -126,11 +155,23 @@ class Mechanism:
             points = known.points[[known.index(label) for label in distinct]]
         coordinates = known.coordinates if points is not None else "plane"
         outputs = Domain(distinct, points, known.unit, coordinates)
-        return Mechanism(self.secrets, outputs, self.matrix @ onto)
+        return self.then(Mechanism(known, outputs, onto))
+
+    def _probabilities(self) -> Numerators | RationalRows | None:
+        """The exact probabilities, or those of floats that sum to one exactly."""
+        if self.exact is not None:
+            return self.exact
+        rows, exponent = integers(self.matrix)
+        whole = all(sum(row) == 1 << exponent for row in rows)
+        return RationalRows(tuple(map(tuple, rows))) if whole else None
 
     def push(self, lam: ArrayLike) -> Floats:
-        """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,)."""
-        weights = finite_array(lam, where="lam", ndim=1)
+        """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,).
+
+        λ is in the order of the secrets; a pandas Series or a mapping is read by its labels.
+        """
+        ordered = in_order(lam, self.secrets.labels, where="lam")
+        weights = finite_array(ordered, where="lam", ndim=1)
         if weights.shape != (len(self.secrets),):
             raise ProblemError(
                 f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"

@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.domain import Floats
 from optmech.errors import ProblemError
+from optmech.sampler import Table
 
 MAX_BITS = 1074
 """2^-1074 is the least positive float64: no released probability rounds to zero."""
@@ -19,7 +20,7 @@ _PRECISION = 64
 """Bits that the least positive entry keeps."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Numerators:
     """A released matrix, exactly. Raises ProblemError unless every row has entries >= 0 that sum
     to 2^bits, with 1 <= bits <= 1074."""
@@ -36,6 +37,14 @@ class Numerators:
                     f"row {s} is not {len(self.rows[0])} numbers >= 0 with sum 2^{self.bits}",
                     where="mechanism",
                 )
+
+    def __repr__(self) -> str:
+        return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as the sampler needs them."""
+        return Table.of(self.rows)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.arrays import Floats, unwrapped
 from optmech.checked import whole
 from optmech.domain import Domain, Grid
 from optmech.errors import ProblemError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subsets(Domain):
     """Observables that stand for sets of elements of ``base`` (PG section 3.1).
 
-    Where the base has coordinates in the plane, a subset lies at the mean of its members.
+    Where the base has coordinates, a subset lies at the mean of its members.
     """
 
     base: Domain = None  # type: ignore[assignment]
@@ -41,7 +42,7 @@ class Subsets(Domain):
                 )
         points = None
         if base.points is not None:
-            points = np.array([base.points[list(group)].mean(axis=0) for group in groups])
+            points = np.array([_mean(base, group) for group in groups])
         super().__init__(labels, points, base.unit, base.coordinates)
         if len(groups) != len(self.labels):
             raise ProblemError(
@@ -50,8 +51,16 @@ class Subsets(Domain):
         object.__setattr__(self, "base", base)
         object.__setattr__(self, "members", groups)
 
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.base, self.members
 
-@dataclass(frozen=True, eq=False)
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """That of the base."""
+        return self.base.frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Suppressible(Domain):
     """The observables of ``inner`` and, last, a symbol that says nothing."""
 
@@ -60,6 +69,12 @@ class Suppressible(Domain):
     def __init__(self, inner: Domain, symbol: Hashable = "suppressed") -> None:
         super().__init__((*inner.labels, symbol))
         object.__setattr__(self, "inner", inner)
+
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.inner
+
+    def __repr__(self) -> str:
+        return f"{self.inner!r} or {self.labels[-1]!r}"
 
 
 def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
@@ -89,6 +104,14 @@ def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subs
         groups.keys(),
         [[base.index(label) for label in members] for members in groups.values()],
     )
+
+
+def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
+    assert base.points is not None
+    members = base.points[list(group)]
+    if base.coordinates == "lonlat":
+        members = unwrapped(members, members[0])
+    return np.asarray(members.mean(axis=0))
 
 
 def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible:

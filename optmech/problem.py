@@ -22,13 +22,14 @@ from optmech.distances import Distance, evaluate, triangle_report
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.prior import Prior
+from optmech.shown import short
 from optmech.statement import Objective, Statement, loss_matrix, make_statement
 from optmech.vacuous import vacuous_notes
 
 __all__ = ["MaximizeDistortion", "Problem"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
@@ -116,6 +117,19 @@ class Problem:
             self, "statement", make_statement(prior, outputs, values, objective, stated)
         )
 
+    def __repr__(self) -> str:
+        title = f"{self.title[:60]!r}, " if self.title else ""
+        parts = [
+            f"Problem({title}minimise {short(self.objective)} of {short(self.loss)}",
+            f"prior={self.prior!r}",
+        ]
+        if self.observables != self.secrets:
+            parts.append(f"observables={self.observables!r}")
+        shown = [repr(constraint) for constraint in self.constraints[:5]]
+        if len(self.constraints) > 5:
+            shown.append(f"<{len(self.constraints) - 5} more constraints>")
+        return ",\n        ".join([*parts, *shown]) + ")"
+
     @property
     def secrets(self) -> Domain:
         """The domain of the secrets."""
@@ -130,7 +144,7 @@ class Problem:
     def notes(self) -> tuple[str, ...]:
         """Facts about the input that a user should know and that are not errors."""
         found = []
-        if self.prior.binning is not None and self.prior.binning.outside > 0:
+        if self.prior.binning is not None and self.prior.binning.left_out > 0:
             found.append(f"prior: {self.prior.binning}")
         for k, constraint in enumerate(self.constraints):
             if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):
@@ -153,10 +167,14 @@ class Problem:
         return (*found, *vacuous_notes(self.constraints, self.secrets, self.observables))
 
 
+def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
+    """Memory of a problem's matrices; what a search needs comes on top."""
+    return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
+
+
 def _require_memory(secrets: int, observables: int, constraints: int) -> None:
-    matrices = 4 + 3 * constraints
     memory.require(
-        8.0 * secrets * max(secrets, observables) * matrices,
+        problem_bytes(secrets, observables, constraints),
         what=f"a problem of {secrets:,} secrets and {observables:,} observables",
         where="problem",
         remedy="Use a coarser domain",

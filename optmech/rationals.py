@@ -18,7 +18,9 @@ import numpy as np
 from optmech.domain import Floats
 from optmech.errors import ProblemError
 from optmech.exact import Exact, parse_exact
+from optmech.numerators import MAX_BITS, Numerators
 from optmech.prior import Prior
+from optmech.sampler import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +89,13 @@ class Shares:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RationalRows:
     """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
 
     rows: tuple[tuple[int, ...], ...]
+    limbs: int = 1
+    """Words that a draw takes at least: mechanisms that must not be told apart share them."""
 
     def __post_init__(self) -> None:
         for s, row in enumerate(self.rows):
@@ -100,6 +104,14 @@ class RationalRows:
                     f"row {s} is not {len(self.rows[0])} numbers >= 0 with a positive sum",
                     where="mechanism",
                 )
+
+    def __repr__(self) -> str:
+        return f"RationalRows({self.shape[0]} x {self.shape[1]})"
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as the sampler needs them."""
+        return Table.of(self.rows, self.limbs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -131,6 +143,35 @@ class RationalRows:
                     if value:
                         out[o] += factor * value
         return Shares.reduced(out)
+
+
+def composed(
+    first: Numerators | RationalRows, second: Numerators | RationalRows
+) -> Numerators | RationalRows:
+    """Σ_o p(o|s) q(t|o), exactly: over a power of two where both are and 1074 bits suffice."""
+    import flint
+
+    sums = [sum(row) for row in second.rows]
+    common = math.lcm(*sums)
+    lifted = [
+        [value * (common // total) for value in row]
+        for row, total in zip(second.rows, sums, strict=True)
+    ]
+    product = flint.fmpz_mat([list(row) for row in first.rows]) * flint.fmpz_mat(lifted)
+    rows = []
+    for row in product.tolist():
+        values = [int(value) for value in row]
+        divisor = math.gcd(*values)
+        rows.append(tuple(value // divisor for value in values))
+    bits = max(sum(row).bit_length() for row in rows) - 1
+    powers = all(sum(row) & (sum(row) - 1) == 0 for row in rows)
+    if not powers or bits > MAX_BITS:
+        return RationalRows(tuple(rows))
+    bits = max(bits, 1)
+    shifts = [bits + 1 - sum(row).bit_length() for row in rows]
+    return Numerators(
+        bits, tuple(tuple(value << k for value in row) for row, k in zip(rows, shifts, strict=True))
+    )
 
 
 def _rational(value: object, where: str) -> Fraction:

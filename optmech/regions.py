@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Domain, Floats, Grid, Ints, finite_array
+from optmech.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.domain import Domain, Grid
 from optmech.errors import ProblemError
+from optmech.labelled import refuse_other_rows
 from optmech.prior import Prior
 
 _DEEPEST = 12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Regions(Domain):
     """Rectangles that tile an area: label (row, column, quarters), point the centre.
 
@@ -39,6 +42,14 @@ class Regions(Domain):
         object.__setattr__(self, "scale", scale)
         super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
 
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.scale, self.boxes.tobytes()
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """The corner and scale of the grid that was refined, where that reads degrees."""
+        return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
+
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the region that holds each row of ``xy``, or -1 outside.
 
@@ -47,7 +58,7 @@ class Regions(Domain):
         """
         if max_distance is not None:
             raise ProblemError("regions take no max_distance", where="max_distance")
-        query = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+        query = coordinate_rows(xy, 2)
         x0, y0, sx, sy = self.scale
         plane = (query - (x0, y0)) * (sx, sy)
         found = np.full(len(plane), -1, dtype=np.int64)
@@ -80,7 +91,7 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
             remedy="Use a coarser grid",
         )
     scale = _scale(grid)
-    points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+    points = coordinate_rows(xy, 2)
     cells = grid.locate(points)
     if not (cells >= 0).any():
         raise ProblemError("no point lies inside the grid", where="xy")
@@ -112,8 +123,9 @@ def attribute_distributions(
     ``xy`` as ``domain.locate`` reads it, shape (m, 2); ``attribute`` m values, named by ``str``.
     Observations outside the domain are counted in each prior's ``binning``.
     """
+    refuse_other_rows(xy, attribute, where="attribute")
     values = np.asarray(attribute).astype(str)
-    points = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+    points = coordinate_rows(xy, 2)
     if values.shape != (len(points),):
         raise ProblemError(f"{values.size} values for {len(points)} points", where="attribute")
     return {

@@ -69,6 +69,13 @@ def parse_sealed(
     try:
         body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
+        if where.lower().endswith(".toml"):
+            raise ProblemError(
+                "is a file that says what is wanted, and no design",
+                where=where,
+                remedy=f"Make one with optmech solve {where} -o design.json (or with optmech "
+                "sweep, trace or transport)",
+            ) from error
         raise ProblemError(f"is not JSON: {error}", where=where) from error
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
         raise ProblemError(

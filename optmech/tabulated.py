@@ -44,6 +44,9 @@ class _Tabulated:
     name: str
     tables: tuple[tuple[tuple[Any, ...], tuple[Any, ...], Floats], ...]
 
+    def __repr__(self) -> str:
+        return f"distances.table({self.name[:60]!r})"
+
     def __call__(self, a: Domain, b: Domain) -> Floats:
         for rows, columns, values in self.tables:
             if rows == a.labels and columns == b.labels:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +18,52 @@ settings.register_profile(
 )
 settings.load_profile("optmech")
 
+SKIPS = (
+    r"could not import '(torch|cupy)(\.\w+)*'",
+    r"no Chromium with its driver",
+    r"the real location data \(\.\./shared/data\) is not at hand",
+    r"docs/ is not beside the tests",
+    r"not a checkout",
+    r"every linear engine gives way to the same tangents",
+)
+"""Why a test may be skipped, by the beginning of the reason: what ``optmech[test]`` does not
+install, and what a machine or an installation lacks. Any other skip fails the run."""
+
+_skipped: Counter[str] = Counter()
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note_skip(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note_skip(report)
+
+
+def _note_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        _skipped[reason.removeprefix("Skipped: ")] += 1
+
+
+def _unexplained() -> Iterator[str]:
+    return (reason for reason in _skipped if not any(re.match(known, reason) for known in SKIPS))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if any(_unexplained()) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _skipped:
+        return
+    terminalreporter.section("skipped tests and why")
+    for reason, count in sorted(_skipped.items()):
+        terminalreporter.line(f"{count:4d}  {reason}")
+    for reason in _unexplained():
+        terminalreporter.line(f"not among the reasons in tests/conftest.py: {reason}", red=True)
 
 
 @pytest.fixture

@@ -51,7 +51,9 @@ def test_python_of_the_readme_runs(code: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("guide", ["divergences"])
 def test_python_of_the_guides_runs(guide: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
-    for code in re.findall(r"```python\n(.*?)```", text, re.S):
+    programs = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert programs
+    for code in programs:
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )

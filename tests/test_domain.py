@@ -50,6 +50,73 @@ class TestDomain:
         assert a != om.Domain("ab")
         assert a != "ab"
 
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: om.Domain("ab", [[0], [1]], "km"),
+            lambda: om.Domain("ab"),
+            lambda: om.Domain.geographic("ab", [[0, 1], [2, 3]]),
+            lambda: om.Grid(2, 3),
+            lambda: om.Grid(2, 3, 0.5, "km"),
+            lambda: om.Grid(2, 3, origin=(1, 1)),
+            lambda: om.Grid.geographic(2, 3, (0, 0, 1, 1)),
+            lambda: om.Grid.geographic(2, 3, (10, 0, 11, 1)),
+            lambda: om.observables.coarser(om.Grid(2, 4), 1, 2),
+            lambda: om.observables.coarser(om.Grid(4, 2), 2, 1),
+            lambda: om.observables.suppressible(om.Grid(2, 3)),
+            lambda: om.regions.quadrisect(om.Grid(1, 1), [[0.1, 0.1], [0.9, 0.9]], 4),
+        ],
+    )
+    def test_equal_content_has_equal_hashes_and_other_content_differs(self, make):
+        others = [
+            om.Domain("ab", [[0], [1]]),
+            om.Domain(om.Grid(2, 3).labels, om.Grid(2, 3).points),
+            om.Grid(3, 2),
+        ]
+        assert make() == make()
+        assert hash(make()) == hash(make())
+        assert len({make(), make(), *others}) == 4
+
+    def test_grids_in_other_places_differ(self):
+        """Cells and coordinates in km agree; what the degrees mean does not."""
+        west, east = (om.Grid.geographic(2, 3, (x, 0, x + 1, 1)) for x in (0, 10))
+        assert np.array_equal(west.points, east.points)
+        assert west != east
+
+    @pytest.mark.parametrize("unit", [None, 5, True, {"km": 1}, b"km"])
+    def test_a_unit_is_text(self, unit):
+        with pytest.raises(om.ProblemError, match=r"unit: .* is not text"):
+            om.Domain("ab", [[0], [1]], unit=unit)
+        if unit is not None:
+            with pytest.raises(om.ProblemError, match=r"unit: .* is not text"):
+                om.Grid(1, 2, unit=unit)
+
+    def test_degrees_are_measured_in_km_and_in_nothing_else(self):
+        made = [om.Domain("ab", [[0, 1], [2, 3]], unit, "lonlat").unit for unit in ("", "km")]
+        assert made == ["km", "km"]
+        with pytest.raises(om.ProblemError, match="'degrees' is not the unit of distances"):
+            om.Domain("ab", [[0, 1], [2, 3]], "degrees", "lonlat")
+
+    @pytest.mark.parametrize(
+        ("domain", "text"),
+        [
+            (om.Domain("ab"), "Domain(2 labels: 'a', 'b')"),
+            (
+                om.Domain.range(9, "years"),
+                "Domain(9 labels: 0, 1, 2, ..., 8, 1-dimensional points in years)",
+            ),
+            (
+                om.Domain.geographic("a", [[1, 2]]),
+                "Domain(1 labels: 'a', longitude and latitude)",
+            ),
+            (om.Grid(20, 15, (0.5, 0.25), "km"), "Grid(20 x 15 cells of 0.5 x 0.25 km)"),
+            (om.Grid(2, 1, origin=(1, 2)), "Grid(2 x 1 cells of 1 x 1, origin=(1.0, 2.0))"),
+        ],
+    )
+    def test_short_in_an_interpreter(self, domain, text):
+        assert repr(domain) == text
+        assert len(repr(om.Domain(["x" * 5000, "y" * 5000], unit="z" * 5000))) < 200
+
     def test_survives_pickling(self):
         assert pickle.loads(pickle.dumps(om.Grid(2, 3))).labels == om.Grid(2, 3).labels
 
@@ -186,6 +253,41 @@ class TestGrid:
         expected, _, _ = np.histogram2d(xy[:, 1], xy[:, 0], bins=edges)
         assert counts.tolist() == expected.tolist()
 
+    BOX = (-74.02, 40.70, -73.93, 40.82)
+
+    def test_bounds_are_measured_in_km(self):
+        """By an independent great circle along the edges; asked ln 2 per km means per km."""
+        grid = om.Grid(20, 15, bounds=self.BOX)
+        west, south, east, north = self.BOX
+        middle = (south + north) / 2
+        assert grid.unit == "km"
+        width, height = grid.cell
+        assert 15 * width == pytest.approx(great_circle((west, middle), (east, middle)), rel=1e-6)
+        assert 20 * height == pytest.approx(great_circle((west, south), (west, north)), rel=1e-12)
+        assert grid == om.Grid.geographic(20, 15, self.BOX)
+        small = om.Grid(2, 2, bounds=(0, 0, 0.018, 0.018))
+        problem = om.Problem(
+            om.Prior.uniform(small),
+            om.distances.euclidean(),
+            constraints=[om.MetricPrivacy("ln 2", om.distances.euclidean())],
+        )
+        side = great_circle((0, 0), (0.009, 0))
+        assert problem.statement.log_ratio[0, 1] == pytest.approx(math.log(2) * side, rel=1e-6)
+
+    @pytest.mark.parametrize(
+        "given_too",
+        [{"cell": 1}, {"cell": (1, 1)}, {"unit": ""}, {"unit": "m"}, {"origin": (1, 0)}],
+    )
+    def test_bounds_exclude_other_measures(self, given_too):
+        with pytest.raises(om.ProblemError, match=r"bounds: .*measured in km.*Drop cell, unit"):
+            om.Grid(2, 2, bounds=self.BOX, **given_too)
+
+    def test_bounds_with_their_own_measures_are_what_files_hold(self):
+        grid = om.Grid(20, 15, bounds=self.BOX)
+        near = tuple(math.nextafter(x, 0) for x in grid.cell)
+        again = om.Grid(20, 15, near, "km", (0.0, 0.0), self.BOX)
+        assert again.cell == near
+
     def test_geographic_reads_degrees_and_measures_km(self):
         bounds = (-74.02, 40.70, -73.93, 40.82)
         grid = om.Grid.geographic(20, 15, bounds)
@@ -219,6 +321,25 @@ class TestGrid:
     def test_refuses(self, arguments, message):
         with pytest.raises(om.ProblemError, match=message):
             om.Grid(**arguments)
+
+    def test_observables_over_other_bounds_have_no_distance(self):
+        a, b = (om.Grid.geographic(2, 2, (x, 0, x + 1, 1)) for x in (0, 10))
+        euclidean = om.distances.euclidean()
+        with pytest.raises(om.ProblemError, match=r"different bounds.*own corner"):
+            euclidean(a, b)
+        with pytest.raises(om.ProblemError, match="different bounds"):
+            om.distances.manhattan()(a, om.observables.coarser(b, 1, 2))
+        finer = om.Grid.geographic(4, 4, (0, 0, 1, 1))
+        assert euclidean(a, finer).shape == (4, 16)
+        assert euclidean(a, om.observables.coarser(a, 1, 2)).shape == (4, 2)
+
+    def test_points_without_a_unit_are_not_measured_against_km_from_a_corner(self):
+        grid = om.Grid.geographic(2, 2, (0, 0, 1, 1))
+        with pytest.raises(om.ProblemError, match="have no unit"):
+            om.distances.euclidean()(grid, om.Domain("ab", [[0.1, 0.2], [0.3, 0.4]]))
+        with pytest.raises(om.ProblemError, match="'km' and in 'm'"):
+            om.distances.euclidean()(grid, om.Domain("ab", [[1, 2], [3, 4]], "m"))
+        assert om.distances.euclidean()(grid, om.Domain("ab", [[1, 2], [3, 4]], "km")).min() > 0
 
     def test_takes_no_max_distance(self):
         with pytest.raises(om.ProblemError, match="max_distance"):

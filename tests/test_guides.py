@@ -56,7 +56,9 @@ def test_the_blocks_of_a_page_run_in_order(
     monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
-    for language, text in blocks(DOCS / page):
+    found = list(blocks(DOCS / page))
+    assert {"python", "sh"} & {language for language, _ in found}
+    for language, text in found:
         shown = io.StringIO()
         if language == "python":
             with contextlib.redirect_stdout(shown):

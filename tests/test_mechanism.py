@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from scipy.stats import chi2
 from strategies import distributions, mechanisms, stochastic_matrices
 
 import optmech as om
+from optmech.numerators import Numerators
+from optmech.rationals import RationalRows
 
 AB, XYZ = om.Domain("ab"), om.Domain("xyz")
 ROWS = [[0.5, 0.0, 0.5], [0.25, 0.75, 0.0]]
@@ -147,3 +150,69 @@ class TestPush:
     def test_refuses(self, lam):
         with pytest.raises(om.ProblemError, match="lam"):
             om.Mechanism(AB, XYZ, ROWS).push(lam)
+
+
+class TestExactness:
+    """Probabilities of compositions as fractions, against sums of products of fractions."""
+
+    @staticmethod
+    def shares(m):
+        return [[Fraction(p, sum(row)) for p in row] for row in m.exact.rows]
+
+    @given(st.data())
+    def test_compositions_of_exact_mechanisms_are_exact(self, data):
+        middle = om.Domain.range(3)
+        lists = st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any)
+        made = []
+        for kind in data.draw(st.tuples(*[st.sampled_from(["power", "any"])] * 2)):
+            rows = [data.draw(lists) for _ in range(3)]
+            if kind == "power":
+                rows = [[*row[:2], row[2] + 32 - sum(row)] for row in rows]
+                exact = Numerators(5, tuple(map(tuple, rows)))
+            else:
+                exact = RationalRows(tuple(map(tuple, rows)))
+            made.append(om.Mechanism.of(middle, middle, exact))
+        first, second = made
+        p, q = self.shares(first), self.shares(second)
+        expected = [[sum(p[s][o] * q[o][t] for o in range(3)) for t in range(3)] for s in range(3)]
+        chained = first.then(second)
+        assert self.shares(chained) == expected
+        assert chained.matrix.tolist() == [[float(x) for x in row] for row in expected]
+        both = isinstance(first.exact, Numerators) and isinstance(second.exact, Numerators)
+        assert isinstance(chained.exact, Numerators) or not both
+        merged = first.remap(lambda o: o % 2)
+        assert merged.observables.labels == (0, 1)
+        assert self.shares(merged) == [[row[0] + row[2], row[1]] for row in p]
+
+    def test_designs_stay_exact_after_remapping(self):
+        problem = om.Problem(
+            om.Prior.uniform(AB),
+            om.distances.hamming(),
+            constraints=[om.DifferentialPrivacy("ln 3")],
+        )
+        mechanism = om.solve(problem).mechanism
+        assert isinstance(mechanism.remap(lambda o: o).exact, Numerators)
+        assert mechanism.remap(lambda o: "all").exact.matrix.tolist() == [[1], [1]]
+
+    def test_powers_beyond_1074_bits_become_fractions(self):
+        tiny = Numerators(1000, ((1, 2**1000 - 1), (2**1000 - 1, 1)))
+        m = om.Mechanism.of(AB, AB, tiny)
+        twice = m.then(m)
+        assert isinstance(twice.exact, RationalRows)
+        small = Fraction(1, 2**1000)
+        assert self.shares(twice)[0] == [small**2 + (1 - small) ** 2, 2 * small * (1 - small)]
+
+    def test_floats_are_exact_where_they_sum_to_one(self):
+        sure = om.Mechanism(AB, AB, [[0.25, 0.75], [1, 0]])
+        rounded = om.Mechanism(AB, AB, [[1 / 3, 2 / 3], [0.9, 0.1 + 1e-12]])
+        assert self.shares(sure.then(sure))[0] == [Fraction(13, 16), Fraction(3, 16)]
+        assert sure.then(rounded).exact is None
+        assert rounded.remap(str.upper).exact is None
+
+
+def test_numpy_sees_the_matrix_and_an_interpreter_a_line():
+    m = om.Mechanism(AB, XYZ, np.full((2, 3), 1 / 3))
+    assert np.asarray(m).tolist() == m.matrix.tolist()
+    assert np.asarray(m, dtype=np.float32).dtype == np.float32
+    wide = om.Domain([f"place {k}" for k in range(2000)])
+    assert len(repr(om.Mechanism(wide, wide, np.eye(2000)))) < 300

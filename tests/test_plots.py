@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -52,12 +53,22 @@ def test_labels_are_not_taken_for_mathematics(tmp_path: Path) -> None:
         constraints=[om.MetricPrivacy(1, om.distances.euclidean())],
         title="$\\frac{",
     )
-    plots.mechanism_picture(om.solve(problem), tmp_path / "x.png")
+    path = tmp_path / "x.svg"
+    plots.mechanism_picture(om.solve(problem), path)
+    # matplotlib writes every drawn text as a comment beside its glyphs
+    drawn = " ".join(re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"), re.S))
+    for words in ("$a_{", "b$", "$km", "$\\frac{"):
+        assert words in drawn
+    assert "\x1b" not in drawn
 
 
 def test_a_single_secret(tmp_path: Path) -> None:
     problem = om.Problem(om.Prior.uniform(om.Domain(["only"])), om.distances.hamming())
-    plots.mechanism_picture(om.solve(problem), tmp_path / "x.png")
+    path = tmp_path / "x.svg"
+    plots.mechanism_picture(om.solve(problem), path)
+    drawn = path.read_text(encoding="utf-8")
+    assert "only" in drawn
+    assert "loss 0" in drawn
 
 
 def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

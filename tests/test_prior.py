@@ -65,6 +65,16 @@ def test_refuses_what_is_not_a_domain():
         om.Prior(["a", "b"], [1, 2])
 
 
+def test_equality_is_of_content():
+    prior = om.Prior(om.Domain("ab"), [1, 3])
+    same = om.Prior.from_counts(om.Domain("ab"), {"b": 6, "a": 2})
+    assert prior == same
+    assert len({prior, same}) == 1
+    assert prior != om.Prior(om.Domain("ab"), [3, 1])
+    assert prior != om.Prior(om.Domain("ba"), [1, 3])
+    assert prior != 3
+
+
 def test_entropy_in_bits():
     assert om.Prior.uniform(om.Domain.range(8)).entropy == 3
     assert om.Prior(om.Domain("abcd"), [2, 1, 1, 0]).entropy == 1.5
@@ -100,7 +110,7 @@ class TestFromCounts:
             ({"a": -1}, 0, r"counts\['a'\]"),
             ({"a": "many"}, 0, r"counts\['a'\]"),
             ({"a": [1, 2]}, 0, r"counts\['a'\]"),
-            ({"x": 1}, 0, "sum to 0"),
+            ({"x": 1}, 0, "none of the counted labels is a secret.*'x'.*'a', 'b', 'c'"),
             ([1, 2, 3], -0.5, "smoothing"),
             ([1, 2, 3], math.nan, "smoothing"),
             ([1, 2, 3], "a lot", "smoothing"),
@@ -117,10 +127,12 @@ class TestFromPoints:
         xy = [[0.5, 0.5], [2.9, 1.9], [2.9, 1.9], [3.1, 1], [math.nan, 1]]
         prior = om.Prior.from_points(GRID, xy)
         assert prior.weights.tolist() == pytest.approx([1 / 3, 0, 0, 0, 0, 2 / 3], abs=1e-15)
-        assert (prior.binning.inside, prior.binning.outside) == (3, 2)
+        found = prior.binning
+        assert (found.inside, found.outside, found.missing) == (3, 1, 1)
         heavy = om.Prior.from_points(GRID, xy, weights=[6, 1, 1, 10, 0.5])
         assert heavy.weights.tolist() == [0.75, 0, 0, 0, 0, 0.25]
-        assert (heavy.binning.inside, heavy.binning.outside) == (8, 10.5)
+        found = heavy.binning
+        assert (found.inside, found.outside, found.missing) == (8, 10, 0.5)
 
     def test_nearest_point_within_a_limit(self):
         domain = om.Domain("ab", [[0, 0], [10, 0]])
@@ -138,6 +150,7 @@ class TestFromPoints:
         [
             ({"xy": [[9, 9]]}, "none of the 1 points"),
             ({"xy": []}, "none of the 0 points"),
+            ({"xy": [[math.nan, 0], [9, 9]]}, "none of the 2 points.*; 1 have no coordinates"),
             ({"xy": [[0, 0]], "smoothing": -0.1}, "smoothing"),
             ({"xy": [[0, 0]], "smoothing": "x"}, "smoothing"),
             ({"xy": [[0, 0]], "weights": [1, 2]}, "2 weights for 1 points"),
@@ -163,7 +176,12 @@ class TestFromCsv:
             stream.write(text)
         prior = om.Prior.from_csv(GRID, file, x="lon", y="lat", weight="n")
         assert prior.weights.tolist() == [0.25, 0, 0, 0, 0, 0.75]
-        assert (prior.binning.inside, prior.binning.outside) == (8, 10)
+        found = prior.binning
+        assert (found.inside, found.outside, found.missing) == (8, 4, 6)
+        assert str(found) == (
+            "8 of 18 observations counted; 4 (22.2 %) fall outside the domain; "
+            "6 (33.3 %) have missing coordinates"
+        )
 
     @pytest.mark.parametrize(
         ("text", "columns", "message"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,21 +25,26 @@ class ChainAnswer:
     """The first design, what adversaries learn over time, and a trace as it was released;
     computed when asked for."""
 
-    def __init__(self, file: TraceFile, seed: int = 0) -> None:
+    def __init__(
+        self, file: TraceFile, seed: int = 0, progress: Callable[[str], None] | None = None
+    ) -> None:
         assert isinstance(file.problem, ChainProblem)
         self.file = file
         self.problem = file.problem
         self.title = file.title
         self.seed = seed
+        self.progress = progress or (lambda text: None)
 
     @cached_property
     def first(self) -> Step:
         """The design for time 0."""
+        self.progress("designing for time 0")
         return self.problem.designer.start()
 
     @cached_property
     def sequential(self) -> AdversaryReport:
         """The adversaries against the sequential designs."""
+        self.progress("designing and attacking every step")
         return self._attacked(self.problem.designer)
 
     @cached_property
@@ -48,6 +54,7 @@ class ChainAnswer:
         designer = self.problem.designer
         if designer.constraints and not self.problem.single:
             return None
+        self.progress("attacking one mechanism, repeated")
         single = Problem(
             Prior(designer.prior.domain, designer.prior.initial),
             designer.loss,
@@ -94,6 +101,7 @@ class ChainAnswer:
             "file": str(self.file.path),
             "title": self.title,
             "steps": self.problem.steps,
+            "data": self.problem.counted or None,
             "secrets": len(designer.prior),
             "verified": self.verified,
             "exact": self.problem.exact,
@@ -133,6 +141,8 @@ class ChainAnswer:
             ("smoothing", _summary(report.smoothing, None if other is None else other.smoothing)),
             ("loss", _summary(report.loss, None if other is None else other.loss)),
         ]
+        if self.problem.counted:
+            facts.insert(1, ("data", self.problem.counted))
         if self.first.design is not None:
             d = self.first.design
             facts.insert(2, ("time 0", f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified"))
@@ -161,8 +171,26 @@ class ChainAnswer:
         if p.exact:
             return enumerate_releases(policy, p.distance, p.steps, loss=loss)
         return simulate(
-            policy, p.distance, steps=p.steps, count=p.traces, loss=loss, seed=self.seed
+            policy,
+            p.distance,
+            steps=p.steps,
+            count=p.traces,
+            loss=loss,
+            seed=self.seed,
+            progress=self._tenths(p.traces),
         )
+
+    def _tenths(self, count: int) -> Callable[[str], None]:
+        """Tells of every tenth of the traces."""
+        done = 0
+
+        def tell(text: str) -> None:
+            nonlocal done
+            done += 1
+            if done * 10 // count > (done - 1) * 10 // count:
+                self.progress(f"  {text}")
+
+        return tell
 
     def _releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
         from optmech.files.labels import label_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from contextvars import copy_context
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
@@ -49,6 +50,18 @@ example:
 
 class _Parser(argparse.ArgumentParser):
     """Usage errors in the one-line style of all others."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        known = [str(choice) for choice in action.choices or ()]
+        if action.choices is not None and value not in action.choices:
+            close = difflib.get_close_matches(str(value)[:80], known, n=1)
+            if close:
+                raise ProblemError(
+                    f"{str(value)[:80]!r} is unknown",
+                    where=self.prog,
+                    remedy=f"Did you mean {close[0]!r}?",
+                )
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
         raise ProblemError(message, where=self.prog, remedy=f"Run {self.prog} --help")

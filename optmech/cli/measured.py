@@ -85,8 +85,20 @@ def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Dis
     stated += [c.distance for c in problem.constraints if isinstance(c, MetricPrivacy)]
     if stated:
         return distance_words(stated[0]), stated[0]
-    fallback = "loss" if "loss" in known else "hamming"
+    fallback = _name_of_loss(problem, known) if "loss" in known else "hamming"
     return fallback, known[fallback]
+
+
+def _name_of_loss(problem: Problem, known: dict[str, Distance]) -> str:
+    """The named distance that the loss is, entry by entry, so that it has a unit; else "loss"."""
+    for name in ("euclidean", "haversine", "manhattan", "hamming"):
+        try:
+            values = evaluate(known[name], problem.secrets, problem.observables, where=name)
+        except ProblemError:
+            continue
+        if np.allclose(values, problem.loss_matrix, rtol=1e-12, atol=0):
+            return name
+    return "loss"
 
 
 def blind_error(problem: Problem, distance: Distance) -> float:

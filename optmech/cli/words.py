@@ -63,7 +63,7 @@ def domain(value: Domain) -> str:
         width, height = value.cell
         unit = f" {value.unit}" if value.unit else ""
         return (
-            f"{len(value)} cells, {value.columns} x {value.rows} of "
+            f"{len(value)} cells, {value.rows} rows x {value.columns} columns of "
             f"{width:.4g} x {height:.4g}{unit}"
         )
     if value.points is None:

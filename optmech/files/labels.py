@@ -6,6 +6,9 @@ from collections.abc import Hashable, Iterator
 
 from optmech.domain import Domain
 from optmech.errors import ProblemError
+from optmech.labelled import label_text
+
+__all__ = ["find_index", "find_label", "label_text"]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:
@@ -33,13 +36,6 @@ def find_label(domain: Domain, given: object) -> Hashable:
 def find_index(domain: Domain, given: object) -> int:
     """The index of ``find_label``."""
     return domain.index(find_label(domain, given))
-
-
-def label_text(label: object) -> str:
-    """A label as ``find_label`` reads it back: a grid cell (3, 4) is ``3,4``."""
-    if isinstance(label, tuple):
-        return ",".join(map(str, label))
-    return str(label)
 
 
 def _readings(given: object) -> Iterator[Hashable]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.files.gallery import find_problem
+from optmech.files.kinds import require_kind
 from optmech.files.report import Collector
 from optmech.files.source import read_document
 from optmech.files.task import TransportTask
@@ -56,8 +57,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
     from optmech.files.build import assemble
 
-    if "kind" in document and "loss" not in document:
-        raise ProblemError("this is a trace file", where=str(path), remedy="Use optmech trace")
+    require_kind(document, "problem", path)
     errors = Collector()
     spec = validate(document, errors)
     # overflow shows up as a non-finite entry, which is refused with its place

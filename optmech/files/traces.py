@@ -14,9 +14,12 @@ from optmech.errors import ProblemError
 from optmech.files.build.markov import ChainProblem, build_markov
 from optmech.files.build.traces import TraceProblem, build_gaussian
 from optmech.files.gallery import TRACES, find_problem, gallery_names
+from optmech.files.kinds import require_kind
 from optmech.files.report import Collector, show
 from optmech.files.source import read_document
 from optmech.files.validate import add_details, require_keys
+
+_OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,9 @@ def read_trace(name: str | Path) -> TraceFile:
 
     path = find_problem(name, TRACES)
     document = read_document(path)
+    # what lacks a kind and nothing else is a trace file
+    if document.get("kind", "noise" if _OF_OTHERS & set(document) else None) == "noise":
+        require_kind(document, "trace", path)
     errors = Collector()
     kind = _kind(document, list(KINDS), path)
     require_keys(document, REQUIRED[kind], errors)
@@ -76,13 +82,7 @@ def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:
     if kind in known and isinstance(kind, str):
         return kind
     if kind is None:
-        looks = "constraints" in document or "loss" in document
-        remedy = (
-            "This looks like a problem: use optmech solve"
-            if looks
-            else f'Write kind = "{known[0]}"'
-        )
-        raise ProblemError("is missing", where=f"{path}: kind", remedy=remedy)
+        raise ProblemError("is missing", where=f"{path}: kind", remedy=f'Write kind = "{known[0]}"')
     close = difflib.get_close_matches(str(kind)[:80], known, n=1)
     hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
     raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=hint)

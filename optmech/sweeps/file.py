@@ -11,6 +11,7 @@ import numpy as np
 from optmech.errors import ProblemError
 from optmech.files.data import DataFile, complete_numbers
 from optmech.files.gallery import SWEEPS, find_problem
+from optmech.files.kinds import require_kind
 from optmech.files.report import Collector
 from optmech.files.schema import sweep as schema
 from optmech.files.schema.sweep import SweepSpec
@@ -36,7 +37,9 @@ def read_plan(name: str | Path) -> Plan:
     """
     path = find_problem(name, SWEEPS)
     errors = Collector()
-    spec = _validated(read_document(path), errors)
+    document = read_document(path)
+    require_kind(document, "sweep", path)
+    spec = _validated(document, errors)
     errors.refuse(str(path))
     assert spec is not None
     template: DocumentTemplate | None = None

@@ -15,11 +15,15 @@ from optmech.encoding import encode_problem
 from optmech.errors import ProblemError
 from optmech.exact import Exact
 from optmech.files import build_problem
+from optmech.files.data import DataFile
 from optmech.prior import Prior
 from optmech.problem import Problem
 from optmech.sweeps.places import Steps, parse_place, with_value
 
 Settings = Iterable[tuple[str, Any]]
+_TEXTS = ("title", "description", "source", "kind")
+"""Keys whose texts name no files."""
+_LONGEST_NAME = 4096
 _PARTS = ("prior", "loss", "observables", "objective", "constraints")
 
 
@@ -58,7 +62,10 @@ class DocumentTemplate:
         return DocumentTemplate(document, self.path)
 
     def identity(self) -> object:
-        """The document, with the content of its data files in place of their names."""
+        """The document, with the content of its data files in place of their names.
+
+        Any text that names a file is taken for a data file, whatever its key.
+        """
         return self._with_content(self.document)
 
     def values(self, settings: Settings) -> object:
@@ -71,11 +78,17 @@ class DocumentTemplate:
 
     def _with_content(self, node: Any) -> Any:
         if isinstance(node, Mapping):
-            inner = {key: self._with_content(value) for key, value in node.items()}
-            if isinstance(node.get("file"), str):
-                inner["file"] = _digest(self.path.parent / node["file"])
+            inner = {
+                key: value if key in _TEXTS else self._with_content(value)
+                for key, value in node.items()
+            }
+            if isinstance(node.get("package"), str) and isinstance(node.get("resource"), str):
+                inner["resource"] = _resource_digest(node["package"], node["resource"])
             return inner
-        return [self._with_content(value) for value in node] if isinstance(node, list) else node
+        if isinstance(node, list):
+            return [self._with_content(value) for value in node]
+        found = _digest(self.path.parent, node) if isinstance(node, str) else None
+        return node if found is None else {"content": found}
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,8 +205,23 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _digest(path: Path) -> str:
+def _digest(directory: Path, name: str) -> str | None:
+    """SHA-256 of the regular file of that name, None where there is none."""
+    if not 0 < len(name) < _LONGEST_NAME:
+        return None
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        path = directory / name
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError):
-        return "missing"
+        return None
+
+
+def _resource_digest(package: str, resource: str) -> str | None:
+    try:
+        path = DataFile(package=package, resource=resource).path(Path())
+    except ProblemError:
+        return None
+    return _digest(path.parent, path.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from optmech.exact import Exact, rounded_down, rounded_up
 from optmech.mechanism import Mechanism
 from optmech.prior import Prior
 from optmech.rationals import RationalRows, Shares
+from optmech.sampler import limbs_for
 from optmech.targets.factors import ends, exp_ends
 from optmech.transport.barycenters import relative_gap, weighted
 from optmech.transport.joint import joint_bound
@@ -88,7 +89,10 @@ class TargetDesign:
     @cached_property
     def rows(self) -> tuple[RationalRows, ...]:
         """C(t,x)[y] = γ_t[x,y] / λ_t[x] as whole numbers."""
-        return tuple(conditional(plan, self.distance, self.outside) for plan in self.plans)
+        made = [conditional(plan, self.distance, self.outside) for plan in self.plans]
+        # the auxiliary input is what is hidden: a draw takes the same work for all of them
+        limbs = max(limbs_for(one.rows) for one in made)
+        return tuple(replace(one, limbs=limbs) for one in made)
 
     def index(self, name: str | int) -> int:
         """The number of an auxiliary input, given by name or number."""

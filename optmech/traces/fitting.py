@@ -207,7 +207,7 @@ def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:
         moments = increasing(times)
     except ProblemError as error:
         raise error.at(f"traces[{k}]") from error
-    values = finite_array(positions, where=f"traces[{k}].positions")
+    values = finite_array(positions, where=f"traces[{k}].positions", observations=True)
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or len(values) != len(moments) or not values.shape[1]:
         raise ProblemError(

@@ -292,7 +292,7 @@ class MarkovPrior:
 
     def indices(self, trace: Sequence[int]) -> list[int]:
         """The trace as a list of whole numbers, checked to be cells of the domain."""
-        values = finite_array(trace, where="trace", ndim=1)
+        values = finite_array(trace, where="trace", ndim=1, observations=True)
         wrong = np.flatnonzero((values != np.floor(values)) | (values < 0) | (values >= len(self)))
         if len(wrong) or not len(values):
             what = f"{values[wrong[0]]:g} at {wrong[0]}" if len(wrong) else "nothing"

@@ -56,7 +56,7 @@ class NoiseDesign:
 
         Noise is drawn in floating point: the guarantee is that of real Gaussians.
         """
-        values = finite_array(path, where="path")
+        values = finite_array(path, where="path", observations=True)
         if values.size != len(self.covariance):
             raise ProblemError(
                 f"shape {values.shape} does not fit a covariance of {len(self.covariance)}",

@@ -115,7 +115,7 @@ class GaussianPrior:
 
 def increasing(times: ArrayLike) -> Floats:
     """Times as floats; refuses empty, repeated and unsorted ones."""
-    moments = finite_array(times, where="times", ndim=1)
+    moments = finite_array(times, where="times", ndim=1, observations=True)
     if not len(moments):
         raise ProblemError("there are none", where="times", remedy="Give at least one")
     steps = np.diff(moments)

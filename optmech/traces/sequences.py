@@ -32,7 +32,7 @@ class CellSequence:
         ``starts`` are the hours at which the parts begin, increasing, from 0 to below 24; before
         the first of them the last one still lasts. ``offset`` is local time minus UTC, in hours.
         """
-        hours = finite_array(starts, where="starts", ndim=1)
+        hours = finite_array(starts, where="starts", ndim=1, observations=True)
         if not len(hours) or (np.diff(hours) <= 0).any() or hours[0] < 0 or hours[-1] >= 24:
             raise ProblemError(
                 f"{list(starts)} are not increasing hours from 0 to below 24", where="starts"
@@ -64,10 +64,18 @@ class Fixes:
     users: tuple[str, ...]
     times: Floats
     xy: Floats
+    missing: int = 0
+    """Rows of the file that had no usable position, and are left out."""
 
-    def __init__(self, users: Sequence[str], times: Sequence[float] | Floats, xy: Floats) -> None:
-        seconds = finite_array(times, where="times", ndim=1)
-        places = finite_array(xy, where="xy", ndim=2)
+    def __init__(
+        self,
+        users: Sequence[str],
+        times: Sequence[float] | Floats,
+        xy: Floats,
+        missing: int = 0,
+    ) -> None:
+        seconds = finite_array(times, where="times", ndim=1, observations=True)
+        places = finite_array(xy, where="xy", ndim=2, observations=True)
         if not len(users) == len(seconds) == len(places) or places.shape[1] != 2:
             raise ProblemError(
                 f"{len(users)} users, {len(seconds)} times and positions of shape {places.shape}",
@@ -77,6 +85,7 @@ class Fixes:
         object.__setattr__(self, "users", tuple(users))
         object.__setattr__(self, "times", seconds)
         object.__setattr__(self, "xy", places)
+        object.__setattr__(self, "missing", missing)
 
     @classmethod
     def from_csv(cls, path: str | Path, *, user: str, time: str, x: str, y: str) -> Fixes:
@@ -93,7 +102,8 @@ class Fixes:
         usable = np.isfinite(xy).all(axis=1)
         kept = np.flatnonzero(usable).tolist()
         times = [_seconds(text[time][k], f"{path}: data row {k + 1}") for k in kept]
-        return cls([text[user][k] for k in kept], times, xy[usable])
+        users = [text[user][k] for k in kept]
+        return cls(users, times, xy[usable], int((~usable).sum()))
 
     def sequences(
         self,

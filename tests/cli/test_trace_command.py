@@ -251,3 +251,30 @@ def test_the_schema_accepts_the_gallery(capsys: pytest.CaptureFixture[str]) -> N
         assert not list(validator.iter_errors(document)), name
         assert list(validator.iter_errors({**document, "zzz": 1}))
         assert list(validator.iter_errors({**document, "secrets": [-1]}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"times": [0, 1, 2]}, "was made for other times"),
+        ({"times": list(range(1, 11))}, "was made for other times"),
+        ({"dimensions": 2}, "positions of 2 coordinates, and these have 1"),
+        ({"covariance": [["1"] * 10] * 10}, "is not rows of numbers"),
+        ({"covariance": [[True] * 10] * 10}, "is not rows of numbers"),
+        ({"covariance": "5"}, "is not rows of numbers"),
+        ({"covariance": None}, "has no covariance"),
+    ],
+)
+def test_noise_of_another_trace_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+) -> None:
+    noise = tmp_path / "n.json"
+    path = write(tmp_path)
+    assert main(["trace", path, "-o", str(noise)]) == 0
+    assert "computing losses of 10 positions" in capsys.readouterr().err
+    noise.write_text(json.dumps(json.loads(noise.read_text()) | changes))
+    again = write(tmp_path, ("epsilon = 1", 'noise = { file = "n.json" }'))
+    status, _, err = output(capsys, again)
+    assert status == 2
+    assert message in err
+    assert "t.toml: noise.file: " in err

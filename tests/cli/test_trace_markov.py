@@ -130,3 +130,52 @@ def test_bad_files_and_hopeless_ones(
     file.write_text(TWO.replace(old, new))
     assert main(["trace", str(file)]) == status
     assert words in capsys.readouterr().err
+
+
+FIXES = """
+format = 1
+kind = "markov"
+steps = 2
+loss = "euclidean"
+secrets = { kind = "line", count = 3 }
+adversary = { distance = "euclidean", traces = 20 }
+[chain]
+kind = "fixes"
+file = "fixes.csv"
+user = "who"
+time = "t"
+x = "x"
+y = "y"
+max_gap = 100
+smoothing = 1
+[[constraints]]
+kind = "metric_privacy"
+epsilon = 1
+distance = "euclidean"
+"""
+
+
+def test_says_what_became_of_the_fixes_and_how_far_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eight rows: one without a position, one alone, two far away; four of six are used."""
+    (tmp_path / "fixes.csv").write_text(
+        "who,t,x,y\na,0,0.2,0.5\na,10,0.4,0.5\na,20,9,0.5\na,30,,1\n"
+        "b,0,1.2,0.5\nb,5,1.4,1.5\nb,7,99,99\nc,0,1,1\n"
+    )
+    text = FIXES.replace('{ kind = "line", count = 3 }', '{ kind = "grid", rows = 2, columns = 2 }')
+    (tmp_path / "t.toml").write_text(text)
+    status, out, err = run(capsys, str(tmp_path / "t.toml"))
+    assert status == 0
+    counted = (
+        "4 of 6 fixes in 2 sequences counted; 2 (33.3 %) fall outside the cells "
+        "(file: 7 fixes, 1 more without a position)"
+    )
+    assert out["data"] == counted
+    lines = err.splitlines()
+    assert lines[0] == counted
+    assert "designing and attacking every step" in lines
+    assert sum("trace " in line for line in lines) == 20
+    assert "  trace 20 of 20" in lines
+    assert main(["trace", str(tmp_path / "t.toml")]) == 0
+    assert "4 of 6 fixes" in " ".join(capsys.readouterr().out.split())

@@ -242,7 +242,8 @@ def test_observations_outside_are_reported(tmp_path: Path) -> None:
         prior={"kind": "csv", "file": "c.csv", "x": "a", "y": "b", "weight": "n"},
     )
     assert counted.notes == (
-        "prior: 8 of 16 observations counted; 8 (50.0 %) fall outside the domain",
+        "prior: 8 of 16 observations counted; 4 (25.0 %) fall outside the domain; "
+        "4 (25.0 %) have missing coordinates",
     )
     unknown = build(
         secrets={"kind": "labels", "labels": ["a", "b"]},

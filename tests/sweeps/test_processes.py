@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -68,7 +69,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def wait_for_tasks(folder: Path, count: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while len(list((folder / "tasks").glob("0*.json"))) < count:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -111,10 +112,12 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(file: Path, tmp_path: Pa
     process = start(file, folder, "--workers", "2")
     wait_for_tasks(folder, 2)
     for child in psutil.Process(process.pid).children(recursive=True):
-        if "spawn_main" in " ".join(child.cmdline()):
-            child.kill()
-            break
-    out, err = process.communicate(timeout=120)
+        # a worker may end by itself between being listed and being looked at
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "spawn_main" in " ".join(child.cmdline()):
+                child.kill()
+                break
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert json.loads(out)["counts"] == {"optimal": TASKS}
 
@@ -125,11 +128,11 @@ def test_ctrl_c_keeps_what_is_done_and_no_process_is_left(file: Path, tmp_path: 
     wait_for_tasks(folder, 3)
     children = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert process.returncode in (0, 130), err
     assert "Traceback" not in out + err
     assert len(rows(folder)) == len(list((folder / "tasks").glob("0*.json"))) >= 3
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=120)
     assert not alive
 
 
@@ -140,7 +143,7 @@ def test_workers_end_with_a_run_that_is_killed(file: Path, tmp_path: Path) -> No
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.communicate()
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=120)
     assert not alive
 
 
@@ -154,7 +157,7 @@ def test_a_dask_cluster_that_loses_a_worker(file: Path, tmp_path: Path) -> None:
         wait_for_tasks(folder, 1)
         victim = next(iter(cluster.workers.values()))
         os.kill(victim.pid, signal.SIGKILL)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert json.loads(out)["counts"] == {"optimal": TASKS}
     assert all(om.check(path).passed for path in (folder / "designs").iterdir())

@@ -13,6 +13,7 @@ from scipy.stats import wasserstein_distance
 from strategies import distributions, nonnegative_matrices
 
 import optmech as om
+from optmech.sampler import limbs_for
 
 LINE3 = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 
@@ -179,3 +180,10 @@ def test_actual_inputs_must_fit() -> None:
         design.under([[1, 1]])
     with pytest.raises(om.ProblemError, match="auxiliary input"):
         design.sample("night", 0)
+
+
+def test_all_inputs_take_the_same_work_to_draw_from() -> None:
+    """Certainty needs one word, thirds two: the family draws two for both."""
+    family = om.mechanisms.coupling_design([[1, 1, 1], [1, 1, 2]], [1, 1, 1], LINE3)
+    assert [limbs_for(m.exact.rows) for m in family.mechanisms] == [1, 2]
+    assert [m._table.limbs for m in family.mechanisms] == [2, 2]

@@ -150,12 +150,9 @@ def test_a_query_is_answered_with_less_variance() -> None:
 @pytest.mark.parametrize("length", [2.0, 20.0, 200.0])
 @pytest.mark.parametrize("secrets", [[0, 10, 20, 30, 40], list(range(0, 50, 2)), [24, 25, 26]])
 def test_fifty_points_far_closer_than_the_length_scale(length: float, secrets: list[int]) -> None:
-    """A proved covariance or a refusal, whatever the condition."""
+    """A proved covariance, whatever the condition."""
     trace = traces.GaussianPrior(np.arange(50.0), traces.rbf(length))
-    try:
-        design = traces.optimal_noise(trace, 1.0, [secrets], 1.0, 2.0)
-    except (om.VerificationError, om.ProblemError):
-        return
+    design = traces.optimal_noise(trace, 1.0, [secrets], 1.0, 2.0)
     assert design.loss <= 1.0
     assert design.lower_bound <= design.trace <= design.isotropic * (1 + 1e-6)
     assert design.gap < 1e-4

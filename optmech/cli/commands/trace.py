@@ -37,7 +37,14 @@ def run(args: argparse.Namespace) -> int:
     file = read_trace(args.trace)
     _check_outputs(args, file.path)
     chain = isinstance(file.problem, ChainProblem)
-    answer = ChainAnswer(file, args.seed) if chain else Answer(file, args.seed)
+    answer: ChainAnswer | Answer
+    if isinstance(file.problem, ChainProblem):
+        if file.problem.counted:
+            note(file.problem.counted)
+        answer = ChainAnswer(file, args.seed, note)
+    else:
+        note(f"computing losses of {len(file.problem.trace)} positions")
+        answer = Answer(file, args.seed)
     plain = answer.plain()
     if args.output:
         answer.save(args.output)

@@ -17,7 +17,7 @@ from optmech.files.build.domains import build_observables, list_secrets
 from optmech.files.build.metrics import build_loss
 from optmech.files.build.priors import build_prior, listed_weights
 from optmech.files.build.transport import build_transport
-from optmech.files.build.zones import merge, zones_of
+from optmech.files.build.zones import merge, places_of, zones_of
 from optmech.files.report import Collector
 from optmech.files.schema import ProblemSpec
 from optmech.files.schema import priors as prior_schema
@@ -70,7 +70,10 @@ def build_secrets(spec: ProblemSpec, directory: Path, errors: Collector) -> Cont
         listed = list_secrets(spec.secrets, directory)
         wanted = spec.secrets.aggregate if isinstance(spec.secrets, Aggregable) else None
         if wanted is None:
-            require_room(len(listed.domain), "")
+            merging = isinstance(spec.secrets, Aggregable)
+            places = len(places_of(listed.domain)[0]) if merging else None
+            observables = len(listed.domain) if spec.observables is None else 1
+            require_room(len(listed.domain), "", observables=observables, places=places)
             return Context(directory, listed, listed.domain)
         zone = zones_of(listed.domain, wanted.zones)
         weights = _weights_for_centroids(spec, listed, directory)

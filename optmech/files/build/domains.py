@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from optmech import observables
-from optmech.domain import Domain, Floats, Grid
+from optmech.arrays import Floats, finite_array
+from optmech.domain import Coordinates, Domain, Grid
 from optmech.errors import ProblemError
 from optmech.exchange.geo import read_geojson
 from optmech.exchange.hexagons import from_h3
 from optmech.files.build.context import Context, Listed, labels_from, require_room
 from optmech.files.build.networks import build_leaves, build_network
+from optmech.files.build.zones import distinct_places, merge
 from optmech.files.data import DataFile, complete_numbers
 from optmech.files.labels import find_label
 from optmech.files.report import path_text
@@ -37,6 +40,12 @@ def list_secrets(spec: Secrets, directory: Path) -> Listed:
     if isinstance(spec, schema.Tree):
         domain, network = build_leaves(spec)
         return Listed(domain, network=network)
+    if isinstance(spec, schema.PointsSecrets | schema.LonLatSecrets):
+        globe = isinstance(spec, schema.LonLatSecrets)
+        unit = "km" if isinstance(spec, schema.LonLatSecrets) else spec.unit
+        points = _coordinates(spec.points)
+        with labels_from("labels", merging=True):
+            return _points(spec, spec.labels, points, unit, "lonlat" if globe else "plane")
     return Listed(_plain(spec))
 
 
@@ -92,8 +101,7 @@ def _grid(spec: schema.Grid) -> Grid:
     require_room(spec.rows * spec.columns, "rows")
     if spec.bounds is not None:
         return Grid.geographic(spec.rows, spec.columns, spec.bounds)
-    cell, origin = spec.cell or (1.0, 1.0), spec.origin or (0.0, 0.0)
-    return Grid(spec.rows, spec.columns, cell, spec.unit or "", origin)
+    return Grid(spec.rows, spec.columns, spec.cell, spec.unit, spec.origin)
 
 
 def _line(spec: schema.Line) -> Domain:
@@ -113,9 +121,37 @@ def _table(spec: schema.Table, directory: Path) -> Listed:
     columns = source.columns(directory, [spec.x, spec.y])
     complete_numbers(columns, [spec.x, spec.y], source)
     points: Floats = np.column_stack([columns[spec.x], columns[spec.y]])
-    labels: Sequence[Hashable] = range(len(points))
+    labels: Sequence[Hashable] | None = None
     if spec.label is not None:
         labels = source.text_columns(directory, [spec.label])[spec.label]
-    unit = "km" if spec.coordinates == "lonlat" else spec.unit
-    with labels_from("label"):
-        return Listed(Domain(labels, points, unit, spec.coordinates), table=source)
+    with labels_from("label", merging=True):
+        listed = _points(spec, labels, points, spec.unit, spec.coordinates)
+    return replace(listed, table=source)
+
+
+def _points(
+    spec: schema.Aggregable,
+    labels: Sequence[Hashable] | None,
+    points: Floats,
+    unit: str,
+    coordinates: Coordinates,
+) -> Listed:
+    """A secret for every row, or one for all rows of a label (of a place, without labels)."""
+    if not spec.distinct:
+        domain = Domain(labels or range(len(points)), points, unit, coordinates)
+        return Listed(domain, np.arange(len(points)))
+    if labels is None:
+        first, rows = distinct_places(points)
+        return Listed(Domain(range(len(first)), points[first], unit, coordinates), rows)
+    if len(labels) != len(points):
+        raise ProblemError(f"{len(labels)} labels do not fit {len(points)} points", where="labels")
+    index = {label: k for k, label in enumerate(dict.fromkeys(labels))}
+    rows = np.array([index[label] for label in labels], dtype=np.int64)
+    # checked row by row before any mean is taken
+    every = Domain(range(len(points)), points, unit, coordinates)
+    middle = merge(every, rows, None)
+    return Listed(Domain(index, middle.points, unit, coordinates), rows)
+
+
+def _coordinates(points: list[list[float]]) -> Floats:
+    return finite_array(points, where="points", ndim=2)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from optmech.constraints import Constraint, MaximizeDistortion
 from optmech.distances import Distance, euclidean
-from optmech.domain import Domain, Floats
+from optmech.domain import Domain, Floats, Ints
 from optmech.errors import ProblemError
 from optmech.files.build.constraints import build_constraint, build_objective
 from optmech.files.build.context import Context, Listed, require_room
@@ -43,6 +43,8 @@ class ChainProblem:
     unit: str
     single: tuple[Constraint, ...]
     """The constraints that a single location can be asked to satisfy."""
+    counted: str = ""
+    """What became of the fixes that the chain was estimated from, in words."""
 
 
 def build_markov(
@@ -57,7 +59,7 @@ def build_markov(
             listed = list_secrets(spec.secrets, directory)
             require_room(len(listed.domain), "")
             context = Context(
-                directory, Listed(listed.domain, network=listed.network), listed.domain
+                directory, Listed(listed.domain, listed.rows, network=listed.network), listed.domain
             )
     if context is None:
         return None
@@ -70,6 +72,7 @@ class _Parts:
     def __init__(self, spec: schema.MarkovTrace, context: Context, errors: Collector) -> None:
         self.spec, self.context, self.errors = spec, context, errors
         self.chain: MarkovPrior | None = None
+        self.counted = ""
         self.loss: Distance | Floats | None = None
         self.objective: Objective | MaximizeDistortion = "expected_loss"
         self.observed: Domain | None = None
@@ -82,7 +85,7 @@ class _Parts:
                 self.observed = build_observables(spec.observables, context)
         if spec.chain is not None:
             with errors.at("chain"):
-                self.chain = _chain(spec.chain, context)
+                self.chain, self.counted = _chain(spec.chain, context)
         with errors.at("objective"):
             self.objective = build_objective(spec.objective, context)
         if spec.adversary is not None:
@@ -157,22 +160,24 @@ class _Parts:
                 for c in self.constraints
                 if not isinstance(c, ConditionalPrivacy | ConditionalDistortion)
             ),
+            self.counted,
         )
 
 
-def _chain(spec: schema.ChainSpec, context: Context) -> MarkovPrior:
+def _chain(spec: schema.ChainSpec, context: Context) -> tuple[MarkovPrior, str]:
+    """The chain, and what became of the data that it was estimated from."""
     domain = context.domain
     if isinstance(spec, schema.Fixes):
         return _estimated(spec, context)
     initial = None if spec.initial is None else build_prior(spec.initial, context)
     if isinstance(spec, schema.RandomWalk):
         distance = build_distance(spec.distance, context)
-        return MarkovPrior.random_walk(domain, distance, spec.scale, initial)
+        return MarkovPrior.random_walk(domain, distance, spec.scale, initial), ""
     assert initial is not None
-    return MarkovPrior(domain, initial, spec.transitions)
+    return MarkovPrior(domain, initial, spec.transitions), ""
 
 
-def _estimated(spec: schema.Fixes, context: Context) -> MarkovPrior:
+def _estimated(spec: schema.Fixes, context: Context) -> tuple[MarkovPrior, str]:
     path = DataFile(spec.file).path(context.directory)
     fixes = Fixes.from_csv(path, user=spec.user, time=spec.time, x=spec.x, y=spec.y)
     domain = context.domain
@@ -184,7 +189,20 @@ def _estimated(spec: schema.Fixes, context: Context) -> MarkovPrior:
     if spec.scale is not None:
         base = MarkovPrior.random_walk(domain, euclidean(), spec.scale)
     cells = [sequence.cells for sequence in found]
-    return MarkovPrior.from_sequences(domain, cells, spec.smoothing, base=base)
+    chain = MarkovPrior.from_sequences(domain, cells, spec.smoothing, base=base)
+    return chain, _counted(fixes, cells, spec.interval is not None)
+
+
+def _counted(fixes: Fixes, cells: list[Ints], sampled: bool) -> str:
+    total = sum(map(len, cells))
+    inside = sum(int((cell >= 0).sum()) for cell in cells)
+    what = "sampled positions" if sampled else "fixes"
+    share = 100 * (total - inside) / total if total else 0.0
+    return (
+        f"{inside:,} of {total:,} {what} in {len(cells):,} sequences counted; {total - inside:,} "
+        f"({share:.1f} %) fall outside the cells (file: {len(fixes.users):,} fixes, "
+        f"{fixes.missing:,} more without a position)"
+    )
 
 
 def _conditional(

@@ -47,22 +47,26 @@ def listed_weights(
     if isinstance(spec, schema.Column):
         return _column(spec, listed, directory), 0.0
     key, given = (
-        ("weights", spec.weights)
-        if isinstance(spec, schema.Given)
-        else (
-            "counts",
-            spec.counts,
-        )
+        ("weights", spec.weights) if isinstance(spec, schema.Given) else ("counts", spec.counts)
     )
+    if given is None:
+        if listed.rows is None:
+            raise ProblemError(
+                "there are no rows to count",
+                where=key,
+                remedy='Give counts, or use secrets of kind = "table", "points" or "lonlat"',
+            )
+        return listed.by_secret(np.ones(listed.count)), 0.0
     if isinstance(given, Mapping):
         return _by_label(given, listed, key, strict=isinstance(spec, schema.Given))
-    if len(given) != len(listed.domain):
+    if len(given) != listed.count:
+        kind = "secrets" if listed.count == len(listed.domain) else "points"
         raise ProblemError(
-            f"has {len(given)} entries for {len(listed.domain)} secrets",
+            f"has {len(given)} entries for {listed.count} {kind}",
             where=key,
-            remedy=f"Give {len(listed.domain)}",
+            remedy=f"Give {listed.count}",
         )
-    return np.array(given, dtype=np.float64), 0.0
+    return listed.by_secret(np.array(given, dtype=np.float64)), 0.0
 
 
 def _by_label(
@@ -98,7 +102,7 @@ def _column(spec: schema.Column, listed: Listed, directory: Path) -> Floats:
             where="column",
             remedy="Weights must be >= 0",
         )
-    return weights
+    return listed.by_secret(weights)
 
 
 def _observations(spec: schema.Observations, context: Context) -> Prior:

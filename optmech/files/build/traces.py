@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact import Exact
 from optmech.files.data import DataFile
@@ -215,17 +215,45 @@ def _fitted(spec: schema.Fitted, times: Floats, path: Floats | None) -> Fit:
     return fit([(times, path)], family, bounds=bounds, noise=spec.noise)
 
 
+def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> Any:
+    """The covariance of a noise file, made for the times and dimensions of the trace."""
+    value = document.get("covariance")
+    if value is None:
+        raise ProblemError(f"{name} has no covariance", where="noise.file", remedy="Use trace -o")
+    rows = value if isinstance(value, list) else []
+    entries = [x for row in rows for x in (row if isinstance(row, list) else [None])]
+    if not entries or any(isinstance(x, bool) or not isinstance(x, int | float) for x in entries):
+        raise ProblemError(
+            f"{name}: the covariance is not rows of numbers",
+            where="noise.file",
+            remedy="Use trace -o",
+        )
+    if "times" in document:
+        times = finite_array(document["times"], where="noise.file", ndim=1)
+        same = times.shape == trace.times.shape
+        if not same or not np.allclose(times, trace.times, rtol=1e-9, atol=0):
+            raise ProblemError(
+                f"{name}: was made for other times than those of this trace",
+                where="noise.file",
+                remedy="Make noise for this trace, or give the covariance itself",
+            )
+    if document.get("dimensions", trace.dimensions) != trace.dimensions:
+        raise ProblemError(
+            f"{name}: was made for positions of {document['dimensions']!r} coordinates, and these "
+            f"have {trace.dimensions}",
+            where="noise.file",
+            remedy="Make noise for this trace, or give the covariance itself",
+        )
+    return value
+
+
 def _noise(value: Any, trace: GaussianPrior, directory: Path) -> Floats:
     if isinstance(value, dict):
         try:
             file = DataFile(value["file"]).path(directory)
         except ProblemError as error:
             raise error.at("noise") from error
-        value = read_document(file).get("covariance")
-        if value is None:
-            raise ProblemError(
-                f"{file.name} has no covariance", where="noise.file", remedy="Use trace -o"
-            )
+        value = _covariance(read_document(file), file.name, trace)
     try:
         return noise_matrix(trace, value)
     except ProblemError as error:

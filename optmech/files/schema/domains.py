@@ -52,8 +52,9 @@ class Aggregate(Spec):
 
 
 class Aggregable(Spec):
-    """Points may be merged into zones."""
+    """Points may be merged: those of one label or place into one, nearby ones into zones."""
 
+    distinct: bool = False
     aggregate: Aggregate | None = None
 
 
@@ -146,6 +147,12 @@ class Table(DataFileKeys, Aggregable):
     coordinates: Literal["plane", "lonlat"] = "plane"
     unit: str = ""
 
+    @model_validator(mode="after")
+    def _in_km(self) -> Table:
+        if self.coordinates == "lonlat" and self.unit not in ("", "km"):
+            raise refusal("longitude and latitude are measured in km", "Drop unit", ("unit",))
+        return self
+
 
 class Zones(DataFileKeys):
     """Polygons (or points) of a GeoJSON file: they lie at their centroids, in degrees."""
@@ -226,6 +233,8 @@ class Network(Spec):
         made = self.roads is not None or self.osm is not None
         if made and (self.nodes is not None or self.points is not None):
             raise refusal("roads make their own nodes and points", "Drop nodes and points")
+        if self.osm is not None and self.unit not in ("", "km"):
+            raise refusal("an OpenStreetMap extract is measured in km", "Drop unit", ("unit",))
         if self.points is not None and self.nodes is None:
             raise refusal("points need nodes", "List the nodes in the order of the points")
         return self

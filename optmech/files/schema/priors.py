@@ -74,10 +74,11 @@ class Given(Spec):
 
 
 class Counts(Spec):
-    """Counted observations; labels that are no secrets are counted as outside and reported."""
+    """Counted observations; labels that are no secrets are counted as outside and reported.
+    Without ``counts``, the rows (points) that every secret stands for."""
 
     kind: Literal["counts"]
-    counts: Weights
+    counts: Weights | None = None
     smoothing: NonNegative = 0.0
 
 

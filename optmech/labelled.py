@@ -1,0 +1,171 @@
+"""Values that carry labels of their own (pandas, xarray, dicts), put into the order of a domain.
+
+Arrays and lists are in the order of the labels. A Series that was sorted or filtered is not, and
+says so in its index: what has an index is read by it, or refused, and never by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from optmech.errors import ProblemError
+
+_BY_POSITION = "give .to_numpy() to take the values by position"
+_LATITUDE = ("lat", "latitude", "y")
+_LONGITUDE = ("lon", "lng", "long", "longitude", "x")
+
+
+def label_text(label: object) -> str:
+    """A label as people write it and ``files`` read it back: a grid cell (3, 4) is ``3,4``."""
+    if isinstance(label, tuple):
+        return ",".join(map(str, label))
+    return str(label)
+
+
+def own_labels(value: Any) -> tuple[list[Hashable] | None, ...] | None:
+    """The labels of every axis of a pandas or xarray object, None for an axis without; None for
+    anything else."""
+    if hasattr(value, "iloc") and hasattr(value, "index"):
+        axes = [value.index, value.columns] if hasattr(value, "columns") else [value.index]
+        return tuple(list(axis) for axis in axes)
+    if hasattr(value, "dims") and hasattr(value, "indexes") and hasattr(value, "to_numpy"):
+        known = value.indexes
+        return tuple(list(known[dim]) if dim in known else None for dim in value.dims)
+    return None
+
+
+def in_order(value: Any, *axes: Sequence[Hashable], where: str) -> Any:
+    """``value`` with every axis in the order of the labels of ``axes``.
+
+    What has no labels is returned as it is. A mapping from label to number is taken where there
+    is one axis.
+
+    Raises
+    ------
+    ProblemError
+        When its labels are not exactly those of the axes, each once.
+    """
+    labels = own_labels(value)
+    if isinstance(value, Mapping) and len(axes) == 1:
+        labels, array = (list(value),), np.array(list(value.values()))
+    elif labels is None:
+        return value
+    else:
+        array = value.to_numpy()
+    return reordered(array, labels, axes, where=where)
+
+
+def reordered(
+    array: Any,
+    labels: Sequence[Sequence[Hashable] | None],
+    axes: Sequence[Sequence[Hashable]],
+    *,
+    where: str,
+) -> Any:
+    """An array with these labels in the order of the axes; the same errors."""
+    if len(labels) != len(axes):
+        raise ProblemError(
+            f"has {len(labels)} dimension(s), needs {len(axes)}",
+            where=where,
+            remedy="Choose a column of the table" if len(axes) == 1 else "Give a table",
+        )
+    for axis, (mine, wanted) in enumerate(zip(labels, axes, strict=True)):
+        if mine is not None:
+            array = np.take(array, _order(mine, wanted, where), axis=axis)
+    return array
+
+
+def rows_in_order(value: Any, labels: Sequence[Hashable], *, where: str) -> Any:
+    """A table with a row for every label, in their order where its index has them.
+
+    An index that has none of the labels numbers the rows, which are then in order.
+    """
+    own = own_labels(value)
+    if own is None or own[0] is None or own[0] == list(labels):
+        return value
+    mine: set[object] = {*own[0], *map(label_text, own[0])}
+    if not any(label in mine or label_text(label) in mine for label in labels):
+        return value.to_numpy()
+    return np.take(value.to_numpy(), _order(own[0], labels, where), axis=0)
+
+
+def refuse_unordered(value: Any, *, where: str) -> None:
+    """Refuse what has an index other than 0, 1, ..., where it is not known what that stands for."""
+    for mine in own_labels(value) or ():
+        if mine is not None and mine != list(range(len(mine))):
+            raise ProblemError(
+                f"has labels of its own ({few(mine)}), which are not looked at here",
+                where=where,
+                remedy=f"Put it in the order that is meant, and {_BY_POSITION}",
+            )
+
+
+def refuse_other_rows(first: Any, second: Any, *, where: str) -> None:
+    """Refuse two tables of the same observations whose indices differ."""
+    one, other = own_labels(first), own_labels(second)
+    if one and other and None not in (one[0], other[0]) and one[0] != other[0]:
+        raise ProblemError(
+            "has another index than the points",
+            where=where,
+            remedy=f"Take both from one table, or {_BY_POSITION}",
+        )
+
+
+def refuse_latitude_first(value: Any, *, where: str) -> None:
+    """Refuse a table whose columns say that the latitude comes first."""
+    own = own_labels(value)
+    if own is None or len(own) != 2 or own[1] is None or len(own[1]) != 2:
+        return
+    first, second = (str(name).rpartition("_")[2].lower() for name in own[1])
+    if first in _LATITUDE and second in _LONGITUDE:
+        raise ProblemError(
+            f"the columns are {own[1][0]!r}, {own[1][1]!r}: the latitude comes first",
+            where=where,
+            remedy="Give (longitude, latitude), in that order",
+        )
+
+
+def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> list[int]:
+    """The places of the wanted labels among those there are, found as they are or by their text."""
+    for read in (_same, label_text):
+        place = {read(label): k for k, label in enumerate(mine)}
+        if len(place) < len(mine) or len({read(label) for label in wanted}) < len(wanted):
+            continue
+        if len(mine) == len(wanted) and all(read(label) in place for label in wanted):
+            return [place[read(label)] for label in wanted]
+    raise _mismatch(mine, wanted, where)
+
+
+def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> ProblemError:
+    known, given = set(wanted), set(mine)
+    unknown = [label for label in mine if label not in known]
+    missing = [label for label in wanted if label not in given]
+    if unknown:
+        message = f"its index has {few(unknown)}, which {_no_label(unknown)}"
+    elif missing:
+        message = f"its index lacks {few(missing)}"
+    else:
+        message = "a label occurs twice in its index"
+    return ProblemError(
+        f"{message}; the labels are {few(wanted)}",
+        where=where,
+        remedy=f"Make the labels its index, or {_BY_POSITION}",
+    )
+
+
+def _no_label(unknown: Sequence[Hashable]) -> str:
+    return "is no label" if len(unknown) == 1 else "are no labels"
+
+
+def few(labels: Iterable[Hashable]) -> str:
+    """The first labels, for a message."""
+    listed = list(labels)
+    shown = ", ".join(map(repr, listed[:3]))
+    return shown if len(listed) <= 3 else f"{shown}, ... ({len(listed)} in all)"
+
+
+def _same(label: Hashable) -> Hashable:
+    return label

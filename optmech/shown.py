@@ -1,0 +1,31 @@
+"""Objects in an interpreter: a line or a few, however large they are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+_MOST = 160
+
+
+class Shown:
+    """A dataclass whose representation leaves out what arrays and long lists hold."""
+
+    def __repr__(self) -> str:
+        inside = (
+            f"{field.name}={short(getattr(self, field.name))}"
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+        return f"{type(self).__name__}({', '.join(inside)})"
+
+
+def short(value: Any) -> str:
+    """The representation of a value, or what kind of thing it is where that is long."""
+    if isinstance(value, np.ndarray):
+        return f"<{' x '.join(map(str, value.shape))} array>"
+    if isinstance(value, list | tuple) and len(value) > 6:
+        return f"<{len(value):,} entries>"
+    text = repr(value)
+    return text if len(text) <= _MOST else f"{text[: _MOST - 4]} ..."
