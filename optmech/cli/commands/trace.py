@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
     from optmech.cli.chained import ChainAnswer
-    from optmech.cli.output import print_json, written
+    from optmech.cli.output import note, print_json, written
     from optmech.cli.traced import Answer
     from optmech.files.build.markov import ChainProblem
     from optmech.files.traces import read_trace
