@@ -30,9 +30,7 @@ class _Bound:
 
 _SAME = _Bound(lambda e: e, 1.0)
 _HALF = _Bound(lambda e: -math.expm1(-e / 2), 0.5)
-_PINSKER = _Bound(
-    lambda e: min(math.sqrt(e) * math.sqrt(0.5), math.sqrt(-math.expm1(-e)))
-)
+_PINSKER = _Bound(lambda e: min(math.sqrt(e) * math.sqrt(0.5), math.sqrt(-math.expm1(-e))))
 _BOUNDS: dict[tuple[str, str], _Bound] = {
     ("max", "kl"): _SAME,
     ("max", "tv"): _Bound(lambda e: -math.expm1(-e), 1.0),

@@ -122,5 +122,7 @@ def test_squares_that_underflow_are_not_nothing(closeness: float, promised: floa
     for name, factor in (("kl", 0.5), ("chi2", 1.0), ("hellinger", 0.125)):
         found = om.divergences.misestimated(name, closeness, promised).epsilon
         ratio = 2 * Fraction(closeness) + Fraction(promised)
-        assert Fraction(found) >= Fraction(factor) * ratio**2 * (1 - ratio) * (1 - Fraction(1, 1000))
+        assert Fraction(found) >= Fraction(factor) * ratio**2 * (1 - ratio) * (
+            1 - Fraction(1, 1000)
+        )
         assert found <= factor * float(ratio) ** 2 * 1.01 + 1e-321
