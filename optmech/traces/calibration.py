@@ -36,7 +36,8 @@ def calibrate(
     promised = promise(epsilon) * (1 - 2.0**-40)
     size = len(steps) * trace.dimensions
     # the noise of the secrets themselves costs (λ/2) r² m / σ², whatever the prior
-    start = scale(radius, "radius") * math.sqrt(renyi_order(order) * size / (2 * promised))
+    reach = scale(radius, "radius") * math.sqrt(renyi_order(order)) * math.sqrt(size / 2)
+    start = reach / math.sqrt(promised)
 
     def loss(deviation: float) -> float:
         variance = np.nextafter(deviation * deviation, 0.0)
