@@ -175,7 +175,8 @@ def simulated_success(
 
 
 def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
-    """``value(i, j)`` for every pair i > j of ``count`` distributions."""
+    """``value(i, j)`` for every pair i > j of ``count`` >= 1 distributions."""
+    _require_some(count)
     values = np.zeros((count, count))
     for i in range(count):
         for j in range(i):
@@ -212,8 +213,12 @@ def _read(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
 
 
 def _shares(weights: ArrayLike | None, count: int) -> Floats:
-    if not count:
-        raise ProblemError("there is no distribution", where="lams", remedy="Give at least one")
+    _require_some(count)
     if weights is None:
         return np.full(count, 1.0 / count)
     return normalised(checked.weights(weights, "weights", count))
+
+
+def _require_some(count: int) -> None:
+    if not count:
+        raise ProblemError("there is no distribution", where="lams", remedy="Give at least one")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from optmech.certificate.enclosure import stated_up
 from optmech.checked import probability, whole
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact, product_up, sum_up
@@ -172,7 +173,15 @@ def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
 
 
 def post_process(premise: Guarantee) -> Guarantee:
-    """Whatever is computed from the output alone keeps the guarantee (DP19 Prop. 6)."""
+    """Whatever is computed from the output alone keeps the guarantee (DP19 Prop. 6).
+
+    Raises
+    ------
+    ProblemError
+        On a probabilistic premise: a rare report that tells much, counted together with a frequent
+        one, makes the frequent one tell more.
+    """
+    _require_kept(premise)
     return replace(premise, theorem=f"DP19 Proposition 6 after {premise.theorem}")
 
 
@@ -219,8 +228,8 @@ def close_beliefs_metric(premise: Guarantee, distance: float, closeness: float) 
         raise ProblemError(
             "is not per unit of a distance", where="premise", remedy="Use close_beliefs"
         )
-    apart = float(parse_exact(distance, where="distance"))
-    close = float(parse_exact(closeness, where="closeness"))
+    apart = stated_up(parse_exact(distance, where="distance"))
+    close = stated_up(parse_exact(closeness, where="closeness"))
     steps = [product_up(premise.epsilon, length) for length in (close, apart, close)]
     return Guarantee(
         sum_up(*steps),
@@ -279,7 +288,7 @@ def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guara
             "is per unit of a distance", where="premise", remedy="Take the pair's own ε"
         )
     own = premise.epsilon
-    rate = own if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+    rate = own if epsilon is None else stated_up(parse_exact(epsilon, where="epsilon"))
     if rate < own or (rate == own and premise.delta > 0):
         raise ProblemError(
             f"{rate:g} is not above the premise's {own:g}",
@@ -288,7 +297,8 @@ def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guara
         )
     delta = premise.delta
     if delta > 0:
-        delta = min(1.0, delta * (1 + math.exp(-rate)) / -math.expm1(own - rate) * (1 + 2.0**-50))
+        grown = (1 + math.exp(-rate)) / -math.expm1(own - rate) * (1 + 2.0**-50)
+        delta = min(1.0, product_up(delta, grown))
     return replace(
         premise, epsilon=rate, delta=delta, of="probabilistic", theorem="DP19 Proposition 8"
     )
@@ -301,12 +311,18 @@ def with_dummies(premise: Guarantee) -> Guarantee:
     for any law of the dummies, any δ, and for points as well, where the paper has uniform dummies,
     δ = 0 and distributions. At δ = 0 dummies that cover all reports gain nothing; for δ > 0 they
     do: ``Tupling.epsilon``.
+
+    Raises
+    ------
+    ProblemError
+        On a probabilistic premise, which post-processing does not keep.
     """
+    _require_kept(premise)
     return replace(premise, theorem=f"DP19 Proposition 10 after {premise.theorem}")
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[float, float]:
-    return float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
+    return stated_up(parse_exact(epsilon, where="epsilon")), stated_up(probability(delta))
 
 
 def _chained(delta: float, steps: list[float]) -> float:
@@ -321,7 +337,7 @@ def _chained(delta: float, steps: list[float]) -> float:
     total = math.fsum(map(math.exp, reached))
     # of every exponent the sums, of every power one unit
     room = 4 * (len(steps) + 1) * (1 + reached[-1]) * 2.0**-53
-    return min(1.0, delta * total * (1 + room))
+    return min(1.0, product_up(delta, total * (1 + room)))
 
 
 def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
@@ -341,6 +357,16 @@ def _sum(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
 
 def _require(guarantee: Guarantee, of: str) -> None:
     require_kind(guarantee.of, of)
+
+
+def _require_kept(guarantee: Guarantee) -> None:
+    """Refuse what post-processing does not keep."""
+    if guarantee.of == "probabilistic":
+        raise ProblemError(
+            "a probabilistic guarantee need not survive post-processing",
+            where="premise",
+            remedy="Take from_probabilistic of it first",
+        )
 
 
 def _with_loss(delta: float, coupling: Coupling) -> float:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from fractions import Fraction
 
 import highspy
 import numpy as np
@@ -410,3 +411,30 @@ def test_a_linear_program_can_be_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_highs(slow, interrupted)
     assert slow.cancelled
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("over", ["secrets", "pairs"])
+def test_the_minimax_bound_is_below_what_its_strategy_attains(seed: int, over: str) -> None:
+    """In fractions, the strategy's rows divided by their exact sums; to the last digit."""
+    rng = np.random.default_rng(seed)
+    secrets, outputs = rng.integers(2, 5, 2).tolist()
+    d = rng.uniform(0, 1, (secrets, secrets))
+    np.fill_diagonal(d, 0)
+    matrix = rng.dirichlet(np.ones(outputs), secrets)
+    m = om.Mechanism(om.Domain.range(secrets), om.Domain.range(outputs), matrix)
+    found = attacks.minimax(m, om.distances.matrix(d), over=over)
+    played = [[Fraction(x) for x in row] for row in found.strategy.tolist()]
+    terms = [
+        [
+            sum(
+                Fraction(m.matrix[s, o]) * played[o][t] / sum(played[o]) * Fraction(d[t, s])
+                for o in range(outputs)
+            )
+            for t in range(secrets)
+        ]
+        for s in range(secrets)
+    ]
+    attained = max(sum(row) if over == "secrets" else max(row) for row in terms)
+    assert Fraction(found.lower_bound) <= attained
+    assert found.lower_bound <= found.value

@@ -173,3 +173,11 @@ def test_errors_name_the_distribution() -> None:
     assert caught.value.where == "lams[1]"
     with pytest.raises(om.ProblemError, match="positive sum"):
         distributional.attack_success(m, [[1, 0], [0, 1]], [0, 0])
+
+
+def test_no_distributions_are_refused() -> None:
+    m = om.Mechanism(om.Domain.range(2), om.Domain.range(2), [[0.5, 0.5], [0.25, 0.75]])
+    with pytest.raises(om.ProblemError, match="no distribution"):
+        om.distributional.pairwise_epsilon(m, [])
+    with pytest.raises(om.ProblemError, match="no distribution"):
+        om.distributional.extended_epsilon(m, [], np.zeros((0, 0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -232,3 +233,46 @@ def test_points_from_distributions() -> None:
     with pytest.raises(om.ProblemError, match="own ε"):
         guarantees.to_probabilistic(earth)
     assert "probabilistic distribution privacy" in str(guarantees.probabilistic(1, 0.1, "Ψ"))
+
+
+def test_a_probabilistic_guarantee_does_not_survive_post_processing() -> None:
+    """Reports 0 and 1 told apart: ratios up to 5/4 outside {1}, which has probability 1/25. As one
+    report: a ratio of 13/10 with probability 13/25."""
+    outputs = om.Domain.range(3)
+    m = om.Mechanism(om.Domain.range(2), outputs, [[0.48, 0.04, 0.48], [0.4, 0.0, 0.6]])
+    merged = om.Mechanism(om.Domain.range(2), om.Domain.range(2), [[0.52, 0.48], [0.4, 0.6]])
+    epsilon = math.log(1.2500001)
+    premise = guarantees.probabilistic(epsilon, 0.04, "the two")
+    known = om.distributional.probabilistic_delta(m, [1, 0], [0, 1], epsilon)
+    assert known == pytest.approx(0.04)
+    assert om.distributional.probabilistic_delta(merged, [1, 0], [0, 1], epsilon) > 0.5
+    for derive in (guarantees.post_process, guarantees.with_dummies):
+        with pytest.raises(om.ProblemError, match="post-processing"):
+            derive(premise)
+        kept = derive(guarantees.from_probabilistic(premise))
+        assert om.measures.distribution_delta(merged, [1, 0], [0, 1], epsilon) <= kept.delta
+
+
+@pytest.mark.parametrize("make", [guarantees.points, om.divergences.points])
+def test_stated_fractions_are_rounded_up(make: object) -> None:
+    """1/3 and 2/3 are no floats; what is claimed of them is never less than they are."""
+    for top, bottom in ((1, 3), (2, 3), (1, 10), (7, 10), (1, 7), (5, 7)):
+        first = (f"{top}/{bottom}",) if make is guarantees.points else ("kl", f"{top}/{bottom}")
+        found = make(*first)  # type: ignore[operator]
+        assert Fraction(found.epsilon) >= Fraction(top, bottom)
+        assert found.epsilon <= math.nextafter(top / bottom, math.inf)
+    assert Fraction(guarantees.points(0, "1/3").delta) >= Fraction(1, 3)
+
+
+@pytest.mark.parametrize("units", range(1, 12))
+def test_the_least_floats_are_rounded_up(units: int) -> None:
+    least = Fraction(math.ulp(0.0))
+    premise = guarantees.distributions(0.1, units * math.ulp(0.0), "pairs")
+    for steps in range(2, 8):
+        grown = sum(Fraction(math.exp(0.1 * k)) for k in range(steps))
+        found = guarantees.pre_process(premise, steps).delta
+        assert Fraction(found) >= units * least * grown * (1 - Fraction(1, 10**12))
+    for rate in (0.11, 0.2, 0.5, 3.0):
+        share = (1 + math.exp(-rate)) / (1 - math.exp(0.1 - rate))
+        found = guarantees.to_probabilistic(premise, rate).delta
+        assert Fraction(found) >= units * least * Fraction(share) * (1 - Fraction(1, 10**12))

@@ -15,7 +15,7 @@ import flint
 import numpy as np
 
 from optmech.domain import Floats
-from optmech.exact import Exact
+from optmech.exact import Exact, rounded_up
 
 _OVERFLOW = 709.0
 """e^709 is the last power of e that is a float64, and above 2^1022."""
@@ -30,6 +30,11 @@ def bracket(value: float) -> tuple[Fraction, Fraction]:
         return exact, exact
     with flint.ctx.workprec(256):
         return _ends(_log_ball(value, 1.0))
+
+
+def stated_up(value: float) -> float:
+    """A float >= a stated number, and equal to it where it is a float."""
+    return rounded_up(bracket(value)[1])
 
 
 def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from optmech.certificate.enclosure import stated_up
 from optmech.divergences.general import Function
 from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
@@ -13,6 +14,7 @@ from optmech.generators import divergence_name
 Number = float | str
 
 _LARGE = 700.0
+_UNDERFLOW = 2.0**-1070
 """e^700 is a float64."""
 
 
@@ -37,6 +39,8 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
             theorem = "CM19 Theorem 3, tight"
         # upwards by more than all roundings, of which that of an exponent counts r times
         value *= 1 + (16 + 4 * min(ratio, _LARGE)) * 2.0**-53
+        # squares of small ratios are rounded to multiples of the least float, if not to 0
+        value += _UNDERFLOW if ratio > 0 else 0.0
         value = min(1.0, value) if name in ("tv", "hellinger") else value
     pairs = f"inputs within max divergence {own:.6g} of the assumed ones"
     return DivergenceGuarantee(name, value, pairs, theorem)
@@ -84,4 +88,4 @@ def _value(f: Function, t: float) -> float:
 
 
 def _number(value: Number, where: str) -> float:
-    return math.inf if value == math.inf else float(parse_exact(value, where=where))
+    return math.inf if value == math.inf else stated_up(parse_exact(value, where=where))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
+from optmech.exact import product_up
 from optmech.generators import divergence_name
 from optmech.lifted_words import ground_distance, point_pairs, require_kind
 
@@ -29,7 +30,7 @@ class _Bound:
 
 _SAME = _Bound(lambda e: e, 1.0)
 _HALF = _Bound(lambda e: -math.expm1(-e / 2), 0.5)
-_PINSKER = _Bound(lambda e: math.sqrt(min(e / 2, -math.expm1(-e))))
+_PINSKER = _Bound(lambda e: min(math.sqrt(e) * math.sqrt(0.5), math.sqrt(-math.expm1(-e))))
 _BOUNDS: dict[tuple[str, str], _Bound] = {
     ("max", "kl"): _SAME,
     ("max", "tv"): _Bound(lambda e: -math.expm1(-e), 1.0),
@@ -105,9 +106,10 @@ def weaken(premise: DivergenceGuarantee, divergence: str) -> DivergenceGuarantee
         )
     epsilon = premise.epsilon
     if premise.per and bound.slope is not None:
-        epsilon *= bound.slope
-    elif bound is not _SAME:
-        epsilon = bound.of(epsilon) * _UP
+        epsilon = product_up(epsilon, bound.slope)
+    elif bound is not _SAME and epsilon > 0:
+        # where e / 2 is no float it may have been rounded to 0
+        epsilon = math.nextafter(bound.of(epsilon) * _UP, math.inf)
         epsilon = min(1.0, epsilon) if name in ("tv", "hellinger") else epsilon
     theorem = f"CM19 Proposition 10 after {premise.theorem}"
     return replace(premise, divergence=name, epsilon=epsilon, theorem=theorem)

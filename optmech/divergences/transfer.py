@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.certificate.enclosure import stated_up
 from optmech.checked import nonnegative, whole
 from optmech.errors import ProblemError
 from optmech.exact import parse_exact, product_up, rounded_up, sum_up
@@ -226,7 +227,7 @@ def pre_process(premise: DivergenceGuarantee, stability: int) -> DivergenceGuara
 def _premise(
     divergence: str, epsilon: Number, pairs: str, per: str, of: str
 ) -> DivergenceGuarantee:
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    rate = stated_up(parse_exact(epsilon, where="epsilon"))
     return DivergenceGuarantee(divergence_name(divergence), rate, pairs, "assumption", of, per)
 
 

@@ -36,7 +36,8 @@ def calibrate(
     promised = promise(epsilon) * (1 - 2.0**-40)
     size = len(steps) * trace.dimensions
     # the noise of the secrets themselves costs (λ/2) r² m / σ², whatever the prior
-    start = scale(radius, "radius") * math.sqrt(renyi_order(order) * size / (2 * promised))
+    reach = scale(radius, "radius") * math.sqrt(renyi_order(order)) * math.sqrt(size / 2)
+    start = reach / math.sqrt(promised)
 
     def loss(deviation: float) -> float:
         variance = np.nextafter(deviation * deviation, 0.0)
@@ -48,6 +49,12 @@ def calibrate(
 def least(loss: Callable[[float], float], promised: float, start: float) -> float:
     """The least argument, within 10⁻⁹ of itself, at which a decreasing positive function is at
     most ``promised``; never one at which it is more. ``start`` is a guess from below."""
+    if not 0 < start < math.inf:
+        raise ProblemError(
+            f"the noise that is needed is about {start:g}, which is no float that can be used",
+            where="radius",
+            remedy="Choose a unit of length in which it can",
+        )
     low, high = math.log(start), math.log(start)
     at_low = at_high = _excess(loss, promised, start)
     step = 1e-7
@@ -55,9 +62,9 @@ def least(loss: Callable[[float], float], promised: float, start: float) -> floa
         low, at_low = high, at_high
         high += max(step, at_high / 2)
         step *= 4
-        at_high = _excess(loss, promised, math.exp(high))
         if high > 700:
             raise ProblemError("no noise suffices", where="epsilon", remedy="Promise less")
+        at_high = _excess(loss, promised, math.exp(high))
     if low == high:
         low, at_low = high - 1e-7, _excess(loss, promised, math.exp(high - 1e-7))
         while at_low <= 0:
@@ -92,5 +99,5 @@ def _excess(loss: Callable[[float], float], promised: float, at: float) -> float
     """log(loss/ε), with a sign that does not depend on rounding."""
     value = loss(at)
     if value <= promised:
-        return min(math.log(max(value, 5e-324) / promised), 0.0)
-    return max(math.log(value / promised), 5e-324)
+        return min(math.log(max(value, 5e-324)) - math.log(promised), 0.0)
+    return max(math.log(value) - math.log(promised), 5e-324)

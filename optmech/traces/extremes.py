@@ -111,7 +111,9 @@ def _wide(matrix: Enclosure) -> tuple[Floats, flint.arb]:
 
 def _eigenvalue_bound(matrix: Floats, estimate: float) -> float:
     """A number that no eigenvalue of a symmetric matrix exceeds, close to the estimate."""
-    scale = float(np.abs(matrix).sum(axis=1).max()) or 1.0
+    scale = float(np.abs(matrix).sum(axis=1).max())
+    if scale == 0:
+        return 0.0
     balls = of_floats(matrix)
     with flint.ctx.workprec(elimination_bits(len(matrix))):
         for margin in (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4, 3.0):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.certificate.enclosure import bracket
 from optmech.domain import Floats, Ints, finite_array
 from optmech.errors import ProblemError, VerificationError
+from optmech.exact import parse_exact, rounded_up
 from optmech.traces import sdp
 from optmech.traces.balls import Enclosure, at_first_precision, enclose
 from optmech.traces.calibration import promise
@@ -22,6 +25,7 @@ from optmech.traces.prior import GaussianPrior, secret_steps
 
 Structure = Literal["full", "diagonal", "isotropic"]
 _FLOOR = 1e-6
+_LEAST = 2.0**-1022
 _TOLERANCE = 1e-9
 _ROUNDS = 60
 _LARGEST_CONE = 24
@@ -122,7 +126,7 @@ def optimal_noise(
     wanted = _query(trace, query)
     apart = query is None and all(prior.independent_axes for prior in priors)
     axes = [(a,) for a in range(trace.dimensions)] if apart else [tuple(range(trace.dimensions))]
-    kappas = [2 * promised / (power * r**2 * len(s) * trace.dimensions) for s in sets]
+    kappas = [_kappa(epsilon, r, power, len(s) * trace.dimensions) for s in sets]
     covariance = np.zeros_like(trace.covariance)
     searches = [
         _Search([Axes(prior, own) for prior in priors], sets, kappas, structure, solver)
@@ -227,6 +231,20 @@ def _lifted(matrix: Floats, excess: float, floor: float, diagonal: bool) -> Floa
     """The solver's matrix, moved inside its constraints."""
     out = matrix + max(excess, 0.0) * np.eye(len(matrix))
     return np.diag(np.maximum(np.diag(out), floor)) if diagonal else sdp.raised(out, floor)
+
+
+def _kappa(epsilon: float | str, radius: float, order: float, size: int) -> float:
+    """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep the
+    promise."""
+    _, most = bracket(parse_exact(epsilon, where="epsilon"))
+    kappa = rounded_up(2 * most / (Fraction(order) * Fraction(radius) ** 2 * size))
+    if not _LEAST <= kappa < np.inf:
+        raise ProblemError(
+            f"2ε/(λ r² m) is about {kappa:g}, beyond the range of floats",
+            where="radius",
+            remedy="Choose a unit of length in which the radius is closer to 1",
+        )
+    return kappa
 
 
 def _least(group: Axes, steps: Ints, kappa: float) -> Enclosure:

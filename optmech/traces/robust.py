@@ -68,7 +68,7 @@ def robust_noise(
     lengths = [high] if low == high else [high, low]
     chosen = secret_steps(GaussianPrior(times, kernel(high)), secrets).tolist()
 
-    def design(value: float) -> NoiseDesign:
+    def design(value: float | str) -> NoiseDesign:
         priors = [GaussianPrior(times, kernel(length), dimensions) for length in lengths]
         return optimal_noise(
             priors[0], value, [chosen], radius, order, also=priors[1:], structure=structure
@@ -81,7 +81,7 @@ def robust_noise(
             dimensions=dimensions, tolerance=margin / 3,
         )  # fmt: skip
         if worst.upper <= promised:
-            bound = design(promised).lower_bound
+            bound = design(epsilon).lower_bound
             proved = replace(found, lower_bound=bound)
             return RobustNoise(proved, worst, tuple(sorted(lengths)))
         if worst.length_scale in lengths:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -111,3 +112,17 @@ def test_bad_arguments_are_refused() -> None:
         om.divergences.chord(lambda t: math.inf, 1.0)
     with pytest.raises(om.ProblemError, match="no float"):
         om.divergences.chord(lambda t: t - 1, 1e4)
+
+
+@pytest.mark.parametrize("closeness", [1e-3, 1e-100, 1e-161, 1e-170, 1e-300, 5e-324])
+@pytest.mark.parametrize("promised", [0.0, 1e-200])
+def test_squares_that_underflow_are_not_nothing(closeness: float, promised: float) -> None:
+    """With r = 2ε + promised: r²/2 for "kl", r² for "chi2", r²/8 for "hellinger", to first order;
+    half of each where the assumed outputs are equal, at ε = 0."""
+    for name, factor in (("kl", 0.5), ("chi2", 1.0), ("hellinger", 0.125)):
+        found = om.divergences.misestimated(name, closeness, promised).epsilon
+        ratio = 2 * Fraction(closeness) + Fraction(promised)
+        assert Fraction(found) >= Fraction(factor) * ratio**2 * (1 - ratio) * (
+            1 - Fraction(1, 1000)
+        )
+        assert found <= factor * float(ratio) ** 2 * 1.01 + 1e-321

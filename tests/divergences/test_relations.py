@@ -132,3 +132,16 @@ def test_points_and_back() -> None:
         d.restrict(d.distributions("kl", 0.5, "all", per="total variation"))
     with pytest.raises(om.ProblemError, match="W_1 of d"):
         d.weaken_metric(d.distributions("kl", 0.5, "all"))
+
+
+@pytest.mark.parametrize("units", range(1, 12))
+@pytest.mark.parametrize(("premise", "found"), [("max", "hellinger"), ("kl", "hellinger")])
+def test_half_of_the_least_floats_is_rounded_up(premise: str, found: str, units: int) -> None:
+    """1 - e^{-e/2} is e/2 to hundreds of digits, and half of a float this small may be none."""
+    epsilon = units * math.ulp(0.0)
+    here = d.weaken(d.distributions(premise, epsilon, "pairs"), found).epsilon
+    rate = d.weaken(d.points(premise, epsilon, per="d"), found).epsilon
+    assert min(2 * here, 2 * rate) >= epsilon
+    # two distributions as far apart as Pinsker's inequality allows, to first order
+    share = d.weaken(d.distributions("kl", epsilon, "pairs"), "tv").epsilon
+    assert share == pytest.approx(math.sqrt(units / 2) * math.sqrt(math.ulp(0.0)), rel=1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -119,3 +120,47 @@ def test_subsets_that_cannot_be_counted_are_refused() -> None:
     with pytest.raises(om.ProblemError, match="no bound"):
         traces.worst_subset(trace, 0.0, 1, 1.0, 2.0)
     assert traces.worst_subset(trace, 1.0, 2, 1.0, 2.0, among=[3, 4, 9]).count == 6
+
+
+@pytest.mark.parametrize("variance", [1e300, 8e307, 1e308, 1.7e308])
+@pytest.mark.parametrize("ball", [False, True])
+def test_the_largest_noise_is_not_infinite(variance: float, ball: bool) -> None:
+    """Positions without correlation: λ r²/(2 σ²)."""
+    trace = traces.GaussianPrior(TEN[:2], traces.white(1.0))
+    found = traces.privacy_loss(trace, variance, [0], 1e150, 2.0, ball)
+    exact = Fraction(1e150) ** 2 / Fraction(variance)
+    assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+    assert found.upper == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_the_least_normal_variance_is_not_rounded() -> None:
+    """Half of it is denormal, and has a digit less."""
+    trace = traces.GaussianPrior(TEN[:2], traces.white(1.0))
+    variance = math.ldexp(2**52 + 3, -1074)
+    found = traces.privacy_loss(trace, variance, [0], 1e-154, 2.0)
+    exact = Fraction(1e-154) ** 2 / Fraction(variance)
+    assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+
+
+@pytest.mark.parametrize("epsilon", [1e-250, 1.0, 1e250])
+@pytest.mark.parametrize("radius", [1e-200, 1e-120, 1.0, 1e120, 1e200])
+@pytest.mark.parametrize("order", [1.0, 1e300])
+def test_noise_of_any_magnitude_keeps_the_promise_or_is_refused(
+    epsilon: float, radius: float, order: float
+) -> None:
+    """Positions without correlation need σ² = λ r²/(2ε) on the secret."""
+    trace = traces.GaussianPrior(TEN[:2], traces.white(1.0))
+    variance = Fraction(order) * Fraction(radius) ** 2 / (2 * Fraction(epsilon))
+    try:
+        sigma = traces.calibrate(trace, epsilon, [0], radius, order)
+    except om.OptmechError:
+        assert not Fraction(10) ** -290 < variance < Fraction(10) ** 290
+    else:
+        assert Fraction(sigma) ** 2 >= variance
+    try:
+        design = traces.optimal_noise(trace, epsilon, [[0]], radius, order)
+    except om.OptmechError:
+        assert not Fraction(10) ** -290 < variance < Fraction(10) ** 290
+    else:
+        assert Fraction(design.covariance[0, 0]) >= variance
+        assert Fraction(design.lower_bound) <= variance
