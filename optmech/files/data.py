@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,21 @@ class DataFile:
     def name(self) -> str:
         """The file or resource as the problem file names it."""
         return self.file if self.file is not None else str(self.resource)
+
+
+def named_files(document: Any, directory: Path) -> tuple[Path, ...]:
+    """The files that a document names by keys ``file``, at any depth; relative to ``directory``."""
+    found: list[Path] = []
+    rest = [document]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(value.values())
+            if isinstance(value.get("file"), str):
+                found.append(directory / value["file"])
+        elif isinstance(value, list):
+            rest.extend(value)
+    return tuple(found)
 
 
 def complete_numbers(columns: dict[str, Floats], names: list[str], source: DataFile) -> None:

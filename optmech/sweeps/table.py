@@ -101,7 +101,7 @@ def read_table(path: Path) -> list[Row]:
     text = io.StringIO(read_text(path, _TABLE_BYTES), newline="")
     with translated(path, "is no table of a sweep", _REMEDY):
         rows = list(csv.DictReader(text, strict=True))
-    if any(None in row or None in row.values() or not _KEYS <= set(row) for row in rows):
+    if any(None in row or None in row.values() or not set(row) >= _KEYS for row in rows):
         raise ProblemError("is no table of a sweep", where=str(path), remedy=_REMEDY)
     return [{name: _value(cell) for name, cell in row.items()} for row in rows]
 
