@@ -15,6 +15,8 @@ from optmech.errors import ProblemError
 from optmech.reading import require_readable
 from optmech.tables import read_columns, read_csv, read_text_columns
 
+_NAMING = ("file", "osm")
+"""Keys whose text is the name of a file."""
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
 
@@ -65,15 +67,15 @@ class DataFile:
 
 
 def named_files(document: Any, directory: Path) -> tuple[Path, ...]:
-    """The files that a document names by keys ``file``, at any depth; relative to ``directory``."""
+    """The files that a document names, at any depth; relative to ``directory``."""
     found: list[Path] = []
     rest = [document]
     while rest:
         value = rest.pop()
         if isinstance(value, dict):
             rest.extend(value.values())
-            if isinstance(value.get("file"), str):
-                found.append(directory / value["file"])
+            names = (value.get(key) for key in _NAMING)
+            found.extend(directory / name for name in names if isinstance(name, str))
         elif isinstance(value, list):
             rest.extend(value)
     return tuple(found)

@@ -343,6 +343,31 @@ def test_a_data_file_of_the_problem_is_no_output(
     assert Path("data/places.csv").read_text() == "x,y\n0,0\n1,0\n"
 
 
+def test_a_map_of_the_problem_is_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    map_file = tmp_path / "m.osm"
+    map_file.write_text(
+        '<osm><node id="1" lat="0" lon="0"/><node id="2" lat="0" lon="0.01"/><way id="1">'
+        '<nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way></osm>'
+    )
+    (tmp_path / "p.toml").write_text(
+        'format = 1\nsecrets = { kind = "graph", osm = "m.osm" }\nprior = { kind = "uniform" }\n'
+        'loss = "graph"\nconstraints = [{ kind = "differential_privacy", epsilon = 1 }]\n'
+    )
+    held = map_file.read_bytes()
+    assert main(["solve", str(tmp_path / "p.toml"), "-q"]) == 0
+    assert main(["solve", str(tmp_path / "p.toml"), "-q", "-o", str(map_file)]) == 2
+    assert "input file" in capsys.readouterr().err
+    assert map_file.read_bytes() == held
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["check"], ["solve"], ["report", "-o", str(tmp_path / "r.html")]):
+        assert main([*argv, str(tmp_path)]) == 2
+        assert "this is a folder" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "argv",
     [
@@ -363,3 +388,34 @@ def test_a_gallery_problem_is_no_output(
     assert main([*argv, str(packaged)]) == 2
     assert "input file" in capsys.readouterr().err
     assert packaged.read_bytes() == held
+
+
+@pytest.mark.parametrize("target", ["", "new/"])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("solve", "metric", "-q", "-o"),
+        ("solve", "metric", "-q", "--picture"),
+        ("export", "metric", "-o"),
+        ("transport", "coupling", "-o"),
+        ("transport", "coupling", "--plan"),
+        ("trace", "ten-points", "-o"),
+    ],
+)
+def test_an_output_without_a_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    argv: tuple[str, ...], target: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main([*argv, target]) == 2
+    assert ("is empty" if not target else "folder") in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sweep_into_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "epsilon-curve", "-o", ""]) == 2
+    assert "is empty" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
