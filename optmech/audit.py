@@ -1403,6 +1403,11 @@ def _audited(path: str) -> Audit | Family:
     return found
 
 
+def shown(text: str) -> str:
+    """A text without what a terminal would obey instead of showing it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def main(arguments: list[str]) -> int:
     """0 when everything holds, 1 when not, 2 without a readable file."""
     if len(arguments) != 1:
@@ -1411,13 +1416,13 @@ def main(arguments: list[str]) -> int:
     try:
         found = _audited(arguments[0])
     except OSError as error:
-        print(f"{arguments[0]}: {error.strerror}", file=sys.stderr)
+        print(shown(f"{arguments[0]}: {error.strerror}"), file=sys.stderr)
         return 2
     except Fault as fault:
-        print(f"{arguments[0]}: FAILED: {fault}")
+        print(shown(f"{arguments[0]}: FAILED: {fault}"))
         return 1
     words = f"not checked, as they are the file's own words: {found.unchecked}"
-    print("\n".join([*found.lines, words]))
+    print("\n".join(map(shown, [*found.lines, words])))
     print("everything that the file claims holds, apart from these")
     return 0
 

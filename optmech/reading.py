@@ -137,6 +137,12 @@ def _opened(path: str | Path, limit: int) -> Iterator[BinaryIO]:
 
 
 def _require_regular(path: str | Path, found: os.stat_result, limit: int) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise ProblemError(
+            "cannot be read: this is a folder",
+            where=str(path),
+            remedy="Name a file in it (of a run of optmech sweep: one of designs/*.json)",
+        )
     if not stat.S_ISREG(found.st_mode):
         raise ProblemError(
             "cannot be read: this is not a file",

@@ -77,7 +77,11 @@ def refuse_unwritable(path: str | Path) -> None:
     problem, remedy = "", "Choose another path"
     try:
         found = _status(path)
-        if found is None:
+        if not str(path):
+            problem, remedy = "the path is empty", "Name a file"
+        elif found is None and str(path).endswith((os.sep, f"{os.sep}.")):
+            problem, remedy = "it is the name of a folder", "Name a file"
+        elif found is None:
             folder = Path(os.path.realpath(path)).parent
             if os.path.islink(os.path.realpath(path)):
                 problem = "it is a link that leads back to itself"

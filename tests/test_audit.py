@@ -172,3 +172,16 @@ def test_a_support_is_emptied_through_windows_only_where_they_are(
     assert om.check(tmp_path / "design.json").passed
     said = audit.audit(str(tmp_path / "design.json"))
     assert ("the support leaves a secret without observables" in said) == (status == "infeasible")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_nothing_reaches_the_terminal_unescaped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bool
+) -> None:
+    path = tmp_path / "a\x1b[2J\u202e\u2028.json"
+    if there:
+        path.write_text("{}")
+    assert audit.main([str(path)]) == (1 if there else 2)
+    said = "".join(capsys.readouterr())
+    assert "a\\x1b[2J\\u202e\\u2028.json" in said
+    assert said.replace("\n", "").isprintable()

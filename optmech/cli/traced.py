@@ -167,6 +167,7 @@ class Answer:
             "worst_secrets": list(worst.secrets),
             "hypothesis": worst.hypothesis.tolist(),
             "variance": float(np.trace(self.noise)),
+            "notes": list(p.notes),
         }
         if p.delta is not None:
             out["approximate"] = {"delta": p.delta, "epsilon": worst.epsilon(p.delta)}

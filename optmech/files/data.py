@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from optmech.errors import ProblemError
 from optmech.reading import require_readable
 from optmech.tables import read_columns, read_csv, read_text_columns
 
+_NAMING = ("file", "osm")
+"""Keys whose text is the name of a file."""
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 
 
@@ -61,6 +64,21 @@ class DataFile:
     def name(self) -> str:
         """The file or resource as the problem file names it."""
         return self.file if self.file is not None else str(self.resource)
+
+
+def named_files(document: Any, directory: Path) -> tuple[Path, ...]:
+    """The files that a document names, at any depth; relative to ``directory``."""
+    found: list[Path] = []
+    rest = [document]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(value.values())
+            names = (value.get(key) for key in _NAMING)
+            found.extend(directory / name for name in names if isinstance(name, str))
+        elif isinstance(value, list):
+            rest.extend(value)
+    return tuple(found)
 
 
 def complete_numbers(columns: dict[str, Floats], names: list[str], source: DataFile) -> None:

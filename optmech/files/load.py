@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
+from optmech.files.data import named_files
 from optmech.files.gallery import find_problem
 from optmech.files.kinds import require_kind
 from optmech.files.report import Collector
@@ -33,6 +34,8 @@ class ProblemFile:
     """The optimal objective, where it is known."""
     transport: TransportTask | None = None
     """What ``optmech transport`` is asked to do."""
+    inputs: tuple[Path, ...] = ()
+    """The file itself and those that it names: what no output may replace."""
 
 
 def load_problem(name: str | Path) -> Problem:
@@ -76,4 +79,5 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         profile=spec.profile,
         optimum=spec.optimum,
         transport=task,
+        inputs=(path, *named_files(document, path.parent)),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from optmech.errors import ProblemError
 from optmech.files.build.markov import ChainProblem, build_markov
 from optmech.files.build.traces import TraceProblem, build_gaussian
+from optmech.files.data import named_files
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
 from optmech.files.report import Collector, show
@@ -30,6 +31,8 @@ class TraceFile:
     path: Path
     title: str
     kind: str
+    inputs: tuple[Path, ...] = ()
+    """The file itself and those that it names: what no output may replace."""
 
 
 def trace_names() -> list[str]:
@@ -74,7 +77,8 @@ def read_trace(name: str | Path) -> TraceFile:
     errors.refuse(str(path))
     if problem is None:
         raise ProblemError("could not be built", where=str(path))
-    return TraceFile(problem, path, getattr(spec, "title", "") or path.stem, kind)
+    inputs = (path, *named_files(document, path.parent))
+    return TraceFile(problem, path, getattr(spec, "title", "") or path.stem, kind, inputs)
 
 
 def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:

@@ -22,6 +22,8 @@ from typing import Any
 
 from optmech.design_file import decode_design
 from optmech.errors import OptmechError, ProblemError
+from optmech.reading import read_bytes
+from optmech.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.storage import write_atomically
 from optmech.sweeps.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
@@ -30,6 +32,7 @@ from optmech.sweeps.worker import Outcome
 
 MANIFEST = "sweep.json"
 _DESIGNS, _TASKS = "designs", "tasks"
+_RECORD_BYTES = 4 * 2**20
 _WORDS = {
     "problem": "the problem",
     "axes": "the axes",
@@ -81,11 +84,11 @@ class RunDirectory:
         record["status"] = outcome.figures.get("status", "failed")
         record["digest"] = ""
         if outcome.design is not None:
-            write_atomically(self.design_path(task), outcome.design)
+            write_run_file(self.design_path(task), outcome.design)
             record["digest"] = hashlib.sha256(outcome.design).hexdigest()
         columns = list(self._plan.columns)
         content = json.dumps({"record": record, "columns": columns}, allow_nan=False)
-        write_atomically(self._record_path(task), content.encode())
+        write_run_file(self._record_path(task), content.encode())
         self._kept[task] = record
         return record
 
@@ -100,8 +103,8 @@ class RunDirectory:
             self._kept[task] = {"task": task, "status": "failed", "reason": reason, "digest": ""}
             return None
         try:
-            content = self.design_path(task).read_bytes()
-        except OSError:
+            content = self.design(task)
+        except ProblemError:
             return None
         if hashlib.sha256(content).hexdigest() != record["digest"]:
             return None
@@ -120,7 +123,7 @@ class RunDirectory:
 
     def design(self, task: int) -> bytes:
         """The content of a done task's design file."""
-        return self.design_path(task).read_bytes()
+        return read_bytes(self.design_path(task), DESIGN_BYTES)
 
     def records(self) -> list[Record]:
         """What is known of the tasks in their order, failures too."""
@@ -137,19 +140,19 @@ class RunDirectory:
 
     def _record(self, task: int) -> Record | None:
         try:
-            body = json.loads(self._record_path(task).read_bytes())
+            body = json.loads(read_bytes(self._record_path(task), _RECORD_BYTES))
             record = body["record"]
             fits = record["task"] == task and isinstance(record["status"], str)
             return record if fits and isinstance(record["digest"], str) else None
-        except (OSError, ValueError, TypeError, LookupError):
+        except (ProblemError, ValueError, TypeError, LookupError, RecursionError):
             return None
 
     def _make(self) -> None:
         try:
             self.path.mkdir(exist_ok=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise ProblemError(
-                f"cannot be made: {error.strerror}",
+                f"cannot be made: {getattr(error, 'strerror', None) or error}",
                 where=str(self.path),
                 remedy="Choose a directory whose parent exists and is writable",
             ) from error
@@ -166,7 +169,7 @@ class RunDirectory:
                     remedy="Choose another directory",
                 )
             about = {"title": plan.title, "columns": list(plan.columns)}
-            write_atomically(manifest, json.dumps({**about, **wanted}, indent=1).encode())
+            write_run_file(manifest, json.dumps({**about, **wanted}, indent=1).encode())
         found = read_manifest(self.path)
         other = [words for key, words in _WORDS.items() if found.get(key) != wanted[key]]
         if other:
@@ -192,13 +195,30 @@ class RunDirectory:
             ) from error
 
 
+def write_run_file(path: Path, content: bytes) -> None:
+    """Write a file of a run directory, and to nothing but a file: a pipe would wait for a reader.
+
+    Raises
+    ------
+    ProblemError
+        Where that cannot be done.
+    """
+    if path.exists() and not path.is_file():
+        raise ProblemError(
+            "cannot be written: it is no regular file",
+            where=str(path),
+            remedy="Remove it, and run the sweep again",
+        )
+    write_atomically(path, content)
+
+
 def read_manifest(path: Path) -> Mapping[str, Any]:
     """The manifest of a run directory; raises ProblemError where there is none."""
     try:
-        found = json.loads((path / MANIFEST).read_bytes())
+        found = json.loads(read_bytes(path / MANIFEST, _RECORD_BYTES))
         if isinstance(found, dict) and found.get("format") == FORMAT:
             return found
-    except (OSError, ValueError):
+    except (ProblemError, ValueError, RecursionError):
         pass
     raise ProblemError(
         "is not the directory of a sweep",

@@ -23,15 +23,13 @@ def locked(folder: Path) -> Iterator[None]:
         Where another process holds it, or the folder cannot be used.
     """
     path = folder / NAME
+    # a link is not followed, as what it leads to would lose its content
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         # not inherited by worker processes: a worker that outlives a killed run holds no lock
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = os.open(path, flags, 0o666)
     except OSError as error:
-        raise ProblemError(
-            f"cannot be used: {error.strerror}",
-            where=str(folder),
-            remedy="Choose a folder that is writable and has room",
-        ) from error
+        raise _unusable(folder, error) from error
     try:
         if not _taken(handle):
             holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
@@ -40,11 +38,22 @@ def locked(folder: Path) -> Iterator[None]:
                 where=str(folder),
                 remedy="Wait until it ends, or stop it",
             )
-        os.ftruncate(handle, 0)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise _unusable(folder, error) from error
         yield
     finally:
         os.close(handle)
+
+
+def _unusable(folder: Path, error: OSError) -> ProblemError:
+    return ProblemError(
+        f"cannot be used: {error.strerror}",
+        where=str(folder / NAME),
+        remedy="Choose a folder that is writable and has room; what is done is kept",
+    )
 
 
 def _taken(handle: int) -> bool:

@@ -67,14 +67,7 @@ class SweepResult:
         """The table of a run directory, as it is now."""
         folder = Path(directory)
         read_manifest(folder)
-        try:
-            return SweepResult(folder, tuple(read_table(folder / "table.csv")))
-        except OSError as error:
-            raise ProblemError(
-                f"has no table yet: {error.strerror}",
-                where=str(folder),
-                remedy="Run the sweep again: it goes on where it was",
-            ) from error
+        return SweepResult(folder, tuple(read_table(folder / "table.csv")))
 
 
 def sweep(

@@ -9,15 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from optmech.storage import write_atomically
+from optmech.errors import ProblemError
+from optmech.reading import read_text, translated
 from optmech.sweeps.axes import Cell
-from optmech.sweeps.directory import RunDirectory
+from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan
 
 _FIGURES = (
     "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
     "secrets", "observables", "reason",
 )  # fmt: skip
+
+_KEYS = {"task", *_FIGURES, "design"}
+_TABLE_BYTES = 2**29
+_REMEDY = "Run the sweep again: it goes on where it was"
 
 Row = dict[str, Cell]
 
@@ -42,9 +47,9 @@ def _row(run: RunDirectory, plan: Plan, record: Mapping[str, Any]) -> Row:
 
 def write_tables(run: RunDirectory, rows: Sequence[Row]) -> None:
     """``table.csv``, and ``table.parquet`` where pyarrow is installed."""
-    write_atomically(run.path / "table.csv", to_csv(rows))
+    write_run_file(run.path / "table.csv", to_csv(rows))
     if find_spec("pyarrow") is not None:
-        write_atomically(run.path / "table.parquet", to_parquet(rows))
+        write_run_file(run.path / "table.parquet", to_parquet(rows))
 
 
 def to_csv(rows: Sequence[Row]) -> bytes:
@@ -86,11 +91,19 @@ def _column(values: list[Cell]) -> list[Any]:
 
 
 def read_table(path: Path) -> list[Row]:
-    """The rows of a ``table.csv``, numbers as numbers and what is empty as None."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        return [
-            {name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(stream)
-        ]
+    """The rows of a ``table.csv``, numbers as numbers and what is empty as None.
+
+    Raises
+    ------
+    ProblemError
+        Where it cannot be read, or is not a table that ``to_csv`` has written.
+    """
+    text = io.StringIO(read_text(path, _TABLE_BYTES), newline="")
+    with translated(path, "is no table of a sweep", _REMEDY):
+        rows = list(csv.DictReader(text, strict=True))
+    if any(None in row or None in row.values() or not set(row) >= _KEYS for row in rows):
+        raise ProblemError("is no table of a sweep", where=str(path), remedy=_REMEDY)
+    return [{name: _value(cell) for name, cell in row.items()} for row in rows]
 
 
 def _value(cell: str) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import pytest
 import optmech.pipeline
 from optmech.cli.main import COMMANDS, build_parser, main
 from optmech.errors import SolverError
+from optmech.files import gallery
+from optmech.resources import data_folder
 
 
 def fail(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, list[str]]:
@@ -302,3 +305,117 @@ def test_seeds_out_of_range(
     assert status == 2
     assert "--seed" in lines[0]
     assert len(lines[0]) < 200
+
+
+DATA = """
+format = 1
+secrets = { kind = "table", file = "data/places.csv", x = "x", y = "y" }
+prior = { kind = "uniform" }
+loss = "euclidean"
+constraints = [{ kind = "metric_privacy", epsilon = 1, distance = "euclidean" }]
+"""
+
+
+@pytest.mark.parametrize("through", ["itself", "link"])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("solve", "p.toml", "-q", "-o"),
+        ("solve", "p.toml", "-q", "--picture"),
+        ("export", "p.toml", "-o"),
+        ("transport", "p.toml", "--plan"),
+        ("adopt", "m.csv", "--problem", "p.toml", "-o"),
+    ],
+)
+def test_a_data_file_of_the_problem_is_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    argv: tuple[str, ...], through: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    Path("p.toml").write_text(DATA)
+    Path("data/places.csv").write_text("x,y\n0,0\n1,0\n")
+    Path("m.csv").write_text("0.5,0.5\n0.5,0.5\n")
+    Path("link").symlink_to("data/places.csv")
+    target = "link" if through == "link" else str(tmp_path / "data" / "places.csv")
+    assert main([*argv, target]) == 2
+    assert "input file" in capsys.readouterr().err
+    assert Path("data/places.csv").read_text() == "x,y\n0,0\n1,0\n"
+
+
+def test_a_map_of_the_problem_is_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    map_file = tmp_path / "m.osm"
+    map_file.write_text(
+        '<osm><node id="1" lat="0" lon="0"/><node id="2" lat="0" lon="0.01"/><way id="1">'
+        '<nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way></osm>'
+    )
+    (tmp_path / "p.toml").write_text(
+        'format = 1\nsecrets = { kind = "graph", osm = "m.osm" }\nprior = { kind = "uniform" }\n'
+        'loss = "graph"\nconstraints = [{ kind = "differential_privacy", epsilon = 1 }]\n'
+    )
+    held = map_file.read_bytes()
+    assert main(["solve", str(tmp_path / "p.toml"), "-q"]) == 0
+    assert main(["solve", str(tmp_path / "p.toml"), "-q", "-o", str(map_file)]) == 2
+    assert "input file" in capsys.readouterr().err
+    assert map_file.read_bytes() == held
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["check"], ["solve"], ["report", "-o", str(tmp_path / "r.html")]):
+        assert main([*argv, str(tmp_path)]) == 2
+        assert "this is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("solve", "grid-4x4", "-q", "-o"),
+        ("export", "grid-4x4", "-o"),
+        ("transport", "grid-4x4", "--plan"),
+        ("adopt", "m.csv", "--problem", "grid-4x4", "-o"),
+    ],
+)
+def test_a_gallery_problem_is_no_output(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    argv: tuple[str, ...],
+) -> None:  # fmt: skip
+    shutil.copytree(data_folder("problems"), tmp_path / "problems")
+    monkeypatch.setattr(gallery, "data_folder", tmp_path.joinpath)
+    packaged = tmp_path / "problems" / "grid-4x4.toml"
+    held = packaged.read_bytes()
+    assert main([*argv, str(packaged)]) == 2
+    assert "input file" in capsys.readouterr().err
+    assert packaged.read_bytes() == held
+
+
+@pytest.mark.parametrize("target", ["", "new/"])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("solve", "metric", "-q", "-o"),
+        ("solve", "metric", "-q", "--picture"),
+        ("export", "metric", "-o"),
+        ("transport", "coupling", "-o"),
+        ("transport", "coupling", "--plan"),
+        ("trace", "ten-points", "-o"),
+    ],
+)
+def test_an_output_without_a_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    argv: tuple[str, ...], target: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main([*argv, target]) == 2
+    assert ("is empty" if not target else "folder") in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sweep_into_nothing_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", "epsilon-curve", "-o", ""]) == 2
+    assert "is empty" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

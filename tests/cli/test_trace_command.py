@@ -278,3 +278,39 @@ def test_noise_of_another_trace_is_refused(
     assert status == 2
     assert message in err
     assert "t.toml: noise.file: " in err
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("secrets", ("secrets = [0, 2, 4, 6, 8]", "secrets = [0, 1]")),
+        ("radius", ("radius = 1.0", "radius = 0.5")),
+        ("order", ("order = 2.0", "order = 3.0")),
+    ],
+)
+def test_noise_made_for_another_question_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, change: tuple[str, str]
+) -> None:
+    assert output(capsys, write(tmp_path), "-o", str(tmp_path / "n.json"))[0] == 0
+    given = ("epsilon = 1", 'noise = { file = "n.json" }')
+    status, found, err = output(capsys, write(tmp_path, given), "--json")
+    assert (status, found["notes"]) == (0, [])
+    assert "made for other" not in err
+    status, found, err = output(capsys, write(tmp_path, given, change), "--json")
+    assert status == 0
+    assert [f"made for other {name}" in line for line in found["notes"]] == [True]
+    assert f"made for other {name}" in err
+
+
+def test_the_noise_of_a_trace_is_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noise = tmp_path / "n.json"
+    assert output(capsys, write(tmp_path), "-o", str(noise))[0] == 0
+    held = noise.read_bytes()
+    path = write(tmp_path, ("epsilon = 1", 'noise = { file = "n.json" }'))
+    for option in ("-o", "--picture"):
+        status, _, err = output(capsys, path, option, str(noise))
+        assert status == 2
+        assert "input file" in err
+    assert noise.read_bytes() == held

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -109,4 +111,57 @@ def test_a_table_with_other_figures_is_not_believed(folder: Path) -> None:
     (folder / "table.csv").write_text(table)
     with pytest.raises(ProblemError, match="other figures"):
         SweepResult.load(folder).design(0)
+    assert losses(run(folder)) == pytest.approx(TRUE)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    "name", ["tasks/000001.json", "designs/000001.json", "table.csv", "sweep.json", ".lock"]
+)
+def test_nothing_waits_for_a_pipe(folder: Path, name: str) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(ProblemError):
+        run(folder)
+    (folder / name).unlink()
+    if name != "sweep.json":
+        assert losses(run(folder)) == pytest.approx(TRUE)
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"record": 1}', b"\xff", b" " * 5_000_000])
+def test_a_record_that_is_none_is_made_again(folder: Path, content: bytes) -> None:
+    (folder / "tasks" / "000001.json").write_bytes(content)
+    assert losses(run(folder)) == pytest.approx(TRUE)
+
+
+@pytest.mark.parametrize("content", [b"a\n1,2\n", b"task\n\x00\n", b"\xff", b"x" * 200_000])
+def test_a_table_that_is_none_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "table.csv").write_bytes(content)
+    with pytest.raises(ProblemError):
+        SweepResult.load(folder)
+    assert losses(run(folder)) == pytest.approx(TRUE)
+
+
+def test_a_lock_that_is_a_link_destroys_nothing(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "letter").write_text("Dear")
+    (folder / ".lock").unlink(missing_ok=True)
+    (folder / ".lock").symlink_to(tmp_path / "letter")
+    with pytest.raises(ProblemError, match="cannot be used"):
+        run(folder)
+    assert (tmp_path / "letter").read_text() == "Dear"
+
+
+@pytest.mark.parametrize("call", ["ftruncate", "write"])
+def test_no_room_for_the_lock(folder: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    real = getattr(os, call)
+
+    def full(handle: int, *rest: Any) -> Any:
+        if os.path.realpath(f"/proc/self/fd/{handle}").endswith(".lock"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(handle, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full)
+        with pytest.raises(ProblemError, match="No space"):
+            run(folder)
     assert losses(run(folder)) == pytest.approx(TRUE)

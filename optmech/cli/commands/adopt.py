@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input
 from optmech.errors import ProblemError
 
 SUMMARY = "check a matrix of another tool against a problem and save it as a design"
@@ -27,11 +27,15 @@ def run(args: argparse.Namespace) -> int:
     from optmech.cli.nearness import nearness
     from optmech.cli.output import claim_outputs, facts, number, print_json, written
     from optmech.exchange.adoption import adopt
+    from optmech.exchange.numbers import read_matrix
+    from optmech.files import read_problem
 
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")
-    claim_outputs({"--output": args.output}, [args.design, args.problem], as_json=args.json)
-    problem, mechanism = read_input(args)
+    file = read_problem(args.problem)
+    claim_outputs({"--output": args.output}, [args.design, *file.inputs], as_json=args.json)
+    problem = file.problem
+    mechanism = read_matrix(args.design, problem.secrets, problem.observables)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
     if args.json:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
-    claim_outputs({"--output": args.output}, [file.path], as_json=args.json)
+    claim_outputs({"--output": args.output}, file.inputs, as_json=args.json)
     size = write_program(file.problem, args.format, args.output)
     if args.json:
         print_json({"output": args.output, "format": args.format, **size})

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
-    _check_outputs(args, file.path)
+    _check_outputs(args, file.inputs)
     with showing(args.gap or profile.gap, args.quiet) as progress:
         design = solve(
             file.problem,
@@ -88,12 +88,12 @@ def run(args: argparse.Namespace) -> int:
     return 0 if design.verified else 1
 
 
-def _check_outputs(args: argparse.Namespace, source: Path) -> None:
+def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
     from optmech.cli.output import claim_outputs
 
     claim_outputs(
         {"--output": args.output, "--picture": args.picture},
-        (source, args.profile),
+        (*sources, args.profile),
         as_json=args.json,
     )
     if args.picture is not None:

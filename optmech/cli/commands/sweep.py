@@ -44,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 
-    folder = args.output or f"{Path(args.sweep).stem}-run"
+    folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output
+    if not folder:
+        raise ProblemError("the path is empty", where="--output", remedy="Name a directory")
     if is_standard_output(folder):
         raise ProblemError(
             f"{folder}: is standard output", where="--output", remedy="Name a directory"

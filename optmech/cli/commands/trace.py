@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files.traces import read_trace
 
     file = read_trace(args.trace)
-    _check_outputs(args, file.path)
+    _check_outputs(args, file.inputs)
     chain = isinstance(file.problem, ChainProblem)
     answer: ChainAnswer | Answer
     if isinstance(file.problem, ChainProblem):
@@ -46,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
         note(f"computing losses of {len(file.problem.trace)} positions")
         answer = Answer(file, args.seed)
     plain = answer.plain()
+    for line in plain.get("notes", ()):
+        note(f"note: {line}")
     if args.output:
         answer.save(args.output)
     if args.picture:
@@ -63,12 +65,12 @@ def run(args: argparse.Namespace) -> int:
     return 0 if plain["verified"] else 1
 
 
-def _check_outputs(args: argparse.Namespace, source: Path) -> None:
+def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
     from optmech.cli.output import claim_outputs, require_seed
 
     require_seed(args.seed)
     outputs = {"--output": args.output, "--picture": args.picture}
-    claim_outputs(outputs, [source], as_json=args.json)
+    claim_outputs(outputs, sources, as_json=args.json)
     if args.picture is not None:
         from optmech.plots import require_matplotlib
 

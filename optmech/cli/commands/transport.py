@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files import read_problem
 
     outputs = {"--output": args.output, "--picture": args.picture, "--plan": args.plan}
-    output.claim_outputs(outputs, [args.problem], as_json=args.json)
     file = read_problem(args.problem)
+    output.claim_outputs(outputs, file.inputs, as_json=args.json)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
         from optmech.cli.task import run_task
 

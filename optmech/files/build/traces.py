@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from optmech.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact import Exact
 from optmech.files.data import DataFile
-from optmech.files.report import Collector
+from optmech.files.report import Collector, show
 from optmech.files.schema import traces as schema
 from optmech.files.source import read_document
 from optmech.traces import kernels
@@ -50,6 +50,9 @@ class TraceProblem:
     """Real positions, shape (d, k), where the file has GPS fixes."""
     fitted: Fit | None
     unit: str
+    notes: tuple[str, ...] = ()
+    """In which ways the noise of a file was made for another question; its loss is measured for
+    this one."""
 
 
 def build_gaussian(
@@ -93,9 +96,11 @@ def _question(
         with errors.at(""):
             secret_steps(trace, one, where="secrets" if len(sets) == 1 else f"secrets[{k}]")
     noise, family = None, None
+    notes: tuple[str, ...] = ()
     if spec.noise is not None:
         with errors.at(""):
-            noise = _noise(spec.noise, trace, directory)
+            noise, made_for = _noise(spec.noise, trace, directory)
+            notes = _other_question(spec, made_for)
     if spec.length_scales is not None:
         with errors.at("length_scales"):
             family = _family(spec.kernel)
@@ -135,6 +140,7 @@ def _question(
         path,
         fitted,
         spec.unit or ("km" if spec.gps is not None else ""),
+        notes,
     )
 
 
@@ -247,14 +253,28 @@ def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> An
     return value
 
 
-def _noise(value: Any, trace: GaussianPrior, directory: Path) -> Floats:
+def _noise(value: Any, trace: GaussianPrior, directory: Path) -> tuple[Floats, Mapping[str, Any]]:
+    """The covariance, and what a noise file says about it."""
+    made_for: Mapping[str, Any] = {}
     if isinstance(value, dict):
         try:
             file = DataFile(value["file"]).path(directory)
         except ProblemError as error:
             raise error.at("noise") from error
-        value = _covariance(read_document(file), file.name, trace)
+        made_for = read_document(file)
+        value = _covariance(dict(made_for), file.name, trace)
     try:
-        return noise_matrix(trace, value)
+        return noise_matrix(trace, value), made_for
     except ProblemError as error:
         raise ProblemError(error.message, where="noise", remedy=error.remedy) from error
+
+
+def _other_question(spec: schema.GaussianTrace, made_for: Mapping[str, Any]) -> tuple[str, ...]:
+    """In words, what a noise file was made for and this trace file does not ask."""
+    asked = {"secrets": spec.secrets, "radius": spec.radius, "order": spec.order}
+    return tuple(
+        f"the noise was made for other {name} ({show(made_for[name])}); the loss is measured for "
+        f"those of this file ({show(value)})"
+        for name, value in asked.items()
+        if name in made_for and made_for[name] != value
+    )
