@@ -22,6 +22,7 @@ from typing import Any
 
 from optmech.design_file import decode_design
 from optmech.errors import OptmechError, ProblemError
+from optmech.interrupts import undisturbed
 from optmech.reading import read_bytes
 from optmech.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.storage import write_atomically
@@ -88,8 +89,10 @@ class RunDirectory:
             record["digest"] = hashlib.sha256(outcome.design).hexdigest()
         columns = list(self._plan.columns)
         content = json.dumps({"record": record, "columns": columns}, allow_nan=False)
-        write_run_file(self._record_path(task), content.encode())
-        self._kept[task] = record
+        # an interrupt in between would leave a record that the table does not know
+        with undisturbed():
+            write_run_file(self._record_path(task), content.encode())
+            self._kept[task] = record
         return record
 
     def read(self, task: int) -> Record | None:
