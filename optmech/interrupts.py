@@ -23,6 +23,7 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        # None: a handler that was not installed from Python cannot be put back
+        signal.signal(signal.SIGINT, signal.SIG_DFL if previous is None else previous)
         if late and callable(previous):
             previous(*late[0])

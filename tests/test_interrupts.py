@@ -12,12 +12,17 @@ from optmech.interrupts import undisturbed
 
 def test_an_interrupt_comes_after_the_last_step() -> None:
     steps: list[int] = []
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt), undisturbed():
+
+    def both() -> None:
+        with undisturbed():
             steps.append(1)
             signal.raise_signal(signal.SIGINT)
             steps.append(2)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            both()
         assert steps == [1, 2]
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         with pytest.raises(ValueError, match="own"), undisturbed():
