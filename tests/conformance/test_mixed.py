@@ -124,3 +124,17 @@ def test_an_optimum_of_zero_is_reached_exactly() -> None:
     assert design.loss == 0.0
     assert design.status == "optimal"
     np.testing.assert_array_equal(design.matrix, np.eye(3))
+
+
+def test_a_weight_far_below_all_others_does_not_hide_them() -> None:
+    """Beside 1e-200, weights of order one are to stay within the range that solvers take: the
+    problem is that without this secret's weight, to all figures."""
+    places = om.Domain(range(4), [[0.0, 0], [1, 0], [0, 2], [2, 1]], "km")
+    losses = []
+    for weight in (1e-200, 0.0):
+        prior = om.Prior(places, [weight, 0.2, 0.3, 0.5])
+        limits = [om.DistortionPrivacy(0.7, E)]
+        design = om.solve(om.Problem(prior, H, objective="worst_loss", constraints=limits))
+        assert design.status == "optimal"
+        losses.append(design.loss)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
