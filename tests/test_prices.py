@@ -150,9 +150,7 @@ def test_no_price_is_stated_where_distributions_are_to_be_equal(name: str) -> No
     even, loss = om.Prior.uniform(ends), om.distances.hamming()
 
     def stated(epsilon: float, scale: float) -> om.Problem:
-        apart = om.DistributionPrivacy(
-            epsilon, [([1, 0], [0, 1])], divergence=name, scale=[scale]
-        )
+        apart = om.DistributionPrivacy(epsilon, [([1, 0], [0, 1])], divergence=name, scale=[scale])
         return om.Problem(even, loss, constraints=[apart])
 
     design = optimum(stated(0.0, 1.0))
