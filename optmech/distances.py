@@ -32,6 +32,7 @@ __all__ = [
     "graph",
     "hamming",
     "haversine",
+    "is_metric",
     "manhattan",
     "matrix",
     "triangle_report",
@@ -238,6 +239,11 @@ def triangle_report(values: Floats) -> TriangleReport:
     if not excess[i, k] > 0:
         return TriangleReport(0.0, None)
     return TriangleReport(float(excess[i, k]), (i, int((values[i] + values[:, k]).argmin()), k))
+
+
+def is_metric(distance: Distance) -> bool:
+    """Whether the triangle inequality holds by definition: on every domain, but for rounding."""
+    return isinstance(distance, _Euclidean | _Manhattan | _Hamming)
 
 
 def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:

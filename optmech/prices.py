@@ -38,7 +38,8 @@ class Price:
     value: float
     """The number that was stated."""
     rate: float
-    """d objective / d parameter: loss (or distortion, where that is maximised) per unit of it."""
+    """d objective / d parameter: loss (or distortion, where that is maximised) per unit of it;
+    nan where the multipliers do not tell."""
 
     def change(self, share: float = 0.01) -> float:
         """The objective's change, to first order, when the number grows by ``share`` of itself."""
@@ -67,7 +68,9 @@ def of_constraints(design: Design) -> tuple[Price, ...]:
     For d_m, q and δ the optimum is convex (concave, where distortion is maximised), so that
     ``rate`` bounds it on both sides of the stated number as far as the certificate's gap allows.
     For ε it is a local rate. Where several multipliers are optimal it is one rate of several, and
-    where several constraints limit a pair equally the first one is charged.
+    where several constraints limit a pair equally the first one is charged. A divergence other than
+    "max" bounded by ε = 0 is stated as equality, whose multipliers say nothing of the first step
+    away from it (for some divergences its rate is infinite): nan.
 
     Raises
     ------
@@ -126,6 +129,14 @@ def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
             return [*found, ("delta", budget)] if budget > 0 else found
 
 
+def _equality(constraint: Constraint) -> bool:
+    """Whether distributions are equal because of ε = 0, and might differ by any other ε."""
+    if not isinstance(constraint, DistributionPrivacy) or constraint.divergence == "max":
+        return False
+    moves = constraint.scale is None or any(constraint.scale)
+    return moves and float(constraint.epsilon) == 0
+
+
 class _Rates:
     """Derivatives of the minimised objective, by constraint and parameter."""
 
@@ -136,6 +147,11 @@ class _Rates:
         self.sign = -1.0 if self.statement.target is not None else 1.0
         self.scale = _objective_weight(self.statement, multipliers)
         self.found: dict[tuple[int, Parameter], float] = {}
+        self.unknown = {
+            (index, "epsilon")
+            for index, constraint in enumerate(design.problem.constraints)
+            if _equality(constraint)
+        }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
         self._ratios(multipliers)
@@ -169,6 +185,8 @@ class _Rates:
             self._add(bound.index, "maximum", -float(spent.sum()))
 
     def of(self, index: int, parameter: Parameter) -> float:
+        if (index, parameter) in self.unknown:
+            return float("nan")
         return self.sign * self.found.get((index, parameter), 0.0)
 
     def _add(self, index: int, parameter: Parameter, rate: float) -> None:

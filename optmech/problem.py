@@ -18,7 +18,7 @@ from optmech.constraints import (
     Support,
     as_loss,
 )
-from optmech.distances import Distance, evaluate, triangle_report
+from optmech.distances import Distance, evaluate, is_metric, triangle_report
 from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
 from optmech.prior import Prior
@@ -149,14 +149,7 @@ class Problem:
         for k, constraint in enumerate(self.constraints):
             if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):
                 continue
-            values = evaluate(constraint.distance, self.secrets, self.secrets, where="distance")
-            report = triangle_report(values)
-            if report.triple is not None:
-                i, j, s = (self.secrets.labels[index] for index in report.triple)
-                found.append(
-                    f"constraints[{k}].distance: not a metric: d({i}, {s}) exceeds "
-                    f"d({i}, {j}) + d({j}, {s}) by {report.excess:g}"
-                )
+            found += self._detours(k, constraint.distance)
             if isinstance(constraint, MetricPrivacy) and (
                 constraint.threshold is not None or constraint.observable_threshold is not None
             ):
@@ -165,6 +158,19 @@ class Problem:
                     "privacy holds only for the pairs that are kept"
                 )
         return (*found, *vacuous_notes(self.constraints, self.secrets, self.observables))
+
+    def _detours(self, k: int, distance: Distance) -> list[str]:
+        if is_metric(distance):
+            return []
+        values = evaluate(distance, self.secrets, self.secrets, where="distance")
+        report = triangle_report(values)
+        if report.triple is None:
+            return []
+        i, j, s = (self.secrets.labels[index] for index in report.triple)
+        return [
+            f"constraints[{k}].distance: not a metric: d({i}, {s}) exceeds "
+            f"d({i}, {j}) + d({j}, {s}) by {report.excess:g}"
+        ]
 
 
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:

@@ -24,6 +24,8 @@ from optmech.weightless import weightless
 
 _BITS = 64
 """Digits that new rows have beyond those of the released ones."""
+_HAIR = 2.0**-46
+"""Distance to what other rows leave, relative: rows are rounded, and a ratio of 1 has no margin."""
 _SWEEPS = 3
 _PROGRESS = 1e-3
 """A sweep that saves less than this share is the last one."""
@@ -42,7 +44,7 @@ def improved(statement: Statement, cone: Cone, released: Released) -> Released |
     if not _cost(statement, after, rows) < _cost(statement, before, rows):
         return None
     try:
-        candidate = _exact(released.exact, after, rows)
+        candidate = _exact(released.exact, after, after != before)
     except ProblemError:
         return None
     checks = check_exact(statement, candidate)
@@ -127,8 +129,14 @@ class _Bounds:
                     below = np.where(window[others], below, 0.0)
                 high = np.minimum(high, above.min(axis=0, initial=1.0))
                 low = np.maximum(low, below.max(axis=0, initial=0.0))
+        if (low > high).any():
+            return None
+        # entries that may not move at all stay as they are
+        free = low * (1 + _HAIR) <= high * (1 - _HAIR)
+        low = np.where(free, low * (1 + _HAIR), low)
+        high = np.where(free & (high < 1), high * (1 - _HAIR), high)
         rest = 1.0 - low.sum()
-        if (low > high).any() or rest < 0 or high.sum() < 1:
+        if rest < 0 or high.sum() < 1:
             return None
         order = np.argsort(np.where(high > 0, cost, np.inf), kind="stable")
         room = (high - low)[order]
@@ -138,13 +146,15 @@ class _Bounds:
         return out
 
 
-def _exact(released: Numerators, matrix: Floats, rows: Ints) -> Numerators:
-    """The released rows as they are, on a finer scale, and ``rows`` of the matrix rounded."""
+def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerators:
+    """The released entries as they are, on a finer scale, and those that ``moved`` rounded: the
+    largest of these makes up for it."""
     bits = released.bits + _BITS
-    out = [tuple(value << _BITS for value in row) for row in released.rows]
-    for s in rows.tolist():
-        ratios = [float(value).as_integer_ratio() for value in matrix[s]]
-        row = [(top << bits) // bottom for top, bottom in ratios]
-        row[row.index(max(row))] += (1 << bits) - sum(row)
-        out[s] = tuple(row)
-    return Numerators(bits, tuple(out))
+    out = [[value << _BITS for value in row] for row in released.rows]
+    for s in np.flatnonzero(moved.any(axis=1)).tolist():
+        entries = np.flatnonzero(moved[s]).tolist()
+        for o in entries:
+            top, bottom = float(matrix[s, o]).as_integer_ratio()
+            out[s][o] = (top << bits) // bottom
+        out[s][max(entries, key=out[s].__getitem__)] += (1 << bits) - sum(out[s])
+    return Numerators(bits, tuple(map(tuple, out)))

@@ -231,3 +231,14 @@ class TestTriangleReport:
         grid = om.Grid(6, 7, cell=(0.1, 0.7))
         for distance in (distances.euclidean(), distances.manhattan()):
             assert triangle_report(distance(grid, grid)).triple is None
+
+
+@pytest.mark.parametrize("distance", [om.distances.euclidean(), om.distances.manhattan()])
+def test_nothing_is_said_of_what_rounding_does_to_a_metric(distance: om.Distance) -> None:
+    """Of points (k, k) times the least float, roots of 2 and 8 are 1 and 3 times that float."""
+    least = 5e-324
+    domain = om.Domain(range(3), [[k * least, k * least] for k in range(3)])
+    problem = om.Problem(
+        om.Prior.uniform(domain), distance, constraints=[om.MetricPrivacy(1, distance)]
+    )
+    assert not any("not a metric" in note for note in problem.notes)

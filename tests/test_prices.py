@@ -140,3 +140,24 @@ def test_no_mechanism_has_no_price() -> None:
     design = om.solve(problem(om.DistortionPrivacy(1e6, KM)))
     with pytest.raises(om.InfeasibleError):
         prices.of_constraints(design)
+
+
+@pytest.mark.parametrize("name", ["kl", "tv", "chi2", "hellinger"])
+def test_no_price_is_stated_where_distributions_are_to_be_equal(name: str) -> None:
+    """Two points told apart by Hamming loss: V(0) = 1/2, and outputs that differ by h save h/2,
+    for which relative entropy needs h²/2 only: V'(0) is not 0 for any divergence."""
+    ends = om.Domain(["a", "b"], points=[0, 1])
+    even, loss = om.Prior.uniform(ends), om.distances.hamming()
+
+    def stated(epsilon: float, scale: float) -> om.Problem:
+        apart = om.DistributionPrivacy(epsilon, [([1, 0], [0, 1])], divergence=name, scale=[scale])
+        return om.Problem(even, loss, constraints=[apart])
+
+    design = optimum(stated(0.0, 1.0))
+    assert design.objective == pytest.approx(0.5)
+    assert optimum(stated(1e-4, 1.0)).objective < 0.5 - 0.4e-4
+    (price,) = prices.of_constraints(design)
+    assert np.isnan(price.rate)
+    assert np.isnan(price.change())
+    (price,) = prices.of_constraints(optimum(stated(0.0, 0.0)))
+    assert price.rate == 0, "with scale 0 no ε moves the limit"

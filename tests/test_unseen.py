@@ -119,3 +119,28 @@ def test_rows_that_other_constraints_see_stay_as_they_are(monkeypatch: pytest.Mo
 def test_nothing_is_said_where_all_have_weight() -> None:
     prior = om.Prior(om.Domain.range(3), [0.5, 0.3, 0.2])
     assert om.solve(om.Problem(prior, H, constraints=[om.DifferentialPrivacy(1.0)])).notes == ()
+
+
+@pytest.mark.parametrize("seed", [11, *range(36, 56)])
+def test_a_row_moves_beside_entries_that_leave_it_no_room(seed: int) -> None:
+    """With distances of 0 inside a window, single entries may not differ by a rounding."""
+    rng = np.random.default_rng(seed)
+    distance = np.where(rng.random((6, 6)) < 0.3, 0.0, rng.uniform(0, 2, (6, 6)))
+    np.fill_diagonal(distance, 0.0)
+    places = om.Domain(range(6), rng.integers(0, 3, (6, 2)).astype(float))
+    weights = rng.dirichlet(np.ones(6))
+    weights[2] = 0.0
+    private = om.MetricPrivacy(4, om.distances.matrix(distance), observable_threshold=0.0)
+    problem = om.Problem(om.Prior(places, weights), E, constraints=[private])
+    matrix, ratio = om.solve(problem).matrix, np.exp(4 * distance)
+    # p(o|i) <= e^{4 d(i,2)} p(o|2) where d(i,o) = 0, and p(o|2) <= e^{4 d(2,i)} p(o|i) likewise
+    others = [0, 1, 3, 4, 5]
+    window = distance == 0
+    least = np.where(window, matrix / ratio[:, [2]], 0.0)[others].max(axis=0)
+    most = np.where(window[2], (ratio[2][:, None] * matrix)[others].min(axis=0), 1.0)
+    cost, rest = E(places, places)[2], 1 - least.sum()
+    loss = float(cost @ least)
+    for o in np.argsort(cost):
+        share = max(min(rest, most[o] - least[o]), 0.0)
+        loss, rest = loss + cost[o] * share, rest - share
+    assert float(cost @ matrix[2]) == pytest.approx(loss, rel=1e-6, abs=1e-9)

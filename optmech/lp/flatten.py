@@ -11,6 +11,9 @@ from optmech.domain import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
 
+_COUNTS = 1e-20
+"""Share of a row's largest entry from which on an entry has a say in the row's scale."""
+
 
 @dataclass(frozen=True, eq=False)
 class FlatLP:
@@ -140,13 +143,15 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
 
 
 def _row_scales(matrix: sp.csr_array) -> Floats:
-    """One over the geometric middle of a row's largest and smallest absolute entry."""
+    """One over the geometric middle of a row's largest absolute entry and the smallest of those
+    that count: a weight of 1e-200 beside others of order one would scale these beyond what
+    solvers take."""
     high = np.zeros(matrix.shape[0])
     low = np.full(matrix.shape[0], np.inf)
     row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     entries = np.abs(matrix.data)
-    filled = entries > 0
-    np.maximum.at(high, row[filled], entries[filled])
-    np.minimum.at(low, row[filled], entries[filled])
+    np.maximum.at(high, row, entries)
+    counts = entries > _COUNTS * high[row]
+    np.minimum.at(low, row[counts], entries[counts])
     usable = high > 0
     return np.where(usable, 1.0 / np.sqrt(np.where(usable, high * np.minimum(low, high), 1.0)), 1.0)

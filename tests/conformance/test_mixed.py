@@ -124,3 +124,13 @@ def test_an_optimum_of_zero_is_reached_exactly() -> None:
     assert design.loss == 0.0
     assert design.status == "optimal"
     np.testing.assert_array_equal(design.matrix, np.eye(3))
+
+
+def test_a_weight_far_below_all_others_does_not_hide_them() -> None:
+    """Beside 1e-200, weights of order one are to stay within the range that solvers take. With
+    ε = 0 rows are equal, and none loses less than the best constant: half of that is refuted."""
+    places = om.Grid(2, 3, cell=(1.0, 0.5))
+    prior = om.Prior(places, [1e-200, 0.16, 0.7, 0.03, 0.08, 0.03])
+    best = float((prior.weights @ E(places, places)).min())
+    constraints = [om.LossBound(best / 2), om.DifferentialPrivacy(0)]
+    assert om.solve(om.Problem(prior, E, constraints=constraints)).status == "infeasible"

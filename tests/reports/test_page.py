@@ -66,6 +66,23 @@ def test_montreal_shows_the_numbers_of_the_design(montreal: om.Design, show: Sho
     page.assert_quiet()
 
 
+def test_prices_at_zero_are_shown_or_said_to_be_unknown(show: Show) -> None:
+    domain = om.Domain(range(2), [0.0, 1.0], "km")
+    prior = om.Prior.uniform(domain)
+
+    def shown(constraint: om.Constraint) -> tuple[object, str]:
+        page = show(om.solve(om.Problem(prior, KM, constraints=[constraint])))
+        return page.value("price-epsilon"), page.text("main")
+
+    # loss 1 / (1 + e^ε), so that the rate at 0 is -1/4
+    rate, text = shown(om.MetricPrivacy(0, KM))
+    assert rate == pytest.approx(-0.25, rel=1e-6)
+    assert "changes nothing" not in text
+    equal = om.DistributionPrivacy(0, [([1, 0], [0, 1])], divergence="kl")
+    text = shown(equal)[1]
+    assert "The price of ε is not told by the certificate" in text
+
+
 def test_a_chosen_secret_shows_its_row(montreal: om.Design, show: Show) -> None:
     page = show(montreal)
     matrix, loss = montreal.mechanism.matrix, montreal.problem.loss_matrix

@@ -51,11 +51,14 @@ function priceText(design, { parameter, value, rate }) {
   const change = real(rate) * step;
   const name = PARAMETERS[parameter];
   const size = Math.abs(change);
+  const own = () => figure(`price-${parameter}`, real(rate), digits(real(rate), 5));
+  if (Number.isNaN(real(rate))) return [`The price of ${name} is not told by the certificate: `, own(), "."];
+  if (real(value) === 0 && real(rate) !== 0) return [`${name} is 0; price `, own(), " per unit of it."];
   if (!(size > 1e-9 * Math.abs(real(design.value)))) return [`A little more or less of ${name} changes nothing: `, figure(`price-${parameter}`, real(rate), "price 0"), "."];
   const direction = change < 0 ? "lowers" : "raises";
   return [
     `1 % more of ${name} (${digits(step, 3)}) ${direction} ${goal} by about ${withUnit(digits(size, 3), unit)} (${percent(size / Math.abs(real(design.value)))}); price `,
-    figure(`price-${parameter}`, real(rate), digits(real(rate), 5)), ` per unit of ${name}.`,
+    own(), ` per unit of ${name}.`,
   ];
 }
 
