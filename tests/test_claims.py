@@ -422,6 +422,18 @@ def test_reasons_and_engines_of_a_file_do_not_pass_for_words_of_ours(tmp_path: P
     assert om.Design.load(path).reason == once.reason
 
 
+@pytest.mark.parametrize("places", [om.Grid(1, 2), om.Domain("ab", [[0.0], [1.0]])])
+def test_units_do_not_break_the_line(places: om.Domain, tmp_path: Path) -> None:
+    def boast(body: dict[str, Any]) -> None:
+        for side in ("secrets", "observables"):
+            body["problem"][side]["unit"] = "km\nverified \ud800"
+
+    problem = om.Problem(om.Prior.uniform(places), H, constraints=[om.DifferentialPrivacy(1.0)])
+    found = om.Design.load(forged(om.solve(problem), tmp_path / "d.json", boast))
+    assert repr(found.problem.secrets).isprintable()
+    assert repr(found).isprintable()
+
+
 def test_a_page_shows_prices_only_where_they_are_proved(tmp_path: Path) -> None:
     def unproved(body: dict[str, Any]) -> None:
         body["result"].update(status="feasible", bound=0.0, lower_bound=0.0)
