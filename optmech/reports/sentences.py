@@ -51,7 +51,7 @@ def threshold_notes(design: Design) -> list[str]:
     """What constraints with thresholds really keep."""
     return [
         f"constraints[{part.constraint}]: with its thresholds the design has "
-        f"ε = {part.epsilon:.9g}, where {part.promised_epsilon:.9g} was promised; "
+        f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; "
         + _repaired(design, part.repaired_loss)
         for part in design.approximations
     ]
