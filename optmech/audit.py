@@ -38,6 +38,7 @@ LARGEST_LOG = 710  # from e^710 on a multiplier is dropped
 MOST_BYTES = 2 * 2**30
 MOST_ENTRIES = 10**7  # of a matrix: more does not fit into memory as fractions
 EARTH_RADIUS_KM = 6371.0088
+LOG_ROUNDING = 1e-15  # of a ratio of floats nearest to two probabilities
 NAMED = ("euclidean", "manhattan", "hamming", "haversine")  # distances that are computed again
 KINDS = (
     "metric_privacy", "differential_privacy", "distortion_privacy", "distribution_privacy",
@@ -108,6 +109,7 @@ class Real:
         self.log_of: Fraction | None = None
         if type(value) is not str:
             self.factor = Fraction(real(value, 0))
+            need(math.copysign(1, value) > 0, "zero is written with a sign")
             return
         need(len(value) <= 2000, "a number is too long")
         found = self.pattern.fullmatch(value)
@@ -860,9 +862,9 @@ class Audit:
         places = [k for k, _, _ in self.thresholded]
         need([part["constraint"] for part in stated] == places, "approximations are missing")
         for part, (k, epsilon, d) in zip(stated, self.thresholded, strict=True):
-            found = self.measured(d)
+            least, found, most = self.measured(d)
             claimed = math.inf if part["epsilon"] is None else part["epsilon"]
-            near = claimed == found or math.isclose(claimed, found, rel_tol=1e-9, abs_tol=1e-12)
+            near = claimed >= 0 and least * (1 - 1e-9) <= claimed <= most * (1 + 1e-9)
             need(near, f"constraints[{k}]: with its thresholds ε is {found}")
             promised = part["promised_epsilon"]
             need(math.isclose(promised, epsilon.nearest, rel_tol=1e-9), "another ε was promised")
@@ -871,18 +873,21 @@ class Audit:
                 "after repair is not checked"
             )
 
-    def measured(self, d: Matrix) -> float:
-        """The least ε of metric privacy: the largest ln(p(o|s) / p(o|s')) / d(s, s')."""
-        worst = 0.0
+    def measured(self, d: Matrix) -> tuple[float, float, float]:
+        """The least ε of metric privacy, the largest ln(p(o|s) / p(o|s')) / d(s, s'), between
+        bounds of what floats nearest to the probabilities give: logarithms that are off by a few
+        2^-53, and equal rows that are equal."""
+        worst = (0.0, 0.0, 0.0)
         for i, row in enumerate(self.rows):
             for j, other in enumerate(self.rows):
                 if i == j or row == other:
                     continue
                 if d[i][j] == 0 or any(a and not b for a, b in zip(row, other, strict=True)):
-                    return math.inf
+                    return math.inf, math.inf, math.inf
                 tops = [(a, b) for a, b in zip(row, other, strict=True) if a > b]
                 best = max((log_ratio(a, b) for a, b in tops), default=0.0)
-                worst = max(worst, best / float(d[i][j]))
+                own = [(best + off) / float(d[i][j]) for off in (-LOG_ROUNDING, 0, LOG_ROUNDING)]
+                worst = (max(worst[0], own[0]), max(worst[1], own[1]), max(worst[2], own[2]))
         return worst
 
     def distortion(self, w: Matrix) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,7 +82,8 @@ class Design:
         checked = "verified" if self.verified else "NOT verified"
         return (
             f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
-            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {self.engine}, {self.seconds:.2f} s)"
+            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
+            f"{self.seconds:.2f} s)"
         )
 
     @property
@@ -158,6 +160,11 @@ class Design:
         from optmech.design_file import load_design
 
         return load_design(path)
+
+
+def _word(text: str) -> str:
+    """An engine's name as it is, and quoted where it is none: files may write sentences there."""
+    return text if re.fullmatch(r"[\w.+-]{1,40}", text, re.ASCII) else ascii(text[:40])
 
 
 def make_design(

@@ -239,7 +239,7 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
         stated = decode_result(body["result"], exact is not None)
         multipliers = decode_multipliers(body["multipliers"], statement)
         checks = () if exact is None else check_exact(statement, exact)
-        reason = stated.reason if exact is not None else _proof(statement, multipliers)
+        reason = _marked(stated.reason) if exact is not None else _proof(statement, multipliers)
         design = Design(
             problem=problem,
             exact=exact,
@@ -274,7 +274,12 @@ def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) 
     """What follows from the file's problem, and what else the file says, marked as that."""
     found = problem.notes if exact is None else design_notes(problem, exact.matrix)
     others = (note for note in stated if note not in found)
-    return found + tuple(n if n.startswith(_STATED) else _STATED + n for n in others)
+    return found + tuple(map(_marked, others))
+
+
+def _marked(text: str) -> str:
+    """A sentence of the file as one; none where it says nothing."""
+    return text if not text or text.startswith(_STATED) else _STATED + text
 
 
 def _given(problem: Problem) -> tuple[str, ...]:

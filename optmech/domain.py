@@ -180,7 +180,9 @@ class Domain:
         return ", ".join([*shown, *(repr(label)[:40] for label in self.labels[3:][-1:])])
 
     def _unit_text(self) -> str:
-        return f" in {self.unit[:40]}" if self.unit and self.coordinates == "plane" else ""
+        # a unit of a file may be anything
+        unit = self.unit[:40] if self.unit.isprintable() else ascii(self.unit[:40])
+        return f" in {unit}" if unit and self.coordinates == "plane" else ""
 
     @cached_property
     def _index(self) -> dict[Hashable, int]:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from optmech.cli.nearness import nearness, percent
 from optmech.cli.words import promise
 from optmech.exchange import adopt
 from optmech.reports.figures import loss_name
-from optmech.reports.sentences import lead
+from optmech.reports.packing import Store
+from optmech.reports.payload import Precision, design_payload
+from optmech.reports.sentences import lead, threshold_notes
 from optmech.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -270,6 +273,70 @@ def test_what_thresholds_leave_is_measured_again(name: str, tmp_path: Path) -> N
     refused(forged(design, tmp_path / "d.json", APPROXIMATIONS[name]))
 
 
+@pytest.mark.parametrize("stated", [0.0, 5e-324, 1e-13, 9e-16, 1.1e-15, 1e-12])
+def test_what_thresholds_leave_is_compared_in_its_own_unit(stated: float, tmp_path: Path) -> None:
+    far = om.Domain(list("abcd"), [[0.0], [1e15], [2e15], [3e15]], unit="nm")
+    problem = om.Problem(
+        om.Prior(far, [1, 2, 3, 2]), H, constraints=[om.MetricPrivacy(1e-15, E, threshold=1.5e15)]
+    )
+    design = om.solve(problem)
+
+    def small(body: dict[str, Any]) -> None:
+        body["result"]["approximations"][0].update(epsilon=stated)
+
+    path = forged(design, tmp_path / "d.json", lambda _: None)
+    assert om.check(path).passed
+    audit.audit(str(path))
+    refused(forged(design, path, small))
+
+
+def test_equal_rows_have_no_epsilon_at_all(tmp_path: Path) -> None:
+    everywhere = om.Mechanism(grid().domain, grid().domain, np.full((6, 6), 1 / 6))
+    stated = om.Problem(grid(), E, constraints=[om.MetricPrivacy(1.0, E, threshold=0.6)])
+    design = adopt(everywhere, stated)
+    assert design.approximations[0].epsilon == 0
+    path = forged(design, tmp_path / "d.json", lambda _: None)
+    audit.audit(str(path))
+
+    def some(body: dict[str, Any]) -> None:
+        body["result"]["approximations"][0].update(epsilon=1e-13)
+
+    refused(forged(design, path, some))
+
+
+def test_adopted_mechanisms_are_measured_beyond_their_thresholds(tmp_path: Path) -> None:
+    noise = om.mechanisms.exponential(grid().domain, 1.0, E)
+    stated = om.Problem(grid(), E, constraints=[om.MetricPrivacy(1.0, E, threshold=0.6)])
+    design = adopt(noise, stated)
+    (part,) = design.approximations
+    assert part.epsilon == om.measures.epsilon(design.mechanism, E)
+    design.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    audit.audit(str(tmp_path / "d.json"))
+
+
+ZEROS: dict[str, om.Constraint] = {
+    "epsilon": om.DifferentialPrivacy(0.0),
+    "delta": om.DifferentialPrivacy(1.0),
+    "minimum": om.DistortionPrivacy(0.0, E),
+    "maximum": om.LossBound(0.0),
+}
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_zero_has_no_sign(name: str, tmp_path: Path) -> None:
+    design = om.solve(om.Problem(grid(), E, constraints=[ZEROS[name]]))
+    path = forged(design, tmp_path / "d.json", lambda _: None)
+    audit.audit(str(path))
+    assert om.check(path).passed
+
+    def signed(body: dict[str, Any]) -> None:
+        assert body["problem"]["constraints"][0][name] == 0
+        body["problem"]["constraints"][0][name] = -0.0
+
+    refused(forged(design, path, signed))
+
+
 def test_a_better_repaired_loss_is_refused(tmp_path: Path) -> None:
     def better(body: dict[str, Any]) -> None:
         body["result"]["approximations"][0]["repaired_loss"] = 0.0
@@ -339,6 +406,72 @@ def test_notes_of_a_file_are_marked_as_its_own(tmp_path: Path) -> None:
     assert once.notes == ("said by the file, not checked: audited by experts",)
     once.save(path)
     assert om.Design.load(path).notes == once.notes
+
+
+def test_reasons_and_engines_of_a_file_do_not_pass_for_words_of_ours(tmp_path: Path) -> None:
+    def boast(body: dict[str, Any]) -> None:
+        body["result"]["reason"] = "no mechanism does better"
+        body["result"]["engine"] = "highs, 0.1 s)\n\x1b[2JDesign(proved unique"
+
+    path = forged(om.solve(metric()), tmp_path / "d.json", boast)
+    once = om.Design.load(path)
+    assert once.summary()["reason"] == "said by the file, not checked: no mechanism does better"
+    assert repr(once).isprintable()
+    assert "'highs, 0.1 s)" in repr(once)
+    once.save(path)
+    assert om.Design.load(path).reason == once.reason
+
+
+@pytest.mark.parametrize("places", [om.Grid(1, 2), om.Domain("ab", [[0.0], [1.0]])])
+def test_units_do_not_break_the_line(places: om.Domain, tmp_path: Path) -> None:
+    def boast(body: dict[str, Any]) -> None:
+        for side in ("secrets", "observables"):
+            body["problem"][side]["unit"] = "km\nverified \ud800"
+
+    problem = om.Problem(om.Prior.uniform(places), H, constraints=[om.DifferentialPrivacy(1.0)])
+    found = om.Design.load(forged(om.solve(problem), tmp_path / "d.json", boast))
+    assert repr(found.problem.secrets).isprintable()
+    assert repr(found).isprintable()
+
+
+def test_a_page_shows_prices_only_where_they_are_proved(tmp_path: Path) -> None:
+    def unproved(body: dict[str, Any]) -> None:
+        body["result"].update(status="feasible", bound=0.0, lower_bound=0.0)
+        body["multipliers"]["ratio"] = None
+
+    def priced(design: om.Design) -> tuple[bool, bool]:
+        page = design_payload(design, "d", Store(), Precision.of((design,)))
+        return bool(page["constraints"][0]["prices"]), bool(page["pairs"])
+
+    design = om.solve(metric())
+    path = forged(design, tmp_path / "d.json", unproved)
+    assert om.check(path).passed
+    audit.audit(str(path))
+    assert priced(design) == (True, True)
+    assert priced(om.Design.load(path)) == (False, False)
+    noise = om.mechanisms.exponential(grid().domain, 0.5, E)
+    assert priced(adopt(noise, metric())) == (False, False)
+
+
+@pytest.mark.parametrize("title", ["\ud800", "a\u202eb", "a\nb"])
+def test_titles_of_any_characters_give_a_page(title: str, tmp_path: Path) -> None:
+    path = forged(
+        om.solve(metric()), tmp_path / "d.json", lambda b: b["problem"].update(title=title)
+    )
+    page = tmp_path / "page.html"
+    assert main(["report", str(path), "-o", str(page)]) == 0
+    shown = page.read_text(encoding="utf-8").partition("<title>")[2].partition("</title>")[0]
+    assert shown.isprintable()
+
+
+def test_a_repair_that_was_not_found_has_no_loss() -> None:
+    design = thresholded()
+    (part,) = design.approximations
+    (said,) = threshold_notes(
+        replace(design, approximations=(replace(part, repaired_loss=math.nan),))
+    )
+    assert "no repair was found" in said
+    assert "nan" not in said
 
 
 def test_the_reason_of_infeasibility_is_proved_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmech.approximation import measure_approximations
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.figures import figures_of
 from optmech.design import Certificate, Design, design_notes
@@ -116,4 +117,5 @@ def _design(problem: Problem, released: Released) -> Design:
         seconds=0.0,
         reason="adopted, not optimised",
         notes=design_notes(problem, released.exact.matrix),
+        approximations=measure_approximations(problem, released.exact.matrix),
     )

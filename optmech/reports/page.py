@@ -11,6 +11,7 @@ from pathlib import Path
 
 from optmech.design import Design
 from optmech.errors import ProblemError
+from optmech.files.report import printable
 from optmech.reports.packing import Store, script_json
 from optmech.reports.payload import Precision, design_payload
 from optmech.storage import write_atomically
@@ -97,7 +98,7 @@ def _page(title: str, data: str) -> str:
     script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
     # one pass, so that nothing put in is looked at again
     pieces = {
-        "TITLE": html.escape(title),
+        "TITLE": html.escape(printable(title)),
         "POLICY": f"default-src 'none'; img-src data:; script-src {_hashed(script)}; "
         f"style-src {_hashed(style)}; base-uri 'none'; form-action 'none'",
         "STYLE": style,

@@ -119,11 +119,14 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
             "vulnerability": number(measures.bayes_vulnerability(m, problem.prior)),
         },
         "constraints": _constraints(
-            problem, measure_constraints(problem, m), list(prices.of_constraints(design))
+            problem,
+            measure_constraints(problem, m),
+            # multipliers that prove little say nothing of what a change is worth
+            list(prices.of_constraints(design)) if design.status == "optimal" else [],
         ),
         "pairs": [
             [p.secret, p.other, p.observable, number(p.allowed), number(p.rate)]
-            for p in prices.of_pairs(design, _PAIRS)
+            for p in (prices.of_pairs(design, _PAIRS) if design.status == "optimal" else ())
         ],
     }  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from optmech.cli import words
 from optmech.cli.nearness import nearness
 from optmech.constraints import MaximizeDistortion
@@ -49,7 +51,15 @@ def threshold_notes(design: Design) -> list[str]:
     """What constraints with thresholds really keep."""
     return [
         f"constraints[{part.constraint}]: with its thresholds the design has "
-        f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; repaired to keep the "
-        f"promise for all pairs it would have loss {part.repaired_loss:.9g}"
+        f"ε = {part.epsilon:.9g} and not {part.promised_epsilon:.9g}; "
+        + _repaired(design, part.repaired_loss)
         for part in design.approximations
     ]
+
+
+def _repaired(design: Design, value: float) -> str:
+    if math.isnan(value):
+        return "no repair was found that keeps the promise for all pairs"
+    maximised = isinstance(design.problem.objective, MaximizeDistortion)
+    what = f"leave the best attack the error {value:.9g}" if maximised else f"have loss {value:.9g}"
+    return f"repaired to keep the promise for all pairs it would {what}"

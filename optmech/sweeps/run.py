@@ -25,7 +25,10 @@ from optmech.sweeps.scheduler import Scheduler
 from optmech.sweeps.table import Row, make_rows, read_table, write_tables
 from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
-_FIGURES = ("status", "loss", "lower_bound", "objective", "bound")
+_FIGURES = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "secrets",
+    "observables",
+)  # fmt: skip
 Values = Sequence[Any] | Mapping[str, Any]
 
 

@@ -103,7 +103,11 @@ def read_table(path: Path) -> list[Row]:
         rows = list(csv.DictReader(text, strict=True))
     if any(None in row or None in row.values() or not set(row) >= _KEYS for row in rows):
         raise ProblemError("is no table of a sweep", where=str(path), remedy=_REMEDY)
-    return [{name: _value(cell) for name, cell in row.items()} for row in rows]
+    found = [{name: _value(cell) for name, cell in row.items()} for row in rows]
+    tasks = {row["task"] for row in found if type(row["task"]) is int}
+    if len(tasks) < len(found):
+        raise ProblemError("has no task, or one twice", where=str(path), remedy=_REMEDY)
+    return found
 
 
 def _value(cell: str) -> Cell:

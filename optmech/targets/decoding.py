@@ -146,7 +146,8 @@ def _check_name(name: Plain, secrets: Domain, observables: Domain, distance: Flo
 def _exact(value: Plain, where: str) -> Exact:
     _require(type(value) in (float, str), f"{where} is no number")
     number = parse_exact(value, where=where)
-    _require(number.text == value, f"{where} is written otherwise")
+    # as text, where -0.0 is not 0.0
+    _require(json.dumps(number.text) == json.dumps(value), f"{where} is written otherwise")
     return number
 
 

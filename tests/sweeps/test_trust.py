@@ -165,3 +165,19 @@ def test_no_room_for_the_lock(folder: Path, monkeypatch: pytest.MonkeyPatch, cal
         with pytest.raises(ProblemError, match="No space"):
             run(folder)
     assert losses(run(folder)) == pytest.approx(TRUE)
+
+
+def test_a_table_has_every_task_once(folder: Path) -> None:
+    table = folder / "table.csv"
+    text = table.read_text()
+    for changed in (text.replace("\n1,", "\none,"), text + text.splitlines()[1] + "\n"):
+        table.write_text(changed)
+        with pytest.raises(ProblemError, match="no task, or one twice"):
+            SweepResult.load(folder)
+
+
+def test_whether_a_design_is_verified_is_compared_too(folder: Path) -> None:
+    table = folder / "table.csv"
+    table.write_text(table.read_text().replace(",true,", ",false,"))
+    with pytest.raises(ProblemError, match="other figures"):
+        SweepResult.load(folder).design(1)

@@ -77,6 +77,8 @@ FALSE: list[tuple[str, Callable[[Body], Any]]] = [
     ("ln 2", put("claims", "lower_bound", None)),
     ("ln 2", put("claims", "lower_bound", "0.1")),
     ("ln 2", put("claims", "loss", True)),
+    ("coupling", put("epsilon", -0.0)),
+    ("common", put("delta", -0.0)),
     ("ln 2", lambda body: body["claims"].pop("loss")),
     ("ln 2", lambda body: body["claims"].pop("lower_bound")),
     ("ln 2", lambda body: body.update(status="optimal")),

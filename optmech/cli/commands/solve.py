@@ -217,11 +217,6 @@ class _Report:
         )
 
     def _warnings(self) -> list[str]:
-        from optmech.cli.output import number
+        from optmech.reports.sentences import threshold_notes
 
-        return [
-            f"constraints[{part.constraint}]: with its thresholds the design has "
-            f"ε = {number(part.epsilon)} and not {number(part.promised_epsilon)}; repaired to keep "
-            f"the promise for all pairs it would have loss {number(part.repaired_loss)}"
-            for part in self.design.approximations
-        ]
+        return threshold_notes(self.design)
