@@ -25,6 +25,8 @@ Plain = Any
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 _PAIRS = 12
+_TELLING_GAP = 0.01
+"""Multipliers that prove less say little of what a change is worth: no prices are shown."""
 _RINGS = 2**16 - 1
 
 
@@ -92,6 +94,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
     limits = problem.statement.log_ratio
     spread = figures.spread(m.matrix, limits)
     same = problem.observables.labels == problem.secrets.labels
+    telling = design.gap <= _TELLING_GAP
     return {
         "mechanism": precision.matrix(store, m.matrix),
         "observables": None if same else _domain(problem.observables, store),
@@ -121,12 +124,11 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
         "constraints": _constraints(
             problem,
             measure_constraints(problem, m),
-            # multipliers that prove little say nothing of what a change is worth
-            list(prices.of_constraints(design)) if design.status == "optimal" else [],
+            list(prices.of_constraints(design)) if telling else [],
         ),
         "pairs": [
             [p.secret, p.other, p.observable, number(p.allowed), number(p.rate)]
-            for p in (prices.of_pairs(design, _PAIRS) if design.status == "optimal" else ())
+            for p in (prices.of_pairs(design, _PAIRS) if telling else ())
         ],
     }  # fmt: skip
 
