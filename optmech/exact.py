@@ -33,7 +33,7 @@ class Exact(float):
     log_of: Fraction | None
 
     def __new__(cls, factor: Fraction, log_of: Fraction | None = None) -> Exact:
-        value = float(factor) if log_of is None else float(factor) * _log(log_of)
+        value = float(factor) if log_of is None else float(factor) * log_of_fraction(log_of)
         self = super().__new__(cls, value)
         self.factor = factor
         self.log_of = log_of
@@ -56,7 +56,8 @@ class Exact(float):
         return plain if Fraction(plain) == self.factor else str(self.factor)
 
 
-def _log(ratio: Fraction) -> float:
+def log_of_fraction(ratio: Fraction) -> float:
+    """ln of a positive fraction, to about one unit in the last place however large its terms are."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
     if ratio < 2**1000:

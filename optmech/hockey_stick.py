@@ -16,7 +16,7 @@ import numpy as np
 
 from optmech.checked import probability
 from optmech.domain import Floats
-from optmech.exact import parse_exact
+from optmech.exact import log_of_fraction, parse_exact
 
 _SHIFT = 100
 """p / (2^100 q) neither overflows nor loses digits, for every ratio above 1 of floats <= 1."""
@@ -120,10 +120,7 @@ def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
         head, tail = head + a, tail + b
     if head - tail <= spare:
         return 0.0
-    ratio = (head - spare) / tail
-    if ratio < 2:
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
+    return log_of_fraction((head - spare) / tail)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import exact_numbers as exact
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import distributions, spread_distributions
 
@@ -39,6 +39,8 @@ def fractions(values: np.ndarray) -> list[Fraction]:
 
 @settings(max_examples=150)
 @given(pairs(), BUDGETS)
+@example((np.array([0.0, 1.0]), np.array([2 / 3, 1 / 3])), 1e-271)
+@example((np.array([0.0, 1.0]), np.array([1.0, 1e-300])), 1e-310)
 def test_inverse_is_the_root_of_the_right_piece(
     pair: tuple[np.ndarray, np.ndarray], budget: float
 ) -> None:
