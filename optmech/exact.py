@@ -57,7 +57,7 @@ class Exact(float):
 
 
 def log_of_fraction(ratio: Fraction) -> float:
-    """ln of a positive fraction, to about one unit in the last place however large its terms are."""
+    """ln of a positive fraction, to about a unit in the last place however large its terms are."""
     if ratio < 2:
         return math.log1p(float(ratio - 1))
     if ratio < 2**1000:
