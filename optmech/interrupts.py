@@ -13,9 +13,11 @@ from types import FrameType
 def undisturbed() -> Iterator[None]:
     """Steps that belong together: Ctrl-C inside takes effect after the last of them.
 
-    Interrupts reach the main thread only, so nothing is done in others.
+    Interrupts reach the main thread only, so nothing is done in others; nor where the handler was
+    not installed from Python, as it could not be put back.
     """
-    if threading.current_thread() is not threading.main_thread():
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is None:
         yield
         return
     late: list[tuple[int, FrameType | None]] = []
@@ -23,7 +25,6 @@ def undisturbed() -> Iterator[None]:
     try:
         yield
     finally:
-        # None: a handler that was not installed from Python cannot be put back
-        signal.signal(signal.SIGINT, signal.SIG_DFL if previous is None else previous)
+        signal.signal(signal.SIGINT, previous)
         if late and callable(previous):
             previous(*late[0])

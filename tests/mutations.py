@@ -31,6 +31,7 @@ from optmech.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Body = dict[str, Any]
+Way = Callable[[np.random.Generator, Body], str]
 
 
 def _line() -> om.Prior:
@@ -139,7 +140,7 @@ def _number(rng: np.random.Generator, value: float) -> Any:
     return changed[int(rng.integers(len(changed)))]
 
 
-def _change(rng: np.random.Generator, value: Any) -> Any:
+def change(rng: np.random.Generator, value: Any) -> Any:
     if rng.random() < 0.35:
         return _VALUES[int(rng.integers(len(_VALUES)))]
     if isinstance(value, bool) or value is None:
@@ -175,7 +176,7 @@ def _scaled(value: Any, factor: float) -> Any:
     return value * factor if isinstance(value, float) else value
 
 
-def _anywhere(rng: np.random.Generator, body: Body) -> str:
+def anywhere(rng: np.random.Generator, body: Body) -> str:
     """One value somewhere; all levels alike, lest the largest arrays get all of it."""
     path: tuple[Any, ...] = ()
     while True:
@@ -186,7 +187,7 @@ def _anywhere(rng: np.random.Generator, body: Body) -> str:
         keys = list(inner) if isinstance(inner, dict) else range(len(inner))
         path = (*path, keys[int(rng.integers(len(keys)))])
     parent = _at(body, path[:-1])
-    parent[path[-1]] = _change(rng, parent[path[-1]])
+    parent[path[-1]] = change(rng, parent[path[-1]])
     return ".".join(map(str, path))
 
 
@@ -224,7 +225,7 @@ def _geometry(rng: np.random.Generator, body: Body) -> str:
 def _claims(rng: np.random.Generator, body: Body) -> str:
     result = body["result"]
     name = str(rng.choice(list(result)))
-    result[name] = _change(rng, result[name])
+    result[name] = change(rng, result[name])
     if name in ("objective", "bound") and rng.random() < 0.7:
         result["loss" if name == "objective" else "lower_bound"] = result[name]
     return f"result.{name}"
@@ -233,7 +234,7 @@ def _claims(rng: np.random.Generator, body: Body) -> str:
 def _numerators(rng: np.random.Generator, body: Body) -> str:
     """Probability moved within a row, by as much as nothing or a lot."""
     if body["mechanism"] is None:
-        return _anywhere(rng, body)
+        return anywhere(rng, body)
     rows = body["mechanism"]["rows"]
     texts = rows[int(rng.integers(len(rows)))][1]
     i, j = (int(k) for k in rng.integers(len(texts), size=2))
@@ -243,8 +244,8 @@ def _numerators(rng: np.random.Generator, body: Body) -> str:
     return "moved probability"
 
 
-_WAYS: tuple[Callable[[np.random.Generator, Body], str], ...] = (
-    _anywhere, _anywhere, _anywhere, _geometry, _claims, _numerators,
+_WAYS: tuple[Way, ...] = (
+    anywhere, anywhere, anywhere, _geometry, _claims, _numerators,
 )  # fmt: skip
 
 
@@ -266,15 +267,23 @@ def _bytes(rng: np.random.Generator, content: bytes) -> tuple[bytes, str]:
 
 def mutate(rng: np.random.Generator, content: bytes) -> tuple[bytes, str]:
     """A changed file with a good digest, and what was done to it."""
-    if rng.random() < 0.25:
+    return altered(rng, content, _WAYS, raw=0.25, again=0.2)
+
+
+def altered(
+    rng: np.random.Generator, content: bytes, ways: tuple[Way, ...], *, raw: float, again: float
+) -> tuple[bytes, str]:
+    """A file changed in one of these ways, in two with probability ``again``, or in its bytes with
+    probability ``raw``; with a good digest, and what was done to it."""
+    if rng.random() < raw:
         return _bytes(rng, content)
     body = json.loads(content)
     del body["digest"]
     done = []
-    for _ in range(1 + int(rng.random() < 0.2)):
+    for _ in range(1 + int(rng.random() < again)):
         # a second change may find nothing that it knows
         with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
-            done.append(_WAYS[int(rng.integers(len(_WAYS)))](rng, body))
+            done.append(ways[int(rng.integers(len(ways)))](rng, body))
     text = json.dumps(body).replace("Infinity", "1e999")
     return seal(text.encode()), ", ".join(done)
 

@@ -15,7 +15,6 @@ import math
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -23,11 +22,10 @@ from typing import Any
 
 import numpy as np
 from exact_lp import joint_optimum, maximum
-from mutations import Tally, _anywhere, _bytes, _change, judge
+from mutations import Tally, Way, altered, anywhere, change, judge
 
 import optmech as om
 from optmech.errors import OptmechError
-from optmech.sealed import seal
 from optmech.targets.decoding import decode_design
 
 Body = dict[str, Any]
@@ -79,7 +77,7 @@ def _claims(rng: np.random.Generator, body: Body) -> str:
         claims["loss"] = claims["lower_bound"]
     else:
         name = str(rng.choice(list(claims)))
-        claims[name] = _change(rng, claims[name])
+        claims[name] = change(rng, claims[name])
     return f"claims {which}"
 
 
@@ -159,24 +157,14 @@ def _geometry(rng: np.random.Generator, body: Body) -> str:
     return f"geometry {which}"
 
 
-_WAYS: tuple[Callable[[np.random.Generator, Body], str], ...] = (
-    _anywhere, _anywhere, _claims, _moves, _proof, _geometry,
+_WAYS: tuple[Way, ...] = (
+    anywhere, anywhere, _claims, _moves, _proof, _geometry,
 )  # fmt: skip
 
 
 def mutate(rng: np.random.Generator, content: bytes) -> tuple[bytes, str]:
     """A changed file with a good digest, and what was done to it."""
-    if rng.random() < 0.2:
-        return _bytes(rng, content)
-    body = json.loads(content)
-    del body["digest"]
-    done = []
-    for _ in range(1 + int(rng.random() < 0.25)):
-        # a second change may find nothing that it knows
-        with suppress(TypeError, ValueError, LookupError, AttributeError, OverflowError):
-            done.append(_WAYS[int(rng.integers(len(_WAYS)))](rng, body))
-    text = json.dumps(body).replace("Infinity", "1e999")
-    return seal(text.encode()), ", ".join(done)
+    return altered(rng, content, _WAYS, raw=0.2, again=0.25)
 
 
 # ---------------------------------------------------------------- the third opinion
