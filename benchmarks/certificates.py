@@ -23,11 +23,11 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech.audit import Fault, audit
+from optmech.base.arrays import Floats
 from optmech.certificate import check_exact
-from optmech.domain import Floats
+from optmech.exact.numerators import Numerators
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
-from optmech.numerators import Numerators
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -18,8 +18,8 @@ import numpy as np
 
 import optmech as om
 from optmech.certificate import Bound, Multipliers
-from optmech.design import Certificate, Design
-from optmech.numerators import Numerators
+from optmech.designs.design import Certificate, Design
+from optmech.exact.numerators import Numerators
 
 KM = om.distances.euclidean()
 SIZES = ((15, 20), (25, 40))

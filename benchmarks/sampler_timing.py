@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import optmech as om
-from optmech.numerators import Numerators
+from optmech.exact.numerators import Numerators
 
 
 def supported_line(places: int, reach: int) -> om.Mechanism:

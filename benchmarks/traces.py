@@ -25,8 +25,8 @@ import numpy as np
 
 import optmech as om
 from optmech import traces
-from optmech.traces.paths import paths
-from optmech.traces.sequences import Fixes
+from optmech.traces.chains.sequences import Fixes
+from optmech.traces.gaussian.paths import paths
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "traces.json"

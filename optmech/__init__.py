@@ -9,34 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optmech import attacks as attacks
-    from optmech import distances as distances
-    from optmech import distributional as distributional
     from optmech import divergences as divergences
     from optmech import exchange as exchange
-    from optmech import frontier as frontier
-    from optmech import guarantees as guarantees
-    from optmech import losses as losses
-    from optmech import measures as measures
     from optmech import mechanisms as mechanisms
-    from optmech import observables as observables
-    from optmech import plots as plots
-    from optmech import prices as prices
-    from optmech import regions as regions
     from optmech import traces as traces
     from optmech import transport as transport
-    from optmech.constraints import DifferentialPrivacy as DifferentialPrivacy
-    from optmech.constraints import DistortionPrivacy as DistortionPrivacy
-    from optmech.constraints import DistributionPrivacy as DistributionPrivacy
-    from optmech.constraints import LossBound as LossBound
-    from optmech.constraints import MaximizeDistortion as MaximizeDistortion
-    from optmech.constraints import MetricPrivacy as MetricPrivacy
-    from optmech.constraints import Support as Support
-    from optmech.design import Design as Design
-    from optmech.design import check as check
-    from optmech.design_file import CheckReport as CheckReport
-    from optmech.domain import Domain as Domain
-    from optmech.domain import Grid as Grid
+    from optmech.analysis import attacks as attacks
+    from optmech.analysis import distributional as distributional
+    from optmech.analysis import guarantees as guarantees
+    from optmech.analysis import measures as measures
+    from optmech.certificate.verdict import CheckReport as CheckReport
+    from optmech.designs import prices as prices
+    from optmech.designs.design import Design as Design
     from optmech.errors import InfeasibleError as InfeasibleError
     from optmech.errors import OptmechError as OptmechError
     from optmech.errors import ProblemError as ProblemError
@@ -44,28 +28,44 @@ if TYPE_CHECKING:
     from optmech.errors import TooLargeError as TooLargeError
     from optmech.errors import VerificationError as VerificationError
     from optmech.files import load_problem as load_problem
-    from optmech.mechanism import Mechanism as Mechanism
-    from optmech.pipeline import solve as solve
-    from optmech.prior import Prior as Prior
-    from optmech.problem import Problem as Problem
-    from optmech.profiles import Profile as Profile
-    from optmech.reports import report as report
+    from optmech.pipeline.profiles import Profile as Profile
+    from optmech.pipeline.search import solve as solve
+    from optmech.pipeline.verify import check as check
+    from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
+    from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
+    from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy
+    from optmech.problem.constraints import LossBound as LossBound
+    from optmech.problem.constraints import MaximizeDistortion as MaximizeDistortion
+    from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
+    from optmech.problem.constraints import Support as Support
+    from optmech.problem.problem import Problem as Problem
+    from optmech.show import plots as plots
+    from optmech.show.reports import report as report
+    from optmech.spaces import distances as distances
+    from optmech.spaces import losses as losses
+    from optmech.spaces import observables as observables
+    from optmech.spaces import regions as regions
+    from optmech.spaces.domain import Domain as Domain
+    from optmech.spaces.domain import Grid as Grid
+    from optmech.spaces.mechanism import Mechanism as Mechanism
+    from optmech.spaces.prior import Prior as Prior
     from optmech.sweeps import SweepResult as SweepResult
+    from optmech.sweeps import frontier as frontier
     from optmech.sweeps import sweep as sweep
 
 _HOME = {
-    "DifferentialPrivacy": "constraints",
-    "DistortionPrivacy": "constraints",
-    "DistributionPrivacy": "constraints",
-    "LossBound": "constraints",
-    "MaximizeDistortion": "constraints",
-    "MetricPrivacy": "constraints",
-    "Support": "constraints",
-    "Design": "design",
-    "check": "design",
-    "CheckReport": "design_file",
-    "Domain": "domain",
-    "Grid": "domain",
+    "DifferentialPrivacy": "problem.constraints",
+    "DistortionPrivacy": "problem.constraints",
+    "DistributionPrivacy": "problem.constraints",
+    "LossBound": "problem.constraints",
+    "MaximizeDistortion": "problem.constraints",
+    "MetricPrivacy": "problem.constraints",
+    "Support": "problem.constraints",
+    "Design": "designs.design",
+    "check": "pipeline.verify",
+    "CheckReport": "certificate.verdict",
+    "Domain": "spaces.domain",
+    "Grid": "spaces.domain",
     "InfeasibleError": "errors",
     "OptmechError": "errors",
     "ProblemError": "errors",
@@ -73,33 +73,33 @@ _HOME = {
     "TooLargeError": "errors",
     "VerificationError": "errors",
     "load_problem": "files",
-    "Mechanism": "mechanism",
-    "solve": "pipeline",
-    "Prior": "prior",
-    "Problem": "problem",
-    "Profile": "profiles",
+    "Mechanism": "spaces.mechanism",
+    "solve": "pipeline.search",
+    "Prior": "spaces.prior",
+    "Problem": "problem.problem",
+    "Profile": "pipeline.profiles",
     "SweepResult": "sweeps",
     "sweep": "sweeps",
-    "report": "reports",
+    "report": "show.reports",
 }
-_MODULES = (
-    "attacks",
-    "distances",
-    "distributional",
-    "exchange",
-    "divergences",
-    "frontier",
-    "guarantees",
-    "losses",
-    "measures",
-    "mechanisms",
-    "observables",
-    "plots",
-    "prices",
-    "regions",
-    "traces",
-    "transport",
-)
+_MODULES = {
+    "attacks": "analysis.attacks",
+    "distances": "spaces.distances",
+    "distributional": "analysis.distributional",
+    "exchange": "exchange",
+    "divergences": "divergences",
+    "frontier": "sweeps.frontier",
+    "guarantees": "analysis.guarantees",
+    "losses": "spaces.losses",
+    "measures": "analysis.measures",
+    "mechanisms": "mechanisms",
+    "observables": "spaces.observables",
+    "plots": "show.plots",
+    "prices": "designs.prices",
+    "regions": "spaces.regions",
+    "traces": "traces",
+    "transport": "transport",
+}
 
 __all__ = list(_HOME) + list(_MODULES) + ["__version__"]
 
@@ -108,7 +108,7 @@ def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(f"optmech.{_HOME[name]}"), name)
     if name in _MODULES:
-        return import_module(f"optmech.{name}")
+        return import_module(f"optmech.{_MODULES[name]}")
     if name == "__version__":
         from importlib.metadata import version
 

@@ -25,9 +25,9 @@ import numpy as np
 
 import optmech as om
 from optmech import audit
-from optmech.design_file import encode_design
+from optmech.designs.file import encode_design
 from optmech.errors import OptmechError
-from optmech.sealed import seal
+from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Body = dict[str, Any]

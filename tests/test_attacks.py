@@ -286,7 +286,7 @@ class TestMinimax:
             attacks.minimax(randomized_response(3, 1), H, over)
 
     def test_refuses_what_cannot_fit_into_memory(self, monkeypatch):
-        monkeypatch.setattr("optmech.memory.available_bytes", lambda: 10_000)
+        monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 10_000)
         with pytest.raises(om.TooLargeError, match="9 secrets and 9 observables"):
             attacks.minimax(randomized_response(9, 1), H)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech import checked, guarantees
+from optmech import guarantees
+from optmech.exact import checked
 from optmech.traces import ConditionalPrivacy, GaussianPrior, MarkovPrior, leakage_about, rbf
-from optmech.traces.subsets import worst_subset
+from optmech.traces.gaussian.subsets import worst_subset
 
 M = om.mechanisms.randomized_response(om.Domain("ab"), 1.0)
 PAIR = ([1, 0], [0, 1])

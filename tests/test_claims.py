@@ -19,14 +19,14 @@ import optmech as om
 from optmech import audit
 from optmech.certificate.objective import OPTIMAL_GAP
 from optmech.cli.main import main
-from optmech.cli.nearness import nearness, percent
-from optmech.cli.words import promise
 from optmech.exchange import adopt
-from optmech.reports.figures import loss_name
-from optmech.reports.packing import Store
-from optmech.reports.payload import Precision, design_payload
-from optmech.reports.sentences import lead, threshold_notes
-from optmech.sealed import seal
+from optmech.reading.sealed import seal
+from optmech.show.nearness import nearness, percent
+from optmech.show.reports.figures import loss_name
+from optmech.show.reports.packing import Store
+from optmech.show.reports.payload import Precision, design_payload
+from optmech.show.reports.sentences import lead, threshold_notes
+from optmech.show.words import promise
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Change = Callable[[dict[str, Any]], None]

@@ -14,7 +14,7 @@ from conformance.problems import KINDS, Make, everything, most_distortion_privat
 
 import optmech as om
 from optmech.audit import Fault, audit
-from optmech.design_file import seal
+from optmech.designs.file import seal
 from optmech.errors import ProblemError, VerificationError
 
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -13,7 +13,7 @@ from strategies import metrics, nonnegative_matrices
 
 import optmech as om
 from optmech import distances
-from optmech.distances import evaluate, triangle_report
+from optmech.spaces.distances import evaluate, triangle_report
 
 finite = st.floats(-1e3, 1e3)
 

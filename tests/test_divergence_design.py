@@ -18,8 +18,8 @@ from scipy.optimize import brentq
 import optmech as om
 from optmech import audit, divergences
 from optmech.certificate import check_exact, lower_bound
-from optmech.design_file import seal
-from optmech.generators import GENERATORS
+from optmech.designs.file import seal
+from optmech.ratios.generators import GENERATORS
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 SMOOTH = list(GENERATORS)
@@ -266,7 +266,7 @@ def test_planes_lie_below_whatever_the_slope() -> None:
 @pytest.mark.parametrize("name", SMOOTH)
 def test_the_exact_check_decides_at_the_limit(name: str) -> None:
     """A fixed matrix, with the limit set a hair above and below its own divergence."""
-    from optmech.numerators import Numerators
+    from optmech.exact.numerators import Numerators
 
     rows = np.array([[0.75, 0.25], [0.375, 0.625]])
     spent = divergences.enclosure(*rows, name), divergences.enclosure(*rows[::-1], name)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import optmech as om
-from optmech.domain import EARTH_RADIUS_KM, finite_array
+from optmech.base.arrays import finite_array
+from optmech.spaces.domain import EARTH_RADIUS_KM
 
 
 def great_circle(a, b):

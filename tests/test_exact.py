@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from optmech.errors import ProblemError
-from optmech.exact import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_probabilistic_and_plain_distribution_privacy(
     data: st.DataObject, m: om.Mechanism, epsilon: float
 ) -> None:
     """DP19 Prop. 8 and 9 against the exact measures; at δ = 0 they are the same."""
-    from optmech.distributional import probabilistic_delta
+    from optmech.analysis.distributional import probabilistic_delta
 
     pair = data.draw(distributions(len(m.secrets))), data.draw(distributions(len(m.secrets)))
     delta = min(1.0, om.measures.distribution_delta(m, *pair, epsilon))

@@ -469,7 +469,7 @@ class TestDistributionPrivacy:
 
     def test_real_distributions_match_the_published_total_variation(self, shared_data):
         """0.153 between the start stations of men and women, on 20 x 15 cells (data README)."""
-        from optmech.tables import read_columns
+        from optmech.reading.columns import read_columns
 
         table = read_columns(
             shared_data / "citibike_nyc_201807_sample.csv", ["start_lon", "start_lat", "gender"]

@@ -11,8 +11,8 @@ from scipy.stats import chi2
 from strategies import distributions, mechanisms, stochastic_matrices
 
 import optmech as om
-from optmech.numerators import Numerators
-from optmech.rationals import RationalRows
+from optmech.exact.numerators import Numerators
+from optmech.spaces.rationals import RationalRows
 
 AB, XYZ = om.Domain("ab"), om.Domain("xyz")
 ROWS = [[0.5, 0.0, 0.5], [0.25, 0.75, 0.0]]
@@ -83,7 +83,7 @@ class TestSample:
 
     @pytest.mark.parametrize("byte", [b"\x00", b"\xff"])
     def test_the_ends_of_the_entropy_are_possible_outcomes(self, monkeypatch, byte):
-        monkeypatch.setattr("optmech.sampler.entropy.token_bytes", lambda count: byte * count)
+        monkeypatch.setattr("optmech.exact.sampler.entropy.token_bytes", lambda count: byte * count)
         m = om.Mechanism(om.Domain("a"), om.Domain("wxyz"), [[0.0, 0.75, 0.25, 0.0]])
         assert m.sample("a") == ("x" if byte == b"\x00" else "y")
 

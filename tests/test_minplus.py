@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from optmech.minplus import max_times, shortest_detour
+from optmech.base.minplus import max_times, shortest_detour
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mutations import designs, falsehood, judge, run
 
-from optmech.sealed import seal
+from optmech.reading.sealed import seal
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from starts import started_from_memory_and_file
 import optmech as om
 from optmech.certificate import Multipliers, PairMultipliers
 from optmech.errors import ProblemError
-from optmech.neighbour import offer
-from optmech.session import Session
+from optmech.pipeline.session import Session
+from optmech.pipeline.warm_start import offer
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optmech as om
-from optmech.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, integers
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 900))

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optmech as om
-from optmech import memory
+from optmech.base import memory
 from optmech.engines.auto import select
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import flatten
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 REFERENCE = [

@@ -77,7 +77,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         plots.mechanism_picture(design, tmp_path / "x.txt")
     with pytest.raises(om.ProblemError, match="cannot be written"):
         plots.mechanism_picture(design, tmp_path / "no" / "x.png")
-    monkeypatch.setattr("optmech.plots.drawing.find_spec", lambda name: None)
+    monkeypatch.setattr("optmech.show.plots.drawing.find_spec", lambda name: None)
     with pytest.raises(om.ProblemError, match=r"pip install optmech\[plot\]"):
         plots.mechanism_picture(design, tmp_path / "x.png")
 

@@ -21,11 +21,11 @@ from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.exchange import read_matrix, read_netcdf, read_osm, read_parquet
 from optmech.exchange.geo import read_geojson
-from optmech.files.report import printable
-from optmech.files.source import read_document
-from optmech.profiles import load_profile
-from optmech.reading import MAX_BYTES, expanded, read_bytes, read_text, translated
-from optmech.tables import read_columns, read_text_columns
+from optmech.pipeline.profiles import load_profile
+from optmech.reading.bounded import MAX_BYTES, expanded, read_bytes, read_text, translated
+from optmech.reading.columns import read_columns, read_text_columns
+from optmech.reading.errors import printable
+from optmech.reading.source import read_document
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 CELLS = om.Domain(["a", "b"])
@@ -333,7 +333,7 @@ def test_netcdf_of_other_files(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import optmech.isolated
+    import optmech.reading.isolated
 
     path = tmp_path / "m.nc"
     path.write_bytes(b"x")
@@ -342,7 +342,9 @@ def test_a_reader_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("import os; os.abort()", "ended with status -6"),
         ("print('{}')", "ended with status 0"),
     ):
-        monkeypatch.setattr(optmech.isolated, "_CHILD", code.replace("{", "{{").replace("}", "}}"))
+        monkeypatch.setattr(
+            optmech.reading.isolated, "_CHILD", code.replace("{", "{{").replace("}", "}}")
+        )
         with pytest.raises(ProblemError, match=words or "cannot be read"):
             read_netcdf(path)
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import optmech as om
-from optmech import sampler
-from optmech.numerators import Numerators
-from optmech.rationals import RationalRows
-from optmech.sampler import Table, draw
+from optmech.exact import sampler
+from optmech.exact.numerators import Numerators
+from optmech.exact.sampler import Table, draw
+from optmech.spaces.rationals import RationalRows
 
 ROWS = st.lists(st.integers(0, 40), min_size=1, max_size=7).filter(any)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
 from optmech.cli.main import main
 from optmech.errors import ProblemError
-from optmech.storage import ending, is_standard_output, refuse_unwritable, write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -198,7 +198,7 @@ def test_a_mount_point_is_written_over(tmp_path: Path, monkeypatch: pytest.Monke
 
 ENDED = """
 import os, signal, sys
-from optmech.storage import write_atomically
+from optmech.base.storage import write_atomically
 if sys.argv[2] == "named":
     del os.O_TMPFILE
 os.fsync = lambda _: os.kill(os.getpid(), getattr(signal, sys.argv[3]))

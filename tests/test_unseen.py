@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech.session import Session
+from optmech.pipeline.session import Session
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -11,7 +11,7 @@ from store import Record, Store
 from users import EUCLIDEAN, GRIDS, HAMMING, City
 
 import optmech as om
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 
 EPSILON = 0.6
 BINDING = 0.5

@@ -14,7 +14,7 @@ from store import Record, Store
 from users import EUCLIDEAN, HAMMING, City
 
 import optmech as om
-from optmech.profiles import load_profile
+from optmech.pipeline.profiles import load_profile
 
 GAP = 1e-6
 EVIDENCE = (0.25, 0.5, 0.75)

@@ -19,15 +19,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.certificate.enclosure import bracket
 from optmech.certificate.factors import Factors
 from optmech.certificate.known import require_known
 from optmech.certificate.multipliers import DivergenceMultipliers, Multipliers, PairMultipliers
-from optmech.domain import Floats
-from optmech.enclosures import intercepts_below
-from optmech.generators import generator
-from optmech.statement import Divergence, Statement
+from optmech.exact.exponentials import bracket
+from optmech.ratios.enclosures import intercepts_below
+from optmech.ratios.generators import generator
+from optmech.statement.statement import Divergence, Statement
 
 _UNIT = 2.0**-53
 _LARGEST = 2.0**100

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate.known import require_known
-from optmech.domain import Floats, Ints
-from optmech.generators import generator
-from optmech.statement import Divergence, Statement
+from optmech.ratios.generators import generator
+from optmech.statement.statement import Divergence, Statement
 
 _UNIT = 2.0**-53
 _NORMAL = 1e-280

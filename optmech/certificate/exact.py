@@ -14,16 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check, reported
-from optmech.certificate.enclosure import at_most, bracket, exp_lower, exp_range
 from optmech.certificate.factors import Factors
 from optmech.certificate.known import require_known
-from optmech.domain import Floats
-from optmech.enclosures import divergence_at_most
-from optmech.generators import generator
-from optmech.numerators import Numerators, integers
-from optmech.statement import (
+from optmech.exact.exponentials import at_most, bracket, exp_lower, exp_range
+from optmech.exact.numerators import Numerators, integers
+from optmech.ratios.enclosures import divergence_at_most
+from optmech.ratios.generators import generator
+from optmech.statement.statement import (
     Approximate,
     Distortion,
     Divergence,

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.certificate.enclosure import bracket, exp_range
-from optmech.domain import Floats
-from optmech.statement import Approximate, LiftedRatio, Statement
+from optmech.exact.exponentials import bracket, exp_range
+from optmech.statement.statement import Approximate, LiftedRatio, Statement
 
 _UNIT = 2.0**-53
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from optmech.certificate import values
 from optmech.certificate.bound import Bound
-from optmech.certificate.enclosure import bracket
 from optmech.certificate.multipliers import Multipliers
 from optmech.certificate.objective import relative_gap, trivial_bound
-from optmech.numerators import Numerators
-from optmech.statement import Statement
+from optmech.exact.exponentials import bracket
+from optmech.exact.numerators import Numerators
+from optmech.statement.statement import Statement
 
 
 @dataclass(frozen=True)

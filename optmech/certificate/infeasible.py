@@ -10,7 +10,7 @@ from optmech.certificate.bound import infeasibility_margin
 from optmech.certificate.factors import Factors
 from optmech.certificate.known import require_known
 from optmech.certificate.multipliers import Multipliers
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 
 def closed_form_reason(statement: Statement) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from optmech.errors import VerificationError
-from optmech.statement import (
+from optmech.statement.statement import (
     Approximate,
     Distortion,
     Divergence,

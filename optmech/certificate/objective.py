@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.domain import Floats
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 
 def objective_value(statement: Statement, matrix: Floats) -> float:

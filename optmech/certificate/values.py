@@ -11,12 +11,12 @@ from typing import Any
 import flint
 import numpy as np
 
-from optmech.certificate.enclosure import bracket
-from optmech.domain import Floats
-from optmech.exact import rounded_down as rounded_down
-from optmech.exact import rounded_up as rounded_up
-from optmech.numerators import Numerators, integers
-from optmech.statement import Distortion, LossLimit, Statement
+from optmech.base.arrays import Floats
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import rounded_down as rounded_down
+from optmech.exact.number import rounded_up as rounded_up
+from optmech.exact.numerators import Numerators, integers
+from optmech.statement.statement import Distortion, LossLimit, Statement
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""

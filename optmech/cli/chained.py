@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optmech.base.storage import write_atomically
 from optmech.cli.output import plain_values
 from optmech.errors import InfeasibleError
-from optmech.files.build.markov import ChainProblem
+from optmech.files.make.markov import ChainProblem
 from optmech.files.traces import TraceFile
-from optmech.pipeline import solve
-from optmech.prior import Prior
-from optmech.problem import Problem
-from optmech.storage import write_atomically
-from optmech.traces.adversary import AdversaryReport, Series, enumerate_releases, simulate
-from optmech.traces.policy import FixedPolicy, Policy, ProtectedTrace, protect
-from optmech.traces.sequential import Step
+from optmech.pipeline.search import solve
+from optmech.problem.problem import Problem
+from optmech.spaces.prior import Prior
+from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate
+from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, protect
+from optmech.traces.chains.sequential import Step
 
 
 class ChainAnswer:
@@ -120,7 +120,7 @@ class ChainAnswer:
 
     def picture(self, path: str | Path) -> None:
         """Draw distortion over time."""
-        from optmech.chain_plots import chain_picture
+        from optmech.show.plots.chains import chain_picture
 
         chain_picture(self.sequential, self.repeated, path, self.problem.unit, self.title)
 
@@ -193,7 +193,7 @@ class ChainAnswer:
         return tell
 
     def _releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
-        from optmech.files.labels import label_text
+        from optmech.spaces.labels import label_text
 
         out = []
         for label, state in zip(released.releases, released.states, strict=True):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.mechanism import Mechanism
-    from optmech.problem import Problem
+    from optmech.problem.problem import Problem
+    from optmech.spaces.mechanism import Mechanism
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
             where="--problem",
             remedy="Give the problem file, or a gallery name",
         )
-    from optmech.design import Design
+    from optmech.designs.design import Design
 
     design = Design.load(args.design)
     return design.problem, design.mechanism

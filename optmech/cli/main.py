@@ -192,6 +192,6 @@ def _failed(error: OptmechError, as_json: bool) -> int:
 
 
 def _complain(text: str) -> None:
-    from optmech.files.report import printable
+    from optmech.reading.errors import printable
 
     print(f"optmech: error: {printable(text)}", file=sys.stderr)

@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from optmech.base.storage import is_standard_output, refuse_unwritable
 from optmech.errors import ProblemError
-from optmech.files.report import printable
-from optmech.storage import is_standard_output, refuse_unwritable
+from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

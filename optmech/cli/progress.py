@@ -76,7 +76,7 @@ class GapAgainstTime:
     def __rich_console__(self, console: Console, options: Any) -> Iterator[Any]:
         from rich.text import Text
 
-        from optmech.files.report import printable
+        from optmech.reading.errors import printable
 
         symbols = _BARS if options.encoding.lower().startswith("utf") else _PLAIN_BARS
         gap = f"gap {min(gap for _, gap in self.points):.1e}" if self.points else "no gap yet"

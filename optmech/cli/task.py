@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from optmech.base.storage import write_atomically
 from optmech.cli import output
-from optmech.files.labels import label_text
-from optmech.storage import write_atomically
+from optmech.spaces.labels import label_text
 
 if TYPE_CHECKING:
     from optmech.files.task import TransportTask
-    from optmech.problem import Problem
+    from optmech.problem.problem import Problem
     from optmech.targets import TargetDesign
 
 
 def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) -> int:
     """Design, save, draw and show; 0, as nothing is shown that was not verified."""
     if args.picture is not None:
-        from optmech.plots import require_matplotlib
+        from optmech.show.plots import require_matplotlib
 
         require_matplotlib(args.picture)
     design = task.design(problem)
@@ -26,7 +26,7 @@ def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) ->
     if args.output is not None:
         design.save(args.output)
     if args.picture is not None:
-        from optmech.target_plots import target_picture
+        from optmech.show.plots.targets import target_picture
 
         target_picture(design, args.picture, problem.title)
     if args.plan is not None:

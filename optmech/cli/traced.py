@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from optmech.domain import Floats
-from optmech.files.build.traces import TraceProblem
+from optmech.base.arrays import Floats
+from optmech.base.storage import write_atomically
+from optmech.files.make.traces import TraceProblem
 from optmech.files.traces import TraceFile
-from optmech.storage import write_atomically
-from optmech.traces.calibration import calibrate
-from optmech.traces.intervals import IntervalLoss, worst_length_scale
-from optmech.traces.loss import TraceLoss, privacy_loss
-from optmech.traces.noise import NoiseDesign, optimal_noise
-from optmech.traces.robust import RobustNoise, robust_noise
-from optmech.traces.subsets import WorstSubset, worst_subset
+from optmech.traces.gaussian.calibration import calibrate
+from optmech.traces.gaussian.intervals import IntervalLoss, worst_length_scale
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss
+from optmech.traces.gaussian.noise import NoiseDesign, optimal_noise
+from optmech.traces.gaussian.robust import RobustNoise, robust_noise
+from optmech.traces.gaussian.subsets import WorstSubset, worst_subset
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class Answer:
 
     def picture(self, path: str | Path) -> None:
         """Draw the trace, releases of it, and the worst hypothesis."""
-        from optmech.trace_plots import trace_picture
+        from optmech.show.plots.traces import trace_picture
 
         trace_picture(self.problem, self.noise, self.worst, path, seed=self.seed)
 

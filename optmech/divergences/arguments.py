@@ -6,10 +6,10 @@ import math
 
 from numpy.typing import ArrayLike
 
-from optmech.checked import distribution
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.prior import Prior
+from optmech.exact.checked import distribution
+from optmech.spaces.prior import Prior
 
 Distribution = Prior | ArrayLike
 

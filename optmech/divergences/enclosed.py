@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from optmech.divergences.arguments import Distribution, given
-from optmech.enclosures import divergence_ball, precision
-from optmech.generators import generator
-from optmech.mechanisms.hockey_sum import Interval
-from optmech.numerators import integers
+from optmech.exact.interval import Interval
+from optmech.exact.numerators import integers
+from optmech.ratios.enclosures import divergence_ball, precision
+from optmech.ratios.generators import generator
 
 _BITS = 256
 

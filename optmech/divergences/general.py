@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.divergences.arguments import Distribution, both
-from optmech.domain import Floats
 from optmech.errors import ProblemError
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]

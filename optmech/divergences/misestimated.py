@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from optmech.certificate.enclosure import stated_up
 from optmech.divergences.general import Function
 from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
-from optmech.exact import parse_exact, sum_up
-from optmech.generators import divergence_name
+from optmech.exact.exponentials import stated_up
+from optmech.exact.number import parse_exact, sum_up
+from optmech.ratios.generators import divergence_name
 
 Number = float | str
 

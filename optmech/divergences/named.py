@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.checked import probability
 from optmech.divergences.arguments import Distribution, both
-from optmech.generators import generator
-from optmech.hockey_stick import HockeyStick, least_log_ratio, most_revealing
+from optmech.exact.checked import probability
+from optmech.ratios.generators import generator
+from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing
 
 
 def kl(p: Distribution, q: Distribution) -> float:

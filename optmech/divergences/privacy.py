@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.checked import nonnegative
-from optmech.distances import Distance
-from optmech.distributional import (
+from optmech.analysis.distributional import (
     Distribution,
     Pairwise,
     every_pair,
     outputs_of,
     wide_outputs_of,
 )
+from optmech.analysis.measures import IndexPairs, neighbours
+from optmech.base.arrays import Floats
 from optmech.divergences.named import (
     chi_squared,
     kl,
@@ -25,12 +25,12 @@ from optmech.divergences.named import (
     squared_hellinger,
     total_variation,
 )
-from optmech.domain import Floats
 from optmech.errors import ProblemError
-from optmech.generators import divergence_name
-from optmech.measures import IndexPairs, neighbours
-from optmech.mechanism import Mechanism
-from optmech.wide import log_ratio
+from optmech.exact.checked import nonnegative
+from optmech.ratios.generators import divergence_name
+from optmech.ratios.wide import log_ratio
+from optmech.spaces.distances import Distance
+from optmech.spaces.mechanism import Mechanism
 
 Divergence = str | Callable[[Floats, Floats], float]
 """The name of a divergence, or a function of two distributions of shape (n_o,)."""

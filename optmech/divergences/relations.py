@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from optmech.analysis.lifted_words import ground_distance, point_pairs, require_kind
 from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
-from optmech.exact import product_up
-from optmech.generators import divergence_name
-from optmech.lifted_words import ground_distance, point_pairs, require_kind
+from optmech.exact.number import product_up
+from optmech.ratios.generators import divergence_name
 
 _UP = 1 + 2.0**-50
 """More than a few roundings take away."""

@@ -12,14 +12,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.certificate.enclosure import stated_up
-from optmech.checked import nonnegative, whole
+from optmech.analysis.lifted_words import ALL_POINTS, lifted_pairs, require_kind
 from optmech.errors import ProblemError
-from optmech.exact import parse_exact, product_up, rounded_up, sum_up
-from optmech.generators import divergence_name
-from optmech.lifted_words import ALL_POINTS, lifted_pairs, require_kind
-from optmech.prior import Prior
-from optmech.rationals import Shares
+from optmech.exact.checked import nonnegative, whole
+from optmech.exact.exponentials import stated_up
+from optmech.exact.number import parse_exact, product_up, rounded_up, sum_up
+from optmech.ratios.generators import divergence_name
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
 from optmech.transport import Violation, lifted
 from optmech.transport.certain import longest_move, mean_move, outside
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Ints
+from optmech.base.arrays import Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError

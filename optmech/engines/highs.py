@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from optmech import memory
-from optmech.domain import Floats
+from optmech.base import memory
+from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP

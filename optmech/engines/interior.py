@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.base import Monitor, Options
 from optmech.engines.highs import HighsSession
 from optmech.lp.blocks import BlockLP, LocalRows

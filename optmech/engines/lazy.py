@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError

@@ -14,13 +14,13 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import HighsSession, attempts, require_memory
 from optmech.engines.lazy import NEIGHBOURS, nearest_pairs, separate
-from optmech.generators import generator
 from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point
 from optmech.lp.flatten import flatten
+from optmech.ratios.generators import generator
 
 MAX_ROUNDS = 60
 ALL_PAIR_ROWS = 8_000

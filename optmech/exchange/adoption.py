@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from optmech.approximation import measure_approximations
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.figures import figures_of
-from optmech.design import Certificate, Design, design_notes
-from optmech.design_file import CheckReport
+from optmech.certificate.verdict import CheckReport
+from optmech.designs.approximation import measure_approximations
+from optmech.designs.design import Certificate, Design
+from optmech.designs.notes import design_notes
 from optmech.errors import ProblemError, VerificationError
-from optmech.mechanism import Mechanism
-from optmech.numerators import Numerators
-from optmech.problem import Problem
-from optmech.release import Released, release
-from optmech.statement import Statement
+from optmech.exact.numerators import Numerators
+from optmech.problem.problem import Problem
+from optmech.repair.release import Released, release
+from optmech.spaces.mechanism import Mechanism
+from optmech.statement.statement import Statement
 
 
 def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> Design:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optmech.domain import Domain
+from optmech.base.needed import needed
+from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
-from optmech.files.labels import label_text
-from optmech.isolated import Found, read_isolated
-from optmech.mechanism import Mechanism
-from optmech.needed import needed
-from optmech.reading import require_readable
-from optmech.storage import write_atomically
+from optmech.reading.bounded import require_readable
+from optmech.reading.isolated import Found, read_isolated
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import label_text
+from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import xarray as xr

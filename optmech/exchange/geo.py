@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optmech.domain import Domain, Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.reading import translated
-from optmech.tables import read_features, shapes_of
+from optmech.reading.bounded import translated
+from optmech.reading.columns import read_features, shapes_of
+from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from optmech.domain import Domain, Floats
+from optmech.base.arrays import Floats
+from optmech.base.needed import needed
 from optmech.errors import ProblemError
-from optmech.needed import needed
+from optmech.spaces.domain import Domain
 
 _INDEX = re.compile(r"[0-9a-fA-F]{1,16}")
 

@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from optmech.certificate.enclosure import bracket
-from optmech.constraints import DifferentialPrivacy, MetricPrivacy
-from optmech.design import Design
+from optmech.base.needed import needed
+from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact import Exact
-from optmech.files.labels import label_text
-from optmech.needed import needed
-from optmech.tabulated import distance_words
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
+from optmech.problem.constraints import DifferentialPrivacy, MetricPrivacy
+from optmech.spaces.labels import label_text
+from optmech.spaces.tabulated import distance_words
 
 
 def to_opendp(design: Design, constraint: int | None = None) -> Any:

@@ -10,14 +10,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from optmech.domain import Domain, Floats
+from optmech.base.arrays import Floats
+from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
-from optmech.files.data import DataFile
-from optmech.mechanism import ROW_SUM_TOLERANCE, Mechanism
-from optmech.reading import read_bytes, translated
-from optmech.storage import ending, write_atomically
+from optmech.reading.bounded import read_bytes, translated
+from optmech.reading.data import DataFile
+from optmech.spaces.domain import Domain
+from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
 
 FORMATS = (".csv", ".npy", ".nc", ".parquet")
 _UNEVEN = 1e-6

@@ -11,10 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from optmech.distances import Distance, graph
-from optmech.domain import EARTH_RADIUS_KM, Domain, Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.reading import expanded, translated
+from optmech.reading.bounded import expanded, translated
+from optmech.spaces.distances import Distance, graph
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 
 if TYPE_CHECKING:
     import networkx as nx

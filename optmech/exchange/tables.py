@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech import memory
-from optmech.domain import Domain
+from optmech.base import memory
+from optmech.base.needed import needed
+from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
-from optmech.files.labels import label_text
-from optmech.mechanism import Mechanism
-from optmech.needed import needed
-from optmech.storage import write_atomically
-from optmech.tables import read_columns, read_text_columns
+from optmech.reading.columns import read_columns, read_text_columns
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import label_text
+from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:
     import pandas as pd

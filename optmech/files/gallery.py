@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.resources import data_folder
 from optmech.errors import ProblemError
-from optmech.resources import data_folder
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def list_gallery() -> list[GalleryEntry]:
 
 def list_traces() -> list[dict[str, str]]:
     """Name, title and path of every trace file of the gallery."""
-    from optmech.files.source import read_document
+    from optmech.reading.source import read_document
 
     found = []
     for name in gallery_names(TRACES):
@@ -83,11 +83,11 @@ def list_traces() -> list[dict[str, str]]:
 
 
 def _entry(name: str) -> GalleryEntry:
-    from optmech.files.build.assemble import build_secrets
-    from optmech.files.build.domains import build_observables
-    from optmech.files.report import Collector
-    from optmech.files.source import read_document
+    from optmech.files.make.assemble import build_secrets
+    from optmech.files.make.domains import build_observables
     from optmech.files.validate import validate
+    from optmech.reading.errors import Collector
+    from optmech.reading.source import read_document
 
     path = data_folder("problems") / f"{name}.toml"
     errors = Collector()

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
-from optmech.files.data import named_files
 from optmech.files.gallery import find_problem
 from optmech.files.kinds import require_kind
-from optmech.files.report import Collector
-from optmech.files.source import read_document
 from optmech.files.task import TransportTask
 from optmech.files.validate import validate
-from optmech.problem import Problem
+from optmech.problem.problem import Problem
+from optmech.reading.data import named_files
+from optmech.reading.errors import Collector
+from optmech.reading.source import read_document
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def read_problem(name: str | Path) -> ProblemFile:
 
 def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
-    from optmech.files.build import assemble
+    from optmech.files.make import assemble
 
     require_kind(document, "problem", path)
     errors = Collector()

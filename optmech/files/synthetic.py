@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optmech import distances
-from optmech.domain import Domain, Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
+from optmech.spaces import distances
+from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from optmech.domain import Floats
-from optmech.exact import Exact
-from optmech.problem import Problem
+from optmech.base.arrays import Floats
+from optmech.exact.number import Exact
+from optmech.problem.problem import Problem
 
 if TYPE_CHECKING:
     from optmech.targets import TargetDesign

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
-from optmech.files.build.markov import ChainProblem, build_markov
-from optmech.files.build.traces import TraceProblem, build_gaussian
-from optmech.files.data import named_files
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
-from optmech.files.report import Collector, show
-from optmech.files.source import read_document
+from optmech.files.make.markov import ChainProblem, build_markov
+from optmech.files.make.traces import TraceProblem, build_gaussian
 from optmech.files.validate import add_details, require_keys
+from optmech.reading.data import named_files
+from optmech.reading.errors import Collector, show
+from optmech.reading.source import read_document
 
 _OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from optmech.errors import ProblemError
-from optmech.files.report import MAX_KEPT, Collector, path_text, show
+from optmech.reading.errors import MAX_KEPT, Collector, path_text, show
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 
 
 class Sense(Enum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from optmech.base.arrays import Floats
 from optmech.certificate.multipliers import (
     ApproximateMultipliers,
     AttackMultipliers,
@@ -14,8 +15,6 @@ from optmech.certificate.multipliers import (
     Multipliers,
     PairMultipliers,
 )
-from optmech.domain import Floats
-from optmech.generators import generator
 from optmech.lp.blocks import (
     BlockLP,
     LinkRows,
@@ -25,7 +24,8 @@ from optmech.lp.blocks import (
     Point,
     Sense,
 )
-from optmech.statement import Divergence, Statement
+from optmech.ratios.generators import generator
+from optmech.statement.statement import Divergence, Statement
 
 MAX_LOG_RATIO = 40.0
 """Pairs with a larger log ratio are left to repair: they move p(o|s) by e^-40 of it, and their

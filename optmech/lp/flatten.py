@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
 

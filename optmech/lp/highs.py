@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.errors import SOLVER_THREAD
 
 _TICK = 0.02

@@ -12,11 +12,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.distances import Distance, euclidean, evaluate
-from optmech.domain import Domain, Floats, finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact import parse_exact
-from optmech.mechanism import Mechanism
+from optmech.exact.number import parse_exact
+from optmech.spaces.distances import Distance, euclidean, evaluate
+from optmech.spaces.domain import Domain
+from optmech.spaces.mechanism import Mechanism
 
 _MOST_RAPPOR_SECRETS = 12
 _FARTHEST = 700.0

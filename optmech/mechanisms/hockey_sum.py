@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from optmech.domain import Floats
-from optmech.summation import depth, suffix_depth, suffix_sums, total
+from optmech.base.arrays import Floats
+from optmech.exact.interval import Interval
+from optmech.exact.summation import depth, suffix_depth, suffix_sums, total
 
 UNIT = 2.0**-53
 _MOST_MULTISETS = 300_000
@@ -29,31 +29,6 @@ _MOST_FACTORS = 170
 """Factorials of more are no floats."""
 _TAIL = 1e-25
 """What Chernoff's bound may leave outside the window on either side."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A number known to lie between two floats. An end that is not a number bounds nothing."""
-
-    lower: float
-    upper: float
-
-    def __post_init__(self) -> None:
-        if math.isnan(self.lower):
-            object.__setattr__(self, "lower", -math.inf)
-        if math.isnan(self.upper):
-            object.__setattr__(self, "upper", math.inf)
-
-    def __str__(self) -> str:
-        return f"[{self.lower:.9g}, {self.upper:.9g}]"
-
-    def __contains__(self, value: float) -> bool:
-        return self.lower <= value <= self.upper
-
-    @property
-    def width(self) -> float:
-        """upper - lower."""
-        return self.upper - self.lower
 
 
 def positive_part(values: Floats, weights: Floats, copies: int, nodes: int) -> Interval:

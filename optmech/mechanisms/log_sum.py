@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from optmech.domain import Floats
-from optmech.mechanisms.hockey_sum import UNIT, Interval, fourier_error, spread_reach
-from optmech.summation import depth, total
+from optmech.base.arrays import Floats
+from optmech.exact.interval import Interval
+from optmech.exact.summation import depth, total
+from optmech.mechanisms.hockey_sum import UNIT, fourier_error, spread_reach
 
 
 def expected_log(

@@ -18,11 +18,12 @@ from itertools import chain
 
 import numpy as np
 
-from optmech.domain import Domain, Floats, Grid, finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
-from optmech.exact import parse_exact
-from optmech.mechanism import Mechanism
-from optmech.regions import Regions, grid_boxes
+from optmech.exact.number import parse_exact
+from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.regions import Regions, grid_boxes
 
 ACCURACY = 1e-12
 """Relative accuracy of every cell mass of the Laplace noise above 10⁻²⁵⁰."""

@@ -10,17 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.checked import probability, whole
-from optmech.distances import Distance, evaluate
-from optmech.domain import Domain, Floats, finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.exact import parse_exact
-from optmech.mechanism import Mechanism
-from optmech.mechanisms.hockey_sum import UNIT, Interval, positive_part
+from optmech.exact.checked import probability, whole
+from optmech.exact.interval import Interval
+from optmech.exact.number import parse_exact
+from optmech.exact.summation import depth, total
+from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
-from optmech.prior import Prior
-from optmech.summation import depth, total
-from optmech.wide import Wide, log_ratio, log_values
+from optmech.ratios.wide import Wide, log_ratio, log_values
+from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.domain import Domain
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 
 
 def dominators(features: Floats) -> Ints:

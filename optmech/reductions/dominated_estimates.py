@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.lp.blocks import BlockLP, LocalRows, Point
 from optmech.reductions.base import Reduced
 from optmech.reductions.dominance import dominators

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.lp.blocks import BlockLP, LinkRows, Point, Sense, Start
 from optmech.reductions.base import Reduced
 from optmech.reductions.dominance import dominators

@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
+from optmech.base.minplus import shortest_detour
 from optmech.lp.blocks import BlockLP, Point
-from optmech.minplus import shortest_detour
 from optmech.reductions.base import Reduced
 
 _RELATIVE = 1e-12

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP
 from optmech.reductions.base import Reduced

@@ -6,12 +6,12 @@ from itertools import chain
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
-from optmech.domain import Floats
 from optmech.repair.cone import Cone
 from optmech.repair.implied import Implied
 from optmech.repair.mixing import best_mixture, constant_anchors, has_convex_constraints
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 __all__ = ["Cone", "Implied", "repair"]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optmech.base.arrays import Floats, Ints
+from optmech.base.minplus import max_times
 from optmech.certificate.infeasible import forced_zeros
-from optmech.domain import Floats, Ints
-from optmech.minplus import max_times
 from optmech.repair.lifted import LiftedRows
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 _UNIT = 2.0**-53
 MARGIN = 2e-14

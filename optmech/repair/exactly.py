@@ -17,14 +17,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from optmech.base.arrays import Floats
 from optmech.certificate import check_exact
-from optmech.domain import Floats
 from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
-from optmech.numerators import Numerators, enough_bits
-from optmech.release import Released, differences
+from optmech.exact.numerators import Numerators, enough_bits
 from optmech.repair.implied import Implied
-from optmech.statement import Statement
+from optmech.repair.release import Released, differences
+from optmech.statement.statement import Statement
 
 _STEP = 4
 _SHIFTS = tuple(range(60, -1, -_STEP))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate.multipliers import Multipliers, PairMultipliers
-from optmech.domain import Floats, Ints
 from optmech.repair.lifted import NO_ROOM
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 TINY = 1e-9
 """Log ratios of points up to this are taken for zero."""

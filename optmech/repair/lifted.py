@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
-from optmech.statement import Statement
+from optmech.base.arrays import Floats
+from optmech.statement.statement import Statement
 
 NO_ROOM = 1e-8
 """Log ratios of distributions below this leave nothing to spare: release makes them equal."""

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
-from optmech.domain import Floats
-from optmech.generators import generator
+from optmech.ratios.generators import generator
 from optmech.repair.lifted import NO_ROOM
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 _STEPS = 60
 _ROUNDING = 2e-15

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers, PairMultipliers
-from optmech.domain import Floats
 from optmech.repair.cone import Cone
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 _SWEEPS = 4
 _SLACK = 1e-8

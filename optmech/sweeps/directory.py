@@ -20,12 +20,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optmech.design_file import decode_design
+from optmech.base.interrupts import undisturbed
+from optmech.base.storage import write_atomically
+from optmech.designs.file import decode_design
 from optmech.errors import OptmechError, ProblemError
-from optmech.interrupts import undisturbed
-from optmech.reading import read_bytes
-from optmech.sealed import MAX_BYTES as DESIGN_BYTES
-from optmech.storage import write_atomically
+from optmech.reading.bounded import read_bytes
+from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.sweeps.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem

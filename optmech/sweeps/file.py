@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
-from optmech.files.data import DataFile, complete_numbers
 from optmech.files.gallery import SWEEPS, find_problem
 from optmech.files.kinds import require_kind
-from optmech.files.report import Collector
 from optmech.files.schema import sweep as schema
 from optmech.files.schema.sweep import SweepSpec
-from optmech.files.source import read_document
 from optmech.files.validate import add_details, validate
-from optmech.profiles import load_profile
+from optmech.pipeline.profiles import load_profile
+from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.errors import Collector
+from optmech.reading.source import read_document
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped
 from optmech.sweeps.plan import Plan
 from optmech.sweeps.templates import DocumentTemplate

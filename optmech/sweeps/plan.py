@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from optmech.checked import whole
 from optmech.errors import ProblemError
-from optmech.profiles import Profile
+from optmech.exact.checked import whole
+from optmech.pipeline.profiles import Profile
 from optmech.sweeps.axes import Axis, Cell, Point
 from optmech.sweeps.templates import Source, Template, digest
 

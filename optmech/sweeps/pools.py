@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Protocol
 
-from optmech import cores
-from optmech.checked import whole
+from optmech.base import cores
 from optmech.errors import ProblemError
+from optmech.exact.checked import whole
 from optmech.sweeps import worker
 from optmech.sweeps.worker import Job, Outcome
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from optmech.design import Design
-from optmech.design_file import load_design
+from optmech.designs.design import Design
+from optmech.designs.file import load_design
 from optmech.errors import ProblemError
 from optmech.files import find_problem
-from optmech.files.source import read_document
-from optmech.problem import Problem
-from optmech.profiles import Profile, load_profile
+from optmech.pipeline.profiles import Profile, load_profile
+from optmech.problem.problem import Problem
+from optmech.reading.source import read_document
 from optmech.sweeps import pools
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped
 from optmech.sweeps.directory import RunDirectory, read_manifest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.errors import ProblemError
-from optmech.reading import read_text, translated
+from optmech.reading.bounded import read_text, translated
 from optmech.sweeps.axes import Cell
 from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan

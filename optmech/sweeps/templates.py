@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from optmech.encoding import encode_problem
+from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError
-from optmech.exact import Exact
+from optmech.exact.number import Exact
 from optmech.files import build_problem
-from optmech.files.data import DataFile
-from optmech.prior import Prior
-from optmech.problem import Problem
+from optmech.problem.problem import Problem
+from optmech.reading.data import DataFile
+from optmech.spaces.prior import Prior
 from optmech.sweeps.places import Steps, parse_place, with_value
 
 Settings = Iterable[tuple[str, Any]]

@@ -11,8 +11,8 @@ from multiprocessing import connection, parent_process
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optmech.design import Design
-    from optmech.profiles import Profile
+    from optmech.designs.design import Design
+    from optmech.pipeline.profiles import Profile
     from optmech.sweeps.templates import Source
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -75,8 +75,8 @@ def run(job: Job) -> Outcome:
 
 def _solved(job: Job) -> Outcome:
     global _last  # noqa: PLW0603
-    from optmech.design_file import encode_design
-    from optmech.pipeline import solve
+    from optmech.designs.file import encode_design
+    from optmech.pipeline.search import solve
 
     design = solve(job.source.build(), profile=job.profile, start=_start(job.start))
     content = encode_design(design)
@@ -85,7 +85,7 @@ def _solved(job: Job) -> Outcome:
 
 
 def _start(content: bytes | None) -> Design | None:
-    from optmech.design_file import decode_design
+    from optmech.designs.file import decode_design
 
     if content is None:
         return None

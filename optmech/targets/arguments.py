@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from optmech.checked import probability
 from optmech.errors import ProblemError
-from optmech.exact import Exact, parse_exact
+from optmech.exact.checked import probability
+from optmech.exact.number import Exact, parse_exact
 
 
 def read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Domain, Floats
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
-from optmech.exact import Exact, parse_exact
-from optmech.mechanism import Mechanism
-from optmech.prior import Prior
-from optmech.rationals import Shares
+from optmech.exact.number import Exact, parse_exact
+from optmech.spaces.domain import Domain
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
 from optmech.targets.arguments import read_budget, read_names, read_order
 from optmech.targets.closeness import are_close, made_close
 from optmech.targets.design import Outside, TargetDesign, dual_value

@@ -11,12 +11,12 @@ import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.certificate.enclosure import at_most, bracket, exp_lower
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.errors import SolverError
-from optmech.exact import Exact
-from optmech.prior import Prior
-from optmech.rationals import Shares
+from optmech.exact.exponentials import at_most, bracket, exp_lower
+from optmech.exact.number import Exact
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
 from optmech.transport.barycenters import rounded_outputs
 
 _FIRST_SHARE = 48

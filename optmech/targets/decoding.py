@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from optmech.domain import Domain, Floats
-from optmech.encoding.problem import decode_domain, encode_domain
-from optmech.encoding.result import require_keys
+from optmech.base.arrays import Floats
+from optmech.designs.encoding.problem import decode_domain, encode_domain
+from optmech.designs.encoding.result import require_keys
 from optmech.errors import ProblemError
-from optmech.exact import Exact, parse_exact
-from optmech.rationals import Shares
-from optmech.tabulated import NAMED, table
+from optmech.exact.number import Exact, parse_exact
+from optmech.spaces.domain import Domain
+from optmech.spaces.rationals import Shares
+from optmech.spaces.tabulated import NAMED, table
 from optmech.targets.design import TargetDesign
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base.arrays import Floats
 from optmech.certificate.objective import is_optimal
-from optmech.domain import Domain, Floats
 from optmech.errors import ProblemError
-from optmech.exact import Exact, rounded_down, rounded_up
-from optmech.mechanism import Mechanism
-from optmech.prior import Prior
-from optmech.rationals import RationalRows, Shares
-from optmech.sampler import limbs_for
+from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.sampler import limbs_for
+from optmech.spaces.domain import Domain
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import RationalRows, Shares
 from optmech.targets.factors import ends, exp_ends
 from optmech.transport.barycenters import relative_gap, weighted
 from optmech.transport.joint import joint_bound

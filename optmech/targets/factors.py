@@ -7,8 +7,8 @@ from typing import Any
 
 import flint
 
-from optmech.certificate.enclosure import exact_exp
-from optmech.exact import Exact
+from optmech.exact.exponentials import exact_exp
+from optmech.exact.number import Exact
 
 BITS = 256
 """Bits behind the point."""

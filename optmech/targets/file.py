@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from optmech.base.arrays import Floats
+from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check
 from optmech.certificate.objective import is_optimal
-from optmech.design_file import CheckReport
-from optmech.domain import Floats
-from optmech.encoding.problem import encode_domain
+from optmech.certificate.verdict import CheckReport
+from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
-from optmech.sealed import FAMILY, decoding, read_sealed, seal
-from optmech.storage import write_atomically
-from optmech.tabulated import NAMED, misnamed
+from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
+from optmech.spaces.tabulated import NAMED, misnamed
 from optmech.targets.closeness import are_close, max_divergence
 from optmech.targets.decoding import NAMELESS, StatedDesign, decode_design
 from optmech.targets.design import TargetDesign

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base.arrays import Floats
 from optmech.divergences.misestimated import misestimated
 from optmech.divergences.named import (
     chi_squared,
@@ -19,10 +20,9 @@ from optmech.divergences.named import (
     total_variation,
 )
 from optmech.divergences.transfer import DivergenceGuarantee
-from optmech.domain import Floats
 from optmech.errors import ProblemError
-from optmech.prior import Prior
-from optmech.rationals import Shares
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
 from optmech.targets.closeness import max_divergence
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from optmech.errors import SolverError
-from optmech.exact import Exact
-from optmech.rationals import Shares
+from optmech.exact.number import Exact
+from optmech.spaces.rationals import Shares
 from optmech.targets.closeness import are_close
 
 _STEP = 16

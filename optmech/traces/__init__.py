@@ -6,90 +6,90 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from optmech.traces.adversary import AdversaryReport as AdversaryReport
-    from optmech.traces.adversary import Series as Series
-    from optmech.traces.adversary import enumerate_releases as enumerate_releases
-    from optmech.traces.adversary import simulate as simulate
-    from optmech.traces.calibration import calibrate as calibrate
-    from optmech.traces.conditional import ConditionalDistortion as ConditionalDistortion
-    from optmech.traces.conditional import ConditionalPrivacy as ConditionalPrivacy
-    from optmech.traces.conversion import renyi_delta as renyi_delta
-    from optmech.traces.conversion import renyi_epsilon as renyi_epsilon
-    from optmech.traces.fitting import Fit as Fit
-    from optmech.traces.fitting import fit as fit
-    from optmech.traces.intervals import IntervalLoss as IntervalLoss
-    from optmech.traces.intervals import worst_length_scale as worst_length_scale
-    from optmech.traces.kernels import Kernel as Kernel
-    from optmech.traces.kernels import constant as constant
-    from optmech.traces.kernels import custom as custom
-    from optmech.traces.kernels import matern as matern
-    from optmech.traces.kernels import ornstein_uhlenbeck as ornstein_uhlenbeck
-    from optmech.traces.kernels import periodic as periodic
-    from optmech.traces.kernels import rbf as rbf
-    from optmech.traces.kernels import white as white
-    from optmech.traces.leakage import Leakage as Leakage
-    from optmech.traces.leakage import leakage_about as leakage_about
-    from optmech.traces.leakage import step_leakage as step_leakage
-    from optmech.traces.loss import TraceLoss as TraceLoss
-    from optmech.traces.loss import privacy_loss as privacy_loss
-    from optmech.traces.markov import MarkovPrior as MarkovPrior
-    from optmech.traces.noise import NoiseDesign as NoiseDesign
-    from optmech.traces.noise import optimal_noise as optimal_noise
-    from optmech.traces.policy import FixedPolicy as FixedPolicy
-    from optmech.traces.policy import ProtectedTrace as ProtectedTrace
-    from optmech.traces.policy import protect as protect
-    from optmech.traces.prior import GaussianPrior as GaussianPrior
-    from optmech.traces.robust import RobustNoise as RobustNoise
-    from optmech.traces.robust import robust_noise as robust_noise
-    from optmech.traces.sequences import CellSequence as CellSequence
-    from optmech.traces.sequences import Fixes as Fixes
-    from optmech.traces.sequential import SequentialDesigner as SequentialDesigner
-    from optmech.traces.sequential import Step as Step
-    from optmech.traces.subsets import WorstSubset as WorstSubset
-    from optmech.traces.subsets import worst_subset as worst_subset
+    from optmech.traces.chains.adversary import AdversaryReport as AdversaryReport
+    from optmech.traces.chains.adversary import Series as Series
+    from optmech.traces.chains.adversary import enumerate_releases as enumerate_releases
+    from optmech.traces.chains.adversary import simulate as simulate
+    from optmech.traces.chains.conditional import ConditionalDistortion as ConditionalDistortion
+    from optmech.traces.chains.conditional import ConditionalPrivacy as ConditionalPrivacy
+    from optmech.traces.chains.leakage import Leakage as Leakage
+    from optmech.traces.chains.leakage import leakage_about as leakage_about
+    from optmech.traces.chains.leakage import step_leakage as step_leakage
+    from optmech.traces.chains.markov import MarkovPrior as MarkovPrior
+    from optmech.traces.chains.policy import FixedPolicy as FixedPolicy
+    from optmech.traces.chains.policy import ProtectedTrace as ProtectedTrace
+    from optmech.traces.chains.policy import protect as protect
+    from optmech.traces.chains.sequences import CellSequence as CellSequence
+    from optmech.traces.chains.sequences import Fixes as Fixes
+    from optmech.traces.chains.sequential import SequentialDesigner as SequentialDesigner
+    from optmech.traces.chains.sequential import Step as Step
+    from optmech.traces.gaussian.calibration import calibrate as calibrate
+    from optmech.traces.gaussian.conversion import renyi_delta as renyi_delta
+    from optmech.traces.gaussian.conversion import renyi_epsilon as renyi_epsilon
+    from optmech.traces.gaussian.fitting import Fit as Fit
+    from optmech.traces.gaussian.fitting import fit as fit
+    from optmech.traces.gaussian.intervals import IntervalLoss as IntervalLoss
+    from optmech.traces.gaussian.intervals import worst_length_scale as worst_length_scale
+    from optmech.traces.gaussian.kernels import Kernel as Kernel
+    from optmech.traces.gaussian.kernels import constant as constant
+    from optmech.traces.gaussian.kernels import custom as custom
+    from optmech.traces.gaussian.kernels import matern as matern
+    from optmech.traces.gaussian.kernels import ornstein_uhlenbeck as ornstein_uhlenbeck
+    from optmech.traces.gaussian.kernels import periodic as periodic
+    from optmech.traces.gaussian.kernels import rbf as rbf
+    from optmech.traces.gaussian.kernels import white as white
+    from optmech.traces.gaussian.loss import TraceLoss as TraceLoss
+    from optmech.traces.gaussian.loss import privacy_loss as privacy_loss
+    from optmech.traces.gaussian.noise import NoiseDesign as NoiseDesign
+    from optmech.traces.gaussian.noise import optimal_noise as optimal_noise
+    from optmech.traces.gaussian.prior import GaussianPrior as GaussianPrior
+    from optmech.traces.gaussian.robust import RobustNoise as RobustNoise
+    from optmech.traces.gaussian.robust import robust_noise as robust_noise
+    from optmech.traces.gaussian.subsets import WorstSubset as WorstSubset
+    from optmech.traces.gaussian.subsets import worst_subset as worst_subset
 
 _HOME = {
-    "AdversaryReport": "adversary",
-    "Series": "adversary",
-    "enumerate_releases": "adversary",
-    "simulate": "adversary",
-    "calibrate": "calibration",
-    "ConditionalDistortion": "conditional",
-    "ConditionalPrivacy": "conditional",
-    "renyi_delta": "conversion",
-    "renyi_epsilon": "conversion",
-    "Fit": "fitting",
-    "fit": "fitting",
-    "IntervalLoss": "intervals",
-    "worst_length_scale": "intervals",
-    "Kernel": "kernels",
-    "constant": "kernels",
-    "custom": "kernels",
-    "matern": "kernels",
-    "ornstein_uhlenbeck": "kernels",
-    "periodic": "kernels",
-    "rbf": "kernels",
-    "white": "kernels",
-    "TraceLoss": "loss",
-    "privacy_loss": "loss",
-    "MarkovPrior": "markov",
-    "NoiseDesign": "noise",
-    "optimal_noise": "noise",
-    "FixedPolicy": "policy",
-    "Leakage": "leakage",
-    "leakage_about": "leakage",
-    "step_leakage": "leakage",
-    "ProtectedTrace": "policy",
-    "protect": "policy",
-    "GaussianPrior": "prior",
-    "CellSequence": "sequences",
-    "Fixes": "sequences",
-    "SequentialDesigner": "sequential",
-    "Step": "sequential",
-    "RobustNoise": "robust",
-    "robust_noise": "robust",
-    "WorstSubset": "subsets",
-    "worst_subset": "subsets",
+    "AdversaryReport": "chains.adversary",
+    "Series": "chains.adversary",
+    "enumerate_releases": "chains.adversary",
+    "simulate": "chains.adversary",
+    "calibrate": "gaussian.calibration",
+    "ConditionalDistortion": "chains.conditional",
+    "ConditionalPrivacy": "chains.conditional",
+    "renyi_delta": "gaussian.conversion",
+    "renyi_epsilon": "gaussian.conversion",
+    "Fit": "gaussian.fitting",
+    "fit": "gaussian.fitting",
+    "IntervalLoss": "gaussian.intervals",
+    "worst_length_scale": "gaussian.intervals",
+    "Kernel": "gaussian.kernels",
+    "constant": "gaussian.kernels",
+    "custom": "gaussian.kernels",
+    "matern": "gaussian.kernels",
+    "ornstein_uhlenbeck": "gaussian.kernels",
+    "periodic": "gaussian.kernels",
+    "rbf": "gaussian.kernels",
+    "white": "gaussian.kernels",
+    "TraceLoss": "gaussian.loss",
+    "privacy_loss": "gaussian.loss",
+    "MarkovPrior": "chains.markov",
+    "NoiseDesign": "gaussian.noise",
+    "optimal_noise": "gaussian.noise",
+    "FixedPolicy": "chains.policy",
+    "Leakage": "chains.leakage",
+    "leakage_about": "chains.leakage",
+    "step_leakage": "chains.leakage",
+    "ProtectedTrace": "chains.policy",
+    "protect": "chains.policy",
+    "GaussianPrior": "gaussian.prior",
+    "CellSequence": "chains.sequences",
+    "Fixes": "chains.sequences",
+    "SequentialDesigner": "chains.sequential",
+    "Step": "chains.sequential",
+    "RobustNoise": "gaussian.robust",
+    "robust_noise": "gaussian.robust",
+    "WorstSubset": "gaussian.subsets",
+    "worst_subset": "gaussian.subsets",
 }
 
 __all__ = list(_HOME)

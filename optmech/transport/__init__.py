@@ -15,16 +15,16 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array
+from optmech.base.memory import require
 from optmech.errors import ProblemError
-from optmech.exact import rounded_up
-from optmech.memory import require
-from optmech.prior import Prior
+from optmech.exact.number import rounded_up
+from optmech.spaces.prior import Prior
 from optmech.transport.barycenters import Barycenter, barycenter
 from optmech.transport.bottleneck import bottleneck, inside
 from optmech.transport.couplings import Coupling, Violation
-from optmech.transport.exact import optimise
 from optmech.transport.masses import Masses
+from optmech.transport.optimality import optimise
 from optmech.transport.tree import Tree
 
 __all__ = [

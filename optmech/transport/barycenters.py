@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Floats, finite_array
+from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
-from optmech.exact import rounded_down, rounded_up
-from optmech.numerators import Numerators
-from optmech.prior import Prior
-from optmech.rationals import Shares
+from optmech.exact.number import rounded_down, rounded_up
+from optmech.exact.numerators import Numerators
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, joint_bound, solve_joint
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan, cheapest_plan

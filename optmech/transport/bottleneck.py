@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.errors import SolverError
-from optmech.exact import rounded_up
+from optmech.exact.number import rounded_up
 from optmech.transport.couplings import Coupling, Violation
 from optmech.transport.masses import Masses
 from optmech.transport.tree import Tree

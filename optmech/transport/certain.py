@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.domain import Floats
-from optmech.rationals import Shares
+from optmech.base.arrays import Floats
+from optmech.spaces.rationals import Shares
 from optmech.transport.bottleneck import Relation, bottleneck
 from optmech.transport.masses import Masses
 from optmech.transport.rational import cheapest_plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

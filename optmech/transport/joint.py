@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
+from optmech.base.memory import require
 from optmech.errors import SolverError
-from optmech.memory import require
-from optmech.numerators import integers
-from optmech.rationals import Shares
+from optmech.exact.numerators import integers
+from optmech.spaces.rationals import Shares
 from optmech.transport.multipliers import Multipliers
 
 Arcs = NDArray[np.bool_]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.domain import Floats, Ints, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
-from optmech.numerators import integers
-from optmech.prior import Prior
+from optmech.exact.numerators import integers
+from optmech.spaces.prior import Prior
 
 _UNITS = 2**60
 _LARGEST_TOTAL = 2**30

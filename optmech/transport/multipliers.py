@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from optmech.domain import Floats
-from optmech.numerators import integers
+from optmech.base.arrays import Floats
+from optmech.exact.numerators import integers
 
 _PRECISION = 96
 """Bits of floats that are kept, counted from the largest of them."""

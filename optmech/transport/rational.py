@@ -16,13 +16,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
+from optmech.base.memory import require
 from optmech.errors import SolverError
-from optmech.memory import require
-from optmech.rationals import Shares
+from optmech.spaces.rationals import Shares
 from optmech.transport.bottleneck import Relation, bottleneck
-from optmech.transport.exact import settle
 from optmech.transport.masses import Masses
+from optmech.transport.optimality import settle
 from optmech.transport.residual import Residual
 from optmech.transport.tree import Tree
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
-from optmech.memory import require
-from optmech.numerators import integers
-from optmech.rationals import Shares
+from optmech.base.arrays import Floats
+from optmech.base.memory import require
+from optmech.exact.numerators import integers
+from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, first_arcs, run
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.whole import Whole, scaled, whole, whole_mass

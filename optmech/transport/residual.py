@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import SolverError
-from optmech.transport.exact import ExactCost
+from optmech.transport.optimality import ExactCost
 
 _AUGMENTATIONS = 10**6
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 
 _SLACK = 2.0**-49
 """Reduced costs above -SLACK relative are left alone by floating-point pivots."""
@@ -36,7 +36,9 @@ class Tree:
 
     def solve(self, cost: Floats) -> None:
         """Pivot to an optimum of ``cost``, shape (sources, sinks), up to rounding."""
-        from optmech.transport import kernels  # may load a compiler: not before it is needed
+        from optmech.transport import (
+            pivots as kernels,  # may load a compiler: not before it is needed
+        )
 
         limit = 10_000 + 100 * len(self.parent)
         for _ in range(_ROUNDS):
@@ -48,7 +50,7 @@ class Tree:
 
     def enter(self, i: int, j: int) -> None:
         """Bring the arc from source i to sink j into the tree."""
-        from optmech.transport import kernels
+        from optmech.transport import pivots as kernels
 
         kernels.pivot(i, self.sources + j, 0.0, self.sources, *self._arrays())
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats
-from optmech.rationals import Shares
+from optmech.base.arrays import Floats
+from optmech.spaces.rationals import Shares
 
 Whole = NDArray[np.object_]
 """An array of whole numbers of any size."""

@@ -24,7 +24,7 @@ from optmech.certificate import (
     infeasibility_margin,
     lower_bound,
 )
-from optmech.encoding import encode_multipliers
+from optmech.designs.encoding import encode_multipliers
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optmech.audit import Real
-from optmech.certificate.enclosure import at_most, bracket, exact_exp, exp_lower, exp_range
-from optmech.exact import Exact, parse_exact
+from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, exp_range
+from optmech.exact.number import Exact, parse_exact
 
 EPSILONS = st.one_of(
     st.floats(0, 60, allow_subnormal=True),

@@ -17,8 +17,8 @@ from conformance.problems import KINDS, Make, blind, points, prior
 import optmech as om
 from optmech.audit import Audit, Fault
 from optmech.certificate import check_exact
-from optmech.exact import Exact
-from optmech.numerators import Numerators
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 TWO = om.Domain.range(2)

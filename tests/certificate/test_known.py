@@ -17,9 +17,9 @@ from optmech.certificate import (
     lower_bound,
 )
 from optmech.certificate.infeasible import closed_form_reason, support_reason
-from optmech.encoding import decode_multipliers, encode_multipliers, encode_problem
-from optmech.numerators import Numerators
-from optmech.statement import Ratio, Statement
+from optmech.designs.encoding import decode_multipliers, encode_multipliers, encode_problem
+from optmech.exact.numerators import Numerators
+from optmech.statement.statement import Ratio, Statement
 
 H = om.distances.hamming()
 STATED = om.Problem(

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-import optmech.pipeline
+import optmech.pipeline.search
+from optmech.base.resources import data_folder
 from optmech.cli.main import COMMANDS, build_parser, main
 from optmech.errors import SolverError
 from optmech.files import gallery
-from optmech.resources import data_folder
 
 
 def fail(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, list[str]]:
@@ -88,9 +88,9 @@ def test_outputs_are_refused_before_solving(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("solved before checking the output path")
 
-    monkeypatch.setattr(optmech.pipeline, "solve", never)
+    monkeypatch.setattr(optmech.pipeline.search, "solve", never)
     assert fail(capsys, "solve", "metric", "-o", str(tmp_path / "no" / "x"))[0] == 2
-    monkeypatch.setattr("optmech.plots.drawing.find_spec", lambda name: None)
+    monkeypatch.setattr("optmech.show.plots.drawing.find_spec", lambda name: None)
     status, lines = fail(capsys, "solve", "metric", "--picture", str(tmp_path / "x.png"))
     assert status == 2
     assert "pip install optmech[plot]" in lines[0]
@@ -129,7 +129,7 @@ def test_other_ends(
         raise error
 
     monkeypatch.delenv("OPTMECH_DEBUG", raising=False)
-    monkeypatch.setattr(optmech.pipeline, "solve", end)
+    monkeypatch.setattr(optmech.pipeline.search, "solve", end)
     found, lines = fail(capsys, "solve", "metric", "-q")
     assert found == status
     assert len(lines) == 1
@@ -141,7 +141,7 @@ def test_bugs_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setenv("OPTMECH_DEBUG", "1")
-    monkeypatch.setattr(optmech.pipeline, "solve", end)
+    monkeypatch.setattr(optmech.pipeline.search, "solve", end)
     with pytest.raises(ZeroDivisionError):
         main(["solve", "metric", "-q"])
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from optmech import traces
+from optmech.base.resources import data_folder
 from optmech.cli.main import main
 from optmech.files import trace_schema
-from optmech.files.source import read_document
 from optmech.files.traces import read_trace, trace_names
-from optmech.resources import data_folder
+from optmech.reading.source import read_document
 
 TRACE = """
 format = 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import optmech as om
+from optmech.base.resources import data_folder
 from optmech.cli.main import COMMANDS, main
-from optmech.resources import data_folder
 
 SWEEP = """
 format = 1

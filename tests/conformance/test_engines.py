@@ -11,7 +11,7 @@ import optmech as om
 from optmech.engines import load_engine
 from optmech.engines.structured import choice
 from optmech.lp.compile import compile_lp
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 
 LINEAR = ["highs", "lazy", "structured", "structured-compiled", "structured-device"]
 CONVEX = ["conic", "tangents"]

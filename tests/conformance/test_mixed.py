@@ -11,7 +11,7 @@ import optmech as om
 from optmech.certificate import lower_bound
 from optmech.lp.compile import compile_lp
 from optmech.repair import Implied
-from optmech.statement import Statement
+from optmech.statement.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 DISGUISED = [

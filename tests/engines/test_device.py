@@ -14,9 +14,9 @@ import pytest
 from scipy.linalg import cho_factor, cho_solve
 
 import optmech as om
-from optmech import memory
+from optmech.base import memory
+from optmech.base.arrays import Floats
 from optmech.cli.main import main
-from optmech.domain import Floats
 from optmech.engines.structured import array_backend, inverses
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_device
@@ -24,7 +24,7 @@ from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, first_rows, make_cone
 from optmech.lp.compile import compile_lp
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 
 pytest.importorskip("array_api_compat")
 if importlib.util.find_spec("numba") is None:

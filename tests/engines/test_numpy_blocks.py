@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import optmech as om
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import on_host
 from optmech.engines.structured.backend import gondzio

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import make_cone
 from optmech.lp.compile import compile_lp

@@ -15,7 +15,7 @@ from optmech.engines.structured.choice import compiles
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import make_cone
 from optmech.lp.compile import compile_lp
-from optmech.neighbour import hint
+from optmech.pipeline.warm_start import hint
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
@@ -87,7 +87,7 @@ def test_a_neighbour_that_lies_costs_time_only(neighbour: om.Design, lie: str) -
         start = replace(start, weight=rng.permutation(start.weight) * 50)
     given = problem(0.9)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("optmech.pipeline.hint", lambda design: start)
+        patch.setattr("optmech.pipeline.search.hint", lambda design: start)
         design = om.solve(given, start=neighbour)
     assert design.gap <= 1e-6
     assert design.lower_bound <= om.solve(given).loss

@@ -12,9 +12,9 @@ import pytest
 from scipy.optimize import linprog
 
 import optmech as om
-from optmech import memory
+from optmech.base import memory
+from optmech.base.arrays import Floats
 from optmech.certificate import lower_bound
-from optmech.domain import Floats
 from optmech.engines.base import EngineResult, Options, Outcome
 from optmech.engines.structured import StructuredEngine, choice, engine
 from optmech.engines.structured.array_backend import ArrayBackend

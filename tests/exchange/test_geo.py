@@ -11,7 +11,7 @@ import pytest
 
 import optmech as om
 from optmech.files import load_problem
-from optmech.reports.shapes import layout
+from optmech.show.reports.shapes import layout
 
 exchange = om.exchange
 RADIUS = 6371008.8

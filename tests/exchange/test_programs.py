@@ -8,7 +8,7 @@ import highspy
 import pytest
 
 import optmech as om
-from optmech.cli.export_lp import write_program
+from optmech.exchange.linear_program import write_program
 
 KM = om.distances.euclidean()
 GRID = om.Grid(2, 3, cell=(1.0, 0.8), unit="km")

@@ -10,7 +10,7 @@ import pytest
 
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files import build_problem
-from optmech.files.report import ProblemFileError
+from optmech.reading.errors import ProblemFileError
 
 FILE = Path("p.toml")
 GRID = {"kind": "grid", "rows": 2, "columns": 2}

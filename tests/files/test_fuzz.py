@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from optmech.errors import ProblemError
 from optmech.files import find_problem, load_problem
 from optmech.files.gallery import gallery_names
-from optmech.files.source import read_document
-from optmech.problem import Problem
+from optmech.problem.problem import Problem
+from optmech.reading.source import read_document
 
 SMALL = [
     read_document(find_problem(name))

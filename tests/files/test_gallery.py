@@ -16,7 +16,7 @@ import pytest
 import optmech as om
 from optmech.files import find_problem, list_gallery, problem_schema, read_problem
 from optmech.files.gallery import gallery_names
-from optmech.files.source import read_document
+from optmech.reading.source import read_document
 
 NAMES = gallery_names()
 LARGE = ("paper", "montreal")
@@ -177,7 +177,7 @@ def test_aggregation_keeps_the_centre_of_montreal() -> None:
 
 
 def test_unavailable_data_are_a_note_in_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optmech.files.data.find_spec", lambda name: None)
+    monkeypatch.setattr("optmech.reading.data.find_spec", lambda name: None)
     entries = {entry.name: entry for entry in list_gallery()}
     assert entries["montreal"].secrets is None
     assert "pip install optmech[gallery]" in entries["montreal"].note

@@ -8,8 +8,8 @@ import pytest
 
 from optmech.errors import ProblemError
 from optmech.files import find_problem
-from optmech.files.source import read_document
-from optmech.reading import MAX_BYTES
+from optmech.reading.bounded import MAX_BYTES
+from optmech.reading.source import read_document
 
 
 def write(tmp_path: Path, content: str | bytes, name: str = "p.toml") -> Path:

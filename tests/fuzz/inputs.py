@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from optmech.files.gallery import find_problem
-from optmech.files.source import read_document
-from optmech.sealed import seal
+from optmech.reading.sealed import seal
+from optmech.reading.source import read_document
 
 from .mutate import NUMBERS, TEXTS, change, garble, value
 from .pool import Case

@@ -15,7 +15,7 @@ from oracle import optimum
 import optmech as om
 from optmech.lp.blocks import Start
 from optmech.lp.compile import compile_lp
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 from optmech.reductions import DominatedEstimates, DominatedObservables
 from optmech.reductions.dominance import dominators
 

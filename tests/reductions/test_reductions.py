@@ -12,7 +12,7 @@ from conformance.problems import prior
 import optmech as om
 from optmech.errors import ProblemError
 from optmech.lp.compile import compile_lp
-from optmech.profiles import Profile
+from optmech.pipeline.profiles import Profile
 from optmech.reductions import ImpliedPairs, parse_reduction
 from optmech.reductions.implied_pairs import implied
 from optmech.reductions.spanner import greedy_spanner

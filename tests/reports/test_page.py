@@ -286,8 +286,8 @@ def test_domains_without_a_map_and_other_observables(show: Show) -> None:
 def known(rows: int, columns: int) -> om.Design:
     """A known mechanism as if it had been designed: solving for so many secrets takes minutes."""
     from optmech.certificate import Bound, Multipliers
-    from optmech.design import Certificate, Design
-    from optmech.numerators import Numerators
+    from optmech.designs.design import Certificate, Design
+    from optmech.exact.numerators import Numerators
 
     grid = om.Grid(rows, columns, unit="km")
     stated = om.Problem(om.Prior.uniform(grid), KM)

@@ -82,7 +82,7 @@ def test_swapped_designs_are_done_again(folder: Path) -> None:
 
 
 def test_a_forged_design_is_done_again(folder: Path) -> None:
-    from optmech.sealed import seal
+    from optmech.reading.sealed import seal
 
     path = folder / "designs" / "000001.json"
     body = json.loads(path.read_text())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om
-from optmech.rationals import Shares
+from optmech.spaces.rationals import Shares
 from optmech.targets.closeness import max_divergence
 from optmech.targets.misestimation import measure
 

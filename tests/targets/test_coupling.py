@@ -13,7 +13,7 @@ from scipy.stats import wasserstein_distance
 from strategies import distributions, nonnegative_matrices
 
 import optmech as om
-from optmech.sampler import limbs_for
+from optmech.exact.sampler import limbs_for
 
 LINE3 = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 

@@ -15,7 +15,7 @@ from target_mutations import _least, _longest, falsehood, files, run
 
 import optmech as om
 from optmech import audit
-from optmech.sealed import seal
+from optmech.reading.sealed import seal
 
 Body = dict[str, Any]
 

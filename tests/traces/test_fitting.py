@@ -7,7 +7,7 @@ import pytest
 
 import optmech as om
 from optmech import traces
-from optmech.traces import fitting
+from optmech.traces.gaussian import fitting
 
 
 def paths(

@@ -10,7 +10,7 @@ import pytest
 
 import optmech as om
 from optmech import traces
-from optmech.traces import kernels
+from optmech.traces.gaussian import kernels
 
 TIMES = np.array([0.0, 0.4, 1.0, 2.5, 2.6, 7.0])
 

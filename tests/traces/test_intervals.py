@@ -11,7 +11,7 @@ import pytest
 
 import optmech as om
 from optmech import traces
-from optmech.traces import taylor
+from optmech.traces.gaussian import taylor
 
 TEN = np.arange(10.0)
 EVEN = range(0, 10, 2)

@@ -24,7 +24,7 @@ from optmech.traces import (
     leakage_about,
     step_leakage,
 )
-from optmech.traces.leakage import gain
+from optmech.traces.chains.leakage import gain
 
 LINE = om.Domain.range(3)
 EUCLIDEAN = om.distances.euclidean()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import traces
-from optmech.traces import extremes, relaxation
-from optmech.traces.balls import Enclosure
+from optmech.traces.gaussian import extremes, relaxation
+from optmech.traces.gaussian.balls import Enclosure
 
 TEN = np.arange(10.0)
 EVEN = range(0, 10, 2)

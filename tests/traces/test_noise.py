@@ -86,7 +86,7 @@ def test_a_second_solver_and_the_schur_complement_agree() -> None:
 
 
 def test_the_search_without_cones_agrees_with_the_solver() -> None:
-    from optmech.traces import sdp
+    from optmech.traces.gaussian import sdp
 
     rng = np.random.default_rng(8)
     matrices = []

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from optmech import traces
-from optmech.traces.paths import paths
-from optmech.traces.sequences import Fixes
+from optmech.traces.chains.sequences import Fixes
+from optmech.traces.gaussian.paths import paths
 
 
 def test_runs_are_thinned_projected_and_cut() -> None:

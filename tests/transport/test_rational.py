@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import distributions, nonnegative_matrices
 
 import optmech as om
-from optmech.rationals import RationalRows, Shares
+from optmech.spaces.rationals import RationalRows, Shares
 from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
 
 AWKWARD = [1 / 3, 0.1, 0.2, 0.3, 1 / 7, 0.7]

@@ -15,9 +15,9 @@ from scipy.stats import wasserstein_distance
 from strategies import distributions, nonnegative_matrices
 
 import optmech as om
-from optmech.transport import kernels
-from optmech.transport.exact import optimise
+from optmech.transport import pivots as kernels
 from optmech.transport.masses import Masses
+from optmech.transport.optimality import optimise
 from optmech.transport.tree import Tree
 
 

@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when every constraint holds; otherwise nothing is written."""
-    from optmech.cli.nearness import nearness
     from optmech.cli.output import claim_outputs, facts, number, print_json, written
     from optmech.exchange.adoption import adopt
     from optmech.exchange.numbers import read_matrix
     from optmech.files import read_problem
+    from optmech.show.nearness import nearness
 
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")

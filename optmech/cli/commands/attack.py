@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from optmech.cli.inputs import add_input, read_input
 
 if TYPE_CHECKING:
-    from optmech.attacks import Attack
-    from optmech.distances import Distance
-    from optmech.mechanism import Mechanism
-    from optmech.prior import Prior
+    from optmech.analysis.attacks import Attack
+    from optmech.spaces.distances import Distance
+    from optmech.spaces.mechanism import Mechanism
+    from optmech.spaces.prior import Prior
 
 SUMMARY = "run an inference attack on a saved design"
 EXAMPLE = "optmech attack design.json --kind bayesian"
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Always 0: an attack is a measurement."""
     from optmech.cli import output
-    from optmech.cli.measured import blind_error, choose_distance
-    from optmech.files.labels import label_text
+    from optmech.show.measured import blind_error, choose_distance
+    from optmech.spaces.labels import label_text
 
     problem, mechanism = read_input(args)
     name, distance = choose_distance(problem, args.distance)
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _attack(kind: str, mechanism: Mechanism, prior: Prior, distance: Distance) -> Attack:
-    from optmech import attacks
+    from optmech.analysis import attacks
 
     if kind == "optimal":
         return attacks.optimal(mechanism, prior, distance)

@@ -9,7 +9,7 @@ from optmech.cli.inputs import add_input, read_input
 from optmech.errors import VerificationError
 
 if TYPE_CHECKING:
-    from optmech.design_file import CheckReport
+    from optmech.certificate.verdict import CheckReport
 
 SUMMARY = "check every claim of a saved design"
 EXAMPLE = "optmech check design.json"
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """0 when every check passes, 1 when one fails."""
     from optmech.cli.output import facts, grid, note, number, print_json
-    from optmech.files.report import printable
+    from optmech.reading.errors import printable
 
     report = _report(args)
     tightest = report.tightest
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> CheckReport:
     if args.problem is None:
-        from optmech.design_file import check_design
+        from optmech.designs.file import check_design
 
         return check_design(args.design)
     from optmech.exchange.adoption import judge

@@ -29,8 +29,8 @@ def run(args: argparse.Namespace) -> int:
     """Write the program or the matrix; report its size."""
     if args.format == "matrix":
         return _matrix(args)
-    from optmech.cli.export_lp import write_program
     from optmech.cli.output import claim_outputs, note, print_json
+    from optmech.exchange.linear_program import write_program
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _matrix(args: argparse.Namespace) -> int:
     from optmech.cli.output import claim_outputs, note, print_json
-    from optmech.design import Design
+    from optmech.designs.design import Design
     from optmech.exchange.numbers import write_matrix
 
     claim_outputs({"--output": args.output}, [args.problem], as_json=args.json)

@@ -27,10 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Always 0: numbers are reported, not judged."""
-    from optmech import measures
+    from optmech.analysis import measures
     from optmech.cli import output
-    from optmech.cli.measured import choose_distance, measure_constraints
-    from optmech.exact import parse_exact
+    from optmech.exact.number import parse_exact
+    from optmech.show.measured import choose_distance, measure_constraints
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")

@@ -17,7 +17,7 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from optmech.cli.output import grid, print_json
-    from optmech.profiles import list_profiles
+    from optmech.pipeline.profiles import list_profiles
 
     profiles = list_profiles()
     if args.json:

@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
+    from optmech.base.storage import ending
     from optmech.cli.output import claim_outputs, print_json, written
-    from optmech.design import Design
-    from optmech.reports import report
-    from optmech.storage import ending
+    from optmech.designs.design import Design
+    from optmech.show.reports import report
 
     claim_outputs({"--output": args.output}, args.designs, as_json=args.json)
     if ending(args.output, ".html") not in (".html", ".htm"):

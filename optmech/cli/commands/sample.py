@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.mechanism import Mechanism
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
     from optmech.cli.output import note, print_json, require_seed
-    from optmech.files.labels import find_label, label_text
-    from optmech.files.report import printable
+    from optmech.reading.errors import printable
+    from optmech.spaces.labels import find_label, label_text
 
     if not 1 <= args.n <= MAX_DRAWS:
         raise ProblemError(
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _mechanism(path: str, name: str | None) -> Mechanism:
-    from optmech.design import Design
-    from optmech.sealed import FAMILY, is_of_format
+    from optmech.designs.design import Design
+    from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign
 
     if not is_of_format(path, FAMILY):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from optmech.errors import InfeasibleError
 
 if TYPE_CHECKING:
-    from optmech.cli.measured import Measured
-    from optmech.design import Design
+    from optmech.designs.design import Design
     from optmech.files import ProblemFile
+    from optmech.show.measured import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --picture design.png"
@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from optmech.cli.output import print_json, written
     from optmech.cli.progress import showing
     from optmech.files import read_problem
-    from optmech.pipeline import solve
-    from optmech.profiles import load_profile
+    from optmech.pipeline.profiles import load_profile
+    from optmech.pipeline.search import solve
 
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         design.save(args.output)
     if args.picture and design.matrix is not None:
-        from optmech.plots import mechanism_picture
+        from optmech.show.plots import mechanism_picture
 
         mechanism_picture(design, args.picture)
     report = _Report(file, design, profile.name)
@@ -97,7 +97,7 @@ def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
         as_json=args.json,
     )
     if args.picture is not None:
-        from optmech.plots import require_matplotlib
+        from optmech.show.plots import require_matplotlib
 
         require_matplotlib(args.picture)
 
@@ -113,8 +113,8 @@ class _Report:
             self._measure()
 
     def _measure(self) -> None:
-        from optmech import attacks, measures
-        from optmech.cli.measured import blind_error, choose_distance, measure_constraints
+        from optmech.analysis import attacks, measures
+        from optmech.show.measured import blind_error, choose_distance, measure_constraints
 
         problem, mechanism = self.design.problem, self.design.mechanism
         self.measured = measure_constraints(problem, mechanism)
@@ -144,7 +144,8 @@ class _Report:
 
     def show(self) -> None:
         """For people."""
-        from optmech.cli import output, words
+        from optmech.cli import output
+        from optmech.show import words
 
         design = self.design
         output.title(self.file.title)
@@ -179,8 +180,8 @@ class _Report:
             output.note(f"note: {line}")
 
     def _result(self) -> list[tuple[str, str]]:
-        from optmech.cli.nearness import nearness
         from optmech.cli.output import number
+        from optmech.show.nearness import nearness
 
         design = self.design
         rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
@@ -207,7 +208,7 @@ class _Report:
 
     def _attack_words(self, attack: dict[str, Any]) -> str:
         from optmech.cli.output import number
-        from optmech.cli.words import unit_of
+        from optmech.show.words import unit_of
 
         unit = unit_of(self.design.problem, attack["distance"])
         return (
@@ -217,6 +218,6 @@ class _Report:
         )
 
     def _warnings(self) -> list[str]:
-        from optmech.reports.sentences import threshold_notes
+        from optmech.show.reports.sentences import threshold_notes
 
         return threshold_notes(self.design)

@@ -38,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
+    from optmech.base.storage import is_standard_output
     from optmech.cli.output import note, print_json
     from optmech.errors import ProblemError
-    from optmech.storage import is_standard_output
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.cli.chained import ChainAnswer
     from optmech.cli.output import note, print_json, written
     from optmech.cli.traced import Answer
-    from optmech.files.build.markov import ChainProblem
+    from optmech.files.make.markov import ChainProblem
     from optmech.files.traces import read_trace
 
     file = read_trace(args.trace)
@@ -72,6 +72,6 @@ def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
     outputs = {"--output": args.output, "--picture": args.picture}
     claim_outputs(outputs, sources, as_json=args.json)
     if args.picture is not None:
-        from optmech.plots import require_matplotlib
+        from optmech.show.plots import require_matplotlib
 
         require_matplotlib(args.picture)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.domain import Domain, Floats
-    from optmech.problem import Problem
+    from optmech.base.arrays import Floats
+    from optmech.problem.problem import Problem
+    from optmech.spaces.domain import Domain
     from optmech.transport import Coupling
 
 SUMMARY = "coupling mechanisms and optimal targets, or distances between distributions"
@@ -71,11 +72,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _compare(args: argparse.Namespace, problem: Problem) -> int:
     """Distances between the distributions of every pair."""
-    from optmech import measures, transport
+    from optmech import transport
+    from optmech.analysis import measures
     from optmech.cli import output
-    from optmech.cli.measured import choose_distance
-    from optmech.distances import evaluate
-    from optmech.exact import parse_exact
+    from optmech.exact.number import parse_exact
+    from optmech.show.measured import choose_distance
+    from optmech.spaces.distances import evaluate
 
     for option, value in (("--output", args.output), ("--picture", args.picture)):
         if value is not None:
@@ -116,7 +118,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
 
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
-    from optmech.constraints import DistributionPrivacy
+    from optmech.problem.constraints import DistributionPrivacy
 
     pairs = [
         (f"constraints[{k}].pairs[{n}]", a, b)
@@ -193,9 +195,9 @@ def _verdict(found: dict[str, Any]) -> str:
 
 
 def _write(path: str, coupling: Coupling, secrets: Domain, values: Floats) -> None:
+    from optmech.base.storage import write_atomically
     from optmech.cli.output import csv_text
-    from optmech.files.labels import label_text
-    from optmech.storage import write_atomically
+    from optmech.spaces.labels import label_text
 
     names = [label_text(label) for label in secrets.labels]
     rows = [

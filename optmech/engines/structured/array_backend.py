@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech import memory
-from optmech.domain import Floats, Ints
+from optmech.base import memory
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
 from optmech.engines.structured.backend import Affine, Schur, gondzio
 from optmech.engines.structured.inverses import Inverses, factor_bytes

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from optmech import memory
+from optmech.base import memory
+from optmech.base.needed import needed
 from optmech.engines.structured.triangular import lower_inverse
 from optmech.errors import ProblemError
-from optmech.needed import needed
 
 Array = Any
 """An array of whichever library."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.pairs import Rows
 
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)

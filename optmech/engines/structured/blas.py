@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 
-from optmech.domain import Ints
+from optmech.base.arrays import Ints
 
 POTRF, POTRI, GEMM, TRSM, SYRK, TRSV, GEMV = range(7)
 _NAMES = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.dense import DenseRows
 from optmech.engines.structured.model import FAR, Model

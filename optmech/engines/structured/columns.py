@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured.bounds import Duals, closed
 from optmech.engines.structured.compiled import CompiledBackend, Pricing

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
 from optmech.engines.structured.model import Model

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from optmech import memory
+from optmech.base import memory
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend

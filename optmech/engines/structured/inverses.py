@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.arrays import Array, Arrays
 from optmech.engines.structured.backend import RIDGES
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State

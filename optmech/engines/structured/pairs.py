@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
+from optmech.base.minplus import shortest_detour
 from optmech.engines.structured.model import Model
-from optmech.minplus import shortest_detour
 
 Indices = NDArray[np.int32]
 

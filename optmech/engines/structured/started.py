@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optmech.domain import Floats, Ints
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured.columns import PartialRun, Priced, suits
 from optmech.engines.structured.compiled import Pricing

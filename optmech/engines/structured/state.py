@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.dense import DenseRows, first_dense
 from optmech.engines.structured.model import Model

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, link_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.domain import Floats
+from optmech.base.arrays import Floats
 
 _LEAF = 8
 """Triangles of this size are inverted row by row, all of them together."""

@@ -15,7 +15,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from optmech.errors import ProblemError
-from optmech.exact import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact
 
 TAG = "kind="
 """Prefix of the union tags, so that they can be told from keys in pydantic's locations."""

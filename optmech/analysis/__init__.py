@@ -1,0 +1,1 @@
+"""What can be said of any mechanism: measures, attacks, guarantees."""

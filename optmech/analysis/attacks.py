@@ -1,0 +1,305 @@
+"""Inference attacks on a given mechanism (PG section 6.1 and Appendix A).
+
+An attack is a matrix q(t|o) of estimates t, which range over the secrets. Distances are d(t, s),
+from the estimate to the secret. PG = Shokri, Privacy Games (PETS 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from optmech.analysis.measures import posterior, prior_weights
+from optmech.base import memory
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError, SolverError
+from optmech.exact.checked import probability, whole
+from optmech.spaces.distances import Distance
+from optmech.spaces.distances import evaluate as distance_matrix
+from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
+from optmech.spaces.prior import Prior
+
+__all__ = [
+    "Attack",
+    "bayesian",
+    "evaluate",
+    "minimax",
+    "optimal",
+    "prior_free",
+    "sharpened",
+]
+
+Over = Literal["secrets", "pairs"]
+
+_METHODS: dict[Over, tuple[dict[str, str], ...]] = {
+    # over pairs the simplex method takes minutes where interior points take a second
+    "secrets": ({"solver": "simplex"}, {"solver": "ipm"}),
+    "pairs": ({"solver": "ipm", "run_crossover": "off"}, {"solver": "simplex"}),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """An attack with the error that it makes against one mechanism."""
+
+    name: str
+    strategy: Floats
+    """q(t|o), shape (observables, secrets), rows sum to one."""
+    error: float
+    """Σ_s π(s) E_s, in the unit of the distance: with the optimal attack, the user's distortion
+    privacy (PG 7). Where an attack has no prior and none is given, π is uniform."""
+    error_per_secret: Floats
+    """E_s = Σ_o p(o|s) Σ_t q(t|o) d(t,s), shape (secrets,) (PG 6, 26)."""
+    value: float | None = None
+    """For ``minimax``: the maximum that the attack minimises, recomputed from ``strategy``."""
+    lower_bound: float | None = None
+    """For ``minimax``: a number that no strategy can bring ``value`` below."""
+
+    @property
+    def worst_error(self) -> float:
+        """max_s E_s: what the secret that is hardest to infer is left with."""
+        return float(self.error_per_secret.max())
+
+
+def optimal(
+    m: Mechanism,
+    prior: Prior,
+    distance: Distance,
+    evaluated_under: Prior | None = None,
+) -> Attack:
+    """The attack of least expected error for an adversary who holds ``prior`` (PG 19).
+
+    In closed form: for every o the first estimate t that minimises Σ_s π(s) p(o|s) d(t,s). For an
+    observable that ``prior`` makes impossible it is the best blind guess.
+
+    ``evaluated_under`` is the prior that secrets really follow, default the same. With another
+    one, ``error`` is that of a misinformed or better-informed adversary (PG section 9.2).
+    """
+    distances = _distances(m, distance)
+    strategy = _pure(posterior(m, prior) @ distances.T)
+    return _attack(
+        "optimal", m, strategy, distances, prior if evaluated_under is None else evaluated_under
+    )
+
+
+def bayesian(
+    m: Mechanism,
+    prior: Prior,
+    distance: Distance,
+    evaluated_under: Prior | None = None,
+) -> Attack:
+    """The attack that draws its estimate from the posterior π(s|o) (PG 25)."""
+    charged = prior if evaluated_under is None else evaluated_under
+    return _attack("bayesian", m, posterior(m, prior), _distances(m, distance), charged)
+
+
+def prior_free(m: Mechanism, distance: Distance, evaluated_under: Prior | None = None) -> Attack:
+    """The attack that minimises Σ_s E_s, every secret weighing the same (PG 27).
+
+    In closed form: for every o the first t that minimises Σ_s p(o|s) d(t,s). ``error`` is the mean
+    over the secrets, or that under ``evaluated_under``.
+    """
+    uniform = Prior.uniform(m.secrets)
+    distances = _distances(m, distance)
+    strategy = _pure(posterior(m, uniform) @ distances.T)
+    charged = uniform if evaluated_under is None else evaluated_under
+    return _attack("prior-free", m, strategy, distances, charged)
+
+
+def minimax(
+    m: Mechanism,
+    distance: Distance,
+    over: Over = "secrets",
+    evaluated_under: Prior | None = None,
+) -> Attack:
+    """The attack that minimises the largest error, by linear programming.
+
+    ``over="secrets"`` minimises max_s E_s (PG 28), ``over="pairs"`` the largest
+    Pr{t|s} d(t,s) over secrets and estimates (PG 29). ``value`` is that maximum, recomputed from
+    the returned strategy. ``lower_bound`` follows from the dual solution: for weights w(t,s) >= 0
+    that sum to one (for secrets: w(s), the prior that favours the user most) every strategy has
+    value >= Σ_o min_t Σ_s w(t,s) p(o|s) d(t,s).
+
+    Raises
+    ------
+    ProblemError
+        When ``over`` is unknown; ``TooLargeError`` when the program exceeds memory.
+    SolverError
+        When the gap between the two is not closed to 1e-6 of ``value``.
+    """
+    if over not in ("secrets", "pairs"):
+        raise ProblemError(f"{over!r} is unknown", where="over", remedy='Use "secrets" or "pairs"')
+    memory.require(
+        100.0 * len(m.secrets) ** 2 * len(m.observables),
+        what=f"a min-max attack on {len(m.secrets):,} secrets and {len(m.observables):,} "
+        "observables",
+        where="minimax",
+        remedy="Use a coarser domain, or attacks.optimal or prior_free",
+    )
+    distances = _distances(m, distance)
+    simple = prior_free(m, distance)
+    best = _largest_error(m, simple.strategy, distances, over)
+    strategy, bound = simple.strategy, 0.0
+    for method in _METHODS[over]:
+        if _solved(best, bound):
+            break
+        # in units of a value that can be reached, the solver's tolerances are relative ones
+        scaled = np.minimum(distances / best, _DEAR)
+        found, weights = _solve_minimax(m, scaled, over, method)
+        value = _largest_error(m, found, distances, over)
+        if value < best:
+            strategy, best = found, value
+        bound = max(bound, _proved(m, weights, distances, over))
+    if not _solved(best, bound):
+        raise SolverError(
+            f"the best strategy found has value {best:.9g}, and only {bound:.9g} is proved",
+            where=f"minimax over {over}",
+            remedy="Use a coarser domain, or attacks.optimal or prior_free, which are exact",
+        )
+    charged = Prior.uniform(m.secrets) if evaluated_under is None else evaluated_under
+    return _attack(f"min-max over {over}", m, strategy, distances, charged, best, bound)
+
+
+def evaluate(
+    m: Mechanism, strategy: ArrayLike, prior: Prior, distance: Distance, name: str = "given"
+) -> Attack:
+    """The error of any strategy q(t|o), shape (observables, secrets) (PG 6, 7, 18).
+
+    Raises
+    ------
+    ProblemError
+        On a wrong shape, a negative entry, or a row that does not sum to one (within 1e-9).
+    """
+    values = finite_array(strategy, where="strategy", ndim=2)
+    shape = (len(m.observables), len(m.secrets))
+    if values.shape != shape:
+        raise ProblemError(
+            f"shape {values.shape} is not (observables, secrets) = {shape}", where="strategy"
+        )
+    off = np.abs(values.sum(axis=1) - 1).max()
+    if (values < 0).any() or off > ROW_SUM_TOLERANCE:
+        raise ProblemError(
+            f"is not a strategy: least entry {values.min():g}, row sums off 1 by up to {off:.3g}",
+            where="strategy",
+            remedy="Give non-negative rows that sum to 1, one for every observable",
+        )
+    return _attack(name, m, values, _distances(m, distance), prior)
+
+
+def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
+    """The prior of an adversary who knows more about the most frequent secrets (PG section 9.2).
+
+    (1 - evidence) π + evidence π(·|the ``top`` most likely secrets): at 0 the prior itself, at 1
+    the adversary believes in these secrets only (home and work, say). The result majorises π, so
+    its entropy is never larger. Of equally likely secrets the first ones count as frequent.
+
+    Raises
+    ------
+    ProblemError
+        Unless ``top`` is a whole number >= 1 and ``evidence`` in [0, 1].
+    """
+    count, share = whole(top, "top", least=1), float(probability(evidence, "evidence"))
+    frequent = np.zeros(len(prior))
+    leading = np.argsort(-prior.weights, kind="stable")[:count]
+    frequent[leading] = prior.weights[leading]
+    return Prior(
+        prior.domain, (1 - share) * prior.weights + share * frequent / frequent.sum(), prior.binning
+    )
+
+
+def _distances(m: Mechanism, distance: Distance) -> Floats:
+    return distance_matrix(distance, m.secrets, m.secrets, where="distance")
+
+
+def _pure(cost: Floats) -> Floats:
+    """The strategy that plays the cheapest estimate for every observable; cost is (n_o, n_t)."""
+    strategy = np.zeros_like(cost)
+    strategy[np.arange(len(cost)), cost.argmin(axis=1)] = 1.0
+    return strategy
+
+
+def _attack(
+    name: str,
+    m: Mechanism,
+    strategy: Floats,
+    distances: Floats,
+    prior: Prior,
+    value: float | None = None,
+    lower_bound: float | None = None,
+) -> Attack:
+    per_secret = (m.matrix * (strategy @ distances).T).sum(axis=1)
+    for array in (strategy, per_secret):
+        array.setflags(write=False)
+    error = float(prior_weights(m, prior) @ per_secret)
+    return Attack(name, strategy, error, per_secret, value, lower_bound)
+
+
+_DEAR = 1e7
+"""Distances beyond this many times a value in reach are cut to it where a strategy is searched for:
+it is not worth while to risk them. What is found is judged by the distances as they are."""
+
+
+def _solved(value: float, bound: float) -> bool:
+    """Beside the value alone: a large distance says nothing about how near to it the bound is."""
+    return value - bound <= 1e-6 * value
+
+
+def _proved(m: Mechanism, weights: Floats, distances: Floats, over: Over) -> float:
+    """Σ_o min_t Σ_s w[t,s] p(o|s) d(t,s) over the sum of the weights, rounded down by more than its
+    sums, and those of the value that it is compared with, may be off."""
+    least = math.fsum(((weights * distances) @ m.matrix).min(axis=0).tolist())
+    whole_weight = math.fsum((weights[0] if over == "secrets" else weights).ravel().tolist())
+    units = 2 * (len(m.secrets) + len(m.observables)) + 16
+    return least / whole_weight * (1 - units * 2.0**-53)
+
+
+def _largest_error(m: Mechanism, strategy: Floats, distances: Floats, over: Over) -> float:
+    errors = (m.matrix @ strategy) * distances.T
+    return float(errors.sum(axis=1).max() if over == "secrets" else errors.max())
+
+
+def _solve_minimax(
+    m: Mechanism, distances: Floats, over: Over, method: dict[str, str]
+) -> tuple[Floats, Floats]:
+    """A strategy (n_o, n_t) and dual weights (n_t, n_s): made non-negative, not trusted further.
+
+    Variables are q(t|o) in the order (t, o), then the maximum y. A row says that the error of a
+    secret, or of a secret and an estimate, is at most y.
+    """
+    import highspy
+
+    from optmech.lp.highs import highs_model, run_highs
+
+    count, observables = len(m.secrets), len(m.observables)
+    blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
+    errors = sp.hstack(blocks) if over == "secrets" else sp.block_diag(blocks)
+    bounded = sp.hstack([errors, -np.ones((errors.shape[0], 1))])
+    sums = sp.hstack([*[sp.eye_array(observables)] * count, sp.csr_array((observables, 1))])
+    rows = sp.vstack([bounded, sums]).tocsr()
+    cost = np.append(np.zeros(rows.shape[1] - 1), 1.0)
+    lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
+    upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    for option, choice in method.items():
+        solver.setOptionValue(option, choice)
+    solver.passModel(highs_model(cost, rows, lower, upper, np.full(rows.shape[1], np.inf)))
+    run_highs(solver)
+    solution = solver.getSolution()
+    played = np.array(solution.col_value)[:-1].reshape(count, observables).T
+    prices = -np.array(solution.row_dual)[: errors.shape[0]].reshape(-1, count)
+    weights = _normalised(prices.reshape(1, -1)).reshape(prices.shape)
+    return _normalised(played), np.broadcast_to(weights, (count, count))
+
+
+def _normalised(rows: Floats) -> Floats:
+    """Rows clipped to >= 0 and scaled to sum to one; a row without any positive entry is uniform,
+    so that whatever a solver returns is a usable, if bad, answer."""
+    clipped = np.where(np.isfinite(rows), np.maximum(rows, 0.0), 0.0)
+    clipped[clipped.sum(axis=1) == 0] = 1.0
+    return np.asarray(clipped / clipped.sum(axis=1, keepdims=True))

@@ -1,0 +1,225 @@
+"""What a mechanism tells about the distribution of its input (DP19 §3, §7.3, App. B.6).
+
+All pairs of a set at once, per unit of a distance between distributions, with probability, as
+Bayes factors, and as the success of the attack that the Bayes decision rule makes. For a single
+pair see ``measures.distribution_epsilon`` and ``measures.distribution_delta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.analysis import measures
+from optmech.base.arrays import Floats, Ints, normalised
+from optmech.errors import ProblemError
+from optmech.exact import checked
+from optmech.exact.checked import nonnegative, probability, whole
+from optmech.exact.number import parse_exact
+from optmech.exact.summation import suffix_sums
+from optmech.ratios.wide import Wide, log_ratio, pushed
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+
+Distribution = Prior | ArrayLike
+
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """A number for every pair of a set of distributions, both directions in one."""
+
+    values: Floats
+    """Symmetric, shape (k, k), zero on the diagonal."""
+
+    @property
+    def worst(self) -> float:
+        """The largest: what the set as a whole enjoys (DP19 Def. 8, w.r.t. Λ)."""
+        return float(self.values.max())
+
+    @property
+    def worst_pair(self) -> tuple[int, int]:
+        """Indices of the pair where it is attained."""
+        i, j = np.unravel_index(int(self.values.argmax()), self.values.shape)
+        return int(i), int(j)
+
+
+def pairwise_epsilon(
+    m: Mechanism, lams: Sequence[Distribution], delta: float | str = 0.0
+) -> Pairwise:
+    """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
+    return every_pair(
+        len(lams), lambda i, j: measures.distribution_epsilon(m, lams[i], lams[j], delta)
+    )
+
+
+def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: float | str) -> Pairwise:
+    """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
+    return every_pair(
+        len(lams), lambda i, j: measures.distribution_delta(m, lams[i], lams[j], epsilon)
+    )
+
+
+def extended_epsilon(
+    m: Mechanism,
+    lams: Sequence[Distribution],
+    distances: ArrayLike,
+    delta: float | str = 0.0,
+) -> float:
+    """The least ε of (ε, W, δ)-extended distribution privacy (DP19 Def. 9) for all pairs.
+
+    ``distances`` holds W(λ_i, λ_j), shape (k, k), for instance W_∞. inf where distributions at
+    distance 0 are told apart.
+    """
+    apart = nonnegative(distances, "distances", (len(lams), len(lams)))
+    spent = pairwise_epsilon(m, lams, delta).values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_unit = np.where(spent > 0, spent / np.minimum(apart, apart.T), 0.0)
+    return float(per_unit.max())
+
+
+def probabilistic_delta(
+    m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: float | str
+) -> float:
+    """The least δ of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
+
+    The exceptional set must hold every observable with a likelihood ratio beyond e^ε, and need
+    hold no other; δ is the larger of its two probabilities. Never below ``distribution_delta``
+    (DP19 Prop. 9). It jumps where ε is the logarithm of a ratio: a ratio that exceeds e^ε by no
+    more than the sums over the secrets may be rounded does not count as beyond it.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    beyond = _loudness(p, q, len(m.secrets)) > rate
+    return min(1.0, max(float(x.floats()[beyond].sum()) for x in (p, q)))
+
+
+def probabilistic_epsilon(
+    m: Mechanism, lam0: Distribution, lam1: Distribution, delta: float | str
+) -> float:
+    """The least ε of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
+
+    0 or one of the log-likelihood ratios, less the rounding that ``probabilistic_delta`` allows:
+    observables leave the exceptional set as ε grows past theirs.
+    """
+    budget = float(probability(delta))
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    loud = _loudness(p, q, len(m.secrets))
+    candidates = np.unique(np.append(loud[loud > 0], 0.0))
+    order = np.argsort(loud)
+    beyond = np.searchsorted(loud[order], candidates, side="right")
+    spent = np.maximum(*(suffix_sums(x.floats()[order])[beyond] for x in (p, q)))
+    # the largest candidate leaves nothing beyond it: some candidate always fits
+    return float(candidates[int(np.argmax(spent <= budget * (1 + 2.0**-50)))])
+
+
+def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
+    """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
+    against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
+    p, q = wide_outputs_of(m, (lam0, lam1))
+    excluded = np.where(p.positive, np.inf, np.nan)
+    return np.asarray(np.where(q.positive, p.over(q).floats(), excluded))
+
+
+@dataclass(frozen=True, eq=False)
+class AttackSuccess:
+    """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3)."""
+
+    guess: Ints
+    """Index of the distribution guessed for every observable, shape (n_o,)."""
+    per_distribution: Floats
+    """Chance of a right guess when the input comes from λ_t, shape (k,): the paper's ASR."""
+    accuracy: float
+    """Chance of a right guess over all; no rule does better."""
+    blind: float
+    """Chance of a right guess without any observation."""
+
+
+def attack_success(
+    m: Mechanism, lams: Sequence[Distribution], weights: ArrayLike | None = None
+) -> AttackSuccess:
+    """The Bayes decision rule against the attribute t with inputs from λ_t, in expectation.
+
+    ``weights`` are the prior probabilities of the attributes, shape (k,), equal unless given.
+    With two equally likely ones the accuracy is (1 + TV(λ0P, λ1P)) / 2.
+    """
+    share = _shares(weights, len(lams))
+    outputs = np.array(outputs_of(m, lams))
+    guess = (share[:, None] * outputs).argmax(axis=0)
+    right = np.array([outputs[t, guess == t].sum() for t in range(len(lams))])
+    return AttackSuccess(guess, right, float(share @ right), float(share.max()))
+
+
+def simulated_success(
+    m: Mechanism,
+    lams: Sequence[Distribution],
+    samples: int,
+    weights: ArrayLike | None = None,
+    seed: int | None = None,
+) -> float:
+    """The accuracy of ``attack_success`` in ``samples`` simulated rounds."""
+    count = whole(samples, "samples", least=1)
+    share = _shares(weights, len(lams))
+    outputs = np.array(outputs_of(m, lams))
+    guess = (share[:, None] * outputs).argmax(axis=0)
+    rng = np.random.default_rng(seed)
+    rounds = rng.multinomial(count, share)
+    right = sum(
+        int((guess[rng.choice(len(guess), size=drawn, p=output / output.sum())] == t).sum())
+        for t, (drawn, output) in enumerate(zip(rounds.tolist(), outputs, strict=True))
+    )
+    return right / count
+
+
+def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
+    """``value(i, j)`` for every pair i > j of ``count`` >= 1 distributions."""
+    _require_some(count)
+    values = np.zeros((count, count))
+    for i in range(count):
+        for j in range(i):
+            values[i, j] = values[j, i] = value(i, j)
+    return Pairwise(values)
+
+
+def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
+    """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
+    sums of ``terms`` products and of the logarithm may have added."""
+    exact = np.maximum(log_ratio(p, q), log_ratio(q, p))
+    return np.asarray(np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0))
+
+
+def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
+    """λP for every λ of ``lams``, which are distributions over the secrets, normalised here."""
+    return [m.push(weights) for weights in _read(m, lams)]
+
+
+def wide_outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Wide]:
+    """The same, where ratios of outputs count that are too small for floats."""
+    return [pushed(Wide.of(weights), m.matrix) for weights in _read(m, lams)]
+
+
+def _read(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
+    found = []
+    for k, lam in enumerate(lams):
+        try:
+            prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
+            found.append(measures.prior_weights(m, prior))
+        except ProblemError as error:
+            raise ProblemError(error.message, where=f"lams[{k}]", remedy=error.remedy) from error
+    return found
+
+
+def _shares(weights: ArrayLike | None, count: int) -> Floats:
+    _require_some(count)
+    if weights is None:
+        return np.full(count, 1.0 / count)
+    return normalised(checked.weights(weights, "weights", count))
+
+
+def _require_some(count: int) -> None:
+    if not count:
+        raise ProblemError("there is no distribution", where="lams", remedy="Give at least one")

@@ -1,0 +1,357 @@
+"""What can be measured of any given mechanism, from its matrix alone.
+
+Sources: PG = Shokri, Privacy Games (PETS 2015); DP19 = Kawamoto and Murakami, Local Obfuscation
+Mechanisms for Hiding Probability Distributions (ESORICS 2019). Values are computed in floating
+point; sums carry a relative error of about 1e-15, ratios one of a few units in the last place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.checked import distribution, probability
+from optmech.exact.number import parse_exact
+from optmech.ratios import wide
+from optmech.ratios.hockey_stick import (
+    HockeyStick,
+    excess_mass,
+    least_log_ratio,
+    log_ratio,
+    most_revealing,
+)
+from optmech.ratios.wide import Wide, pushed
+from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.domain import Domain
+from optmech.spaces.losses import as_loss
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.statement.statement import loss_matrix
+
+__all__ = [
+    "HockeyStick",
+    "Tightest",
+    "bayes_vulnerability",
+    "conditional_entropy",
+    "delta",
+    "distortion",
+    "distribution_delta",
+    "distribution_epsilon",
+    "epsilon",
+    "epsilon_for_delta",
+    "expected_loss",
+    "hockey_stick_curve",
+    "mutual_information",
+    "posterior",
+    "prior_weights",
+    "tightest",
+    "worst_loss",
+]
+
+IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
+
+
+def expected_loss(m: Mechanism, prior: Prior, loss: Distance | ArrayLike) -> float:
+    """Σ_s π(s) Σ_o p(o|s) c(s,o) (PG 3), in the unit of the loss.
+
+    ``loss`` is a distance or an array of shape (secrets, observables), non-negative.
+    """
+    return float(prior_weights(m, prior) @ _loss_per_secret(m, loss))
+
+
+def worst_loss(m: Mechanism, loss: Distance | ArrayLike) -> float:
+    """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain."""
+    return float(_loss_per_secret(m, loss).max())
+
+
+def distortion(m: Mechanism, prior: Prior, distance: Distance) -> float:
+    """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (PG 7, 21).
+
+    Estimates t range over the secrets. ``attacks.optimal`` gives the attack itself.
+    """
+    weighted = evaluate(distance, m.secrets, m.secrets, where="distance") * prior_weights(m, prior)
+    return float((weighted @ m.matrix).min(axis=0).sum())
+
+
+@dataclass(frozen=True)
+class Tightest:
+    """The largest ln(p(o|s) / p(o|s')), per unit of distance, and where it occurs.
+
+    Without any pair of secrets ``value`` is 0 and everything else None.
+    """
+
+    value: float
+    secret: Hashable | None = None
+    """Label of s, the secret that makes the observable more likely."""
+    other: Hashable | None = None
+    """Label of s'."""
+    observable: Hashable | None = None
+    """Label of o."""
+    indices: tuple[int, int, int] | None = None
+    """Indices of (s, s', o)."""
+
+    def __str__(self) -> str:
+        if self.indices is None:
+            return "epsilon 0: there is no pair of secrets"
+        return (
+            f"epsilon {self.value:.9g} at secrets {self.secret!r} and {self.other!r}, "
+            f"observable {self.observable!r}"
+        )
+
+
+def tightest(
+    m: Mechanism, distance: Distance | None = None, pairs: IndexPairs | None = None
+) -> Tightest:
+    """The least ε that ``m`` gives, with the secrets and the observable that need it.
+
+    With ``distance``, of metric privacy: the largest ln(p(o|s)/p(o|s')) / d(s,s') (PG 10, 15;
+    DP19 Def. 4). Secrets at distance 0 must have equal rows. Without, of differential privacy:
+    the largest ln(p(o|s)/p(o|s')) (PG 14; DP19 Def. 1). ``pairs`` limits either to index pairs,
+    each in both directions; the default is all pairs. inf where a zero faces a positive entry.
+
+    Raises
+    ------
+    ProblemError
+        On pairs that are not indices of two secrets, or an unusable distance.
+    """
+    found = Tightest(0.0)
+    labels = m.secrets.labels
+    for i, others, scale in neighbours(m, distance, pairs):
+        best, logs = most_revealing(m.matrix[i][None, :], m.matrix[others])
+        values = _per_unit(logs, scale)
+        k = int(values.argmax())
+        if found.indices is None or values[k] > found.value:
+            j, o = int(others[k]), int(best[k])
+            found = Tightest(
+                float(values[k]), labels[i], labels[j], m.observables.labels[o], (i, j, o)
+            )
+    return found
+
+
+def epsilon(
+    m: Mechanism, distance: Distance | None = None, pairs: IndexPairs | None = None
+) -> float:
+    """The least ε of metric (with ``distance``) or differential privacy; see ``tightest``."""
+    return tightest(m, distance, pairs).value
+
+
+def delta(
+    m: Mechanism,
+    epsilon: float | str,
+    distance: Distance | None = None,
+    pairs: IndexPairs | None = None,
+) -> float:
+    """The least δ for which ``m`` is (ε, δ)-private: max over s, s' of
+    Σ_o max(0, p(o|s) - e^{ε d(s,s')} p(o|s')) (DP19 Def. 1, 4).
+
+    ``epsilon`` is a number >= 0 or an exact string; ``distance`` (default: d = 1) and ``pairs``
+    as in ``tightest``.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon"))
+    worst = 0.0
+    for i, others, scale in neighbours(m, distance, pairs):
+        spent = excess_mass(m.matrix[i][None, :], m.matrix[others], rate * scale)
+        worst = max(worst, float(spent.max()))
+    return min(worst, 1.0)
+
+
+def epsilon_for_delta(
+    m: Mechanism,
+    delta: float | str,
+    distance: Distance | None = None,
+    pairs: IndexPairs | None = None,
+) -> float:
+    """The least ε >= 0 for which ``m`` is (ε, δ)-private: the inverse of ``delta``.
+
+    Solved in closed form on the sorted likelihood ratios of every pair, without iteration. inf
+    where a pair has more than δ on observables that the other secret excludes, or where secrets
+    at distance 0 differ by more than δ in total variation.
+    """
+    budget = float(probability(delta))
+    if budget == 0:
+        return epsilon(m, distance, pairs)
+    worst = 0.0
+    for i, others, scale in neighbours(m, distance, pairs):
+        row = m.matrix[i][None, :]
+        # only pairs that break δ at the ε found so far can raise it; few need the sort
+        if np.isfinite(worst):
+            open_ = excess_mass(row, m.matrix[others], worst * scale) > budget
+            others, scale = others[open_], scale[open_]
+        if len(others):
+            logs = least_log_ratio(row, m.matrix[others], budget)
+            worst = max(worst, float(_per_unit(logs, scale).max()))
+    return worst
+
+
+def hockey_stick_curve(p: ArrayLike, q: ArrayLike) -> HockeyStick:
+    """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for two distributions of shape (m,), exactly: its
+    breakpoints, values and inverse (DP19 Def. 1).
+
+    Raises
+    ------
+    ProblemError
+        On different shapes, a negative entry, or a sum that is not 1 (within 1e-9).
+    """
+    first, second = distribution(p, "p"), distribution(q, "q")
+    if first.shape != second.shape:
+        raise ProblemError(f"{second.size} entries for {first.size} in p", where="q")
+    return HockeyStick(first, second)
+
+
+def distribution_epsilon(
+    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str = 0.0
+) -> float:
+    """The least ε of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
+
+    ``lam0`` and ``lam1`` are distributions over the secrets, shape (n_s,), normalised here.
+    """
+    budget = float(probability(delta))
+    if budget == 0:
+        p, q = (pushed(Wide.of(lam), m.matrix) for lam in _pair(m, lam0, lam1))
+        return float(np.maximum(wide.log_ratio(p, q), wide.log_ratio(q, p)).max(initial=0.0))
+    there, back = _lifted(m, lam0, lam1)
+    return max(float(least_log_ratio(a, b, budget)[0]) for a, b in (there, back))
+
+
+def distribution_delta(
+    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, epsilon: float | str
+) -> float:
+    """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8)."""
+    rate = np.array([float(parse_exact(epsilon, where="epsilon"))])
+    spent = max(float(excess_mass(a, b, rate)[0]) for a, b in _lifted(m, lam0, lam1))
+    return min(spent, 1.0)
+
+
+def posterior(m: Mechanism, prior: Prior) -> Floats:
+    """π(s|o) by Bayes' rule, shape (observables, secrets); rows sum to one (PG 25).
+
+    An observable of probability 0 teaches nothing: its row is the prior.
+    """
+    weights = prior_weights(m, prior)
+    possible = np.where(weights[:, None] > 0, m.matrix, 0.0)
+    # columns are scaled to a largest entry of 1 so that products with π cannot all underflow
+    top = possible.max(axis=0)
+    joint = weights[:, None] * (possible / np.where(top > 0, top, 1.0))
+    evidence = joint.sum(axis=0)
+    joint[:, evidence == 0] = weights[:, None]
+    return np.ascontiguousarray((joint / joint.sum(axis=0)).T)
+
+
+def bayes_vulnerability(m: Mechanism, prior: Prior) -> float:
+    """Σ_o max_s π(s) p(o|s): the chance that the best single guess is right."""
+    return float((prior_weights(m, prior)[:, None] * m.matrix).max(axis=0).sum())
+
+
+def conditional_entropy(m: Mechanism, prior: Prior) -> float:
+    """H(S|O) in bits: what an observer still does not know about the secret, on average."""
+    learnt = posterior(m, prior)
+    logs = np.log2(learnt, where=learnt > 0, out=np.zeros_like(learnt))
+    per_observable = -(learnt * logs).sum(axis=1)
+    return max(0.0, float(m.push(prior_weights(m, prior)) @ per_observable))
+
+
+def mutual_information(m: Mechanism, prior: Prior) -> float:
+    """I(S;O) = Σ_{s,o} π(s) p(o|s) log2(p(o|s) / (πP)(o)), in bits."""
+    weights = prior_weights(m, prior)
+    output = m.push(weights)
+    joint = weights[:, None] * m.matrix
+    logs = np.where(joint > 0, log_ratio(m.matrix, output), 0.0) / np.log(2)
+    return max(0.0, float((joint * logs).sum()))
+
+
+def prior_weights(m: Mechanism, prior: Prior) -> Floats:
+    """π as an array, shape (n_s,); raises ProblemError unless it is over the secrets of ``m``."""
+    if not isinstance(prior, Prior):
+        raise ProblemError(
+            f"{type(prior).__name__} is not a Prior",
+            where="prior",
+            remedy="Make one with om.Prior(mechanism.secrets, weights)",
+        )
+    _require_same(prior.domain, m.secrets)
+    return prior.weights
+
+
+def _require_same(given: Domain, secrets: Domain) -> None:
+    if given is not secrets and given.labels != secrets.labels:
+        raise ProblemError(
+            f"is over {len(given)} secrets that are not the mechanism's {len(secrets)}",
+            where="prior",
+            remedy="Use the same labels in the same order",
+        )
+
+
+def _loss_per_secret(m: Mechanism, loss: Distance | ArrayLike) -> Floats:
+    values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables, where="loss")
+    return np.asarray((m.matrix * values).sum(axis=1))
+
+
+def _lifted(
+    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """λ0P and λ1P as rows of shape (1, n_o), in both orders."""
+    first, second = (m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
+    return (first, second), (second, first)
+
+
+def _pair(m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> list[Floats]:
+    """Two distributions over the secrets, checked and normalised."""
+    found = []
+    for where, lam in (("lam0", lam0), ("lam1", lam1)):
+        try:
+            prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
+            found.append(prior_weights(m, prior))
+        except ProblemError as error:
+            raise ProblemError(error.message, where=where, remedy=error.remedy) from error
+    return found
+
+
+def neighbours(
+    m: Mechanism, distance: Distance | None, pairs: IndexPairs | None
+) -> Iterator[tuple[int, NDArray[np.int64], Floats]]:
+    """For every secret with neighbours: its index, theirs, and the distances to them."""
+    count = len(m.secrets)
+    adjacent = _adjacent(pairs, count)
+    if distance is None:
+        values = np.ones((count, count))
+    else:
+        values = evaluate(distance, m.secrets, m.secrets, where="distance")
+    for i in range(count):
+        others = np.flatnonzero(adjacent[i])
+        if len(others):
+            yield i, others, values[i, others]
+
+
+def _adjacent(pairs: IndexPairs | None, count: int) -> NDArray[np.bool_]:
+    if pairs is None:
+        return ~np.eye(count, dtype=bool)
+    remedy = f"Give pairs of indices from 0 to {count - 1}"
+    listed = finite_array(pairs, where="pairs")
+    if listed.ndim != 2 or listed.shape[1] != 2 or not len(listed):
+        raise ProblemError(f"shape {listed.shape} is not (m, 2)", where="pairs", remedy=remedy)
+    wrong = np.flatnonzero(
+        ((listed != np.floor(listed)) | (listed < 0) | (listed >= count)).any(axis=1)
+    )
+    if len(wrong):
+        i, j = listed[wrong[0]].tolist()
+        raise ProblemError(
+            f"({i:g}, {j:g}) is not a pair of the {count} secrets",
+            where=f"pairs[{wrong[0]}]",
+            remedy=remedy,
+        )
+    first, second = listed.astype(np.int64).T
+    adjacent = np.zeros((count, count), dtype=bool)
+    adjacent[first, second] = adjacent[second, first] = True
+    np.fill_diagonal(adjacent, False)
+    return adjacent
+
+
+def _per_unit(logs: Floats, scale: Floats) -> Floats:
+    """Log-ratios per unit of distance: at distance 0 no ε helps, unless none is needed."""
+    with np.errstate(all="ignore"):
+        values = np.where(logs > 0, logs / scale, 0.0)
+    return np.asarray(values)

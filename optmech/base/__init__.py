@@ -1,0 +1,1 @@
+"""What every other part stands on: arrays, checks, files, memory, the machine."""

@@ -1,0 +1,82 @@
+"""Arrays of float64 as arguments: checked, read-only, in the order that is meant."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.labelled import refuse_unordered
+from optmech.errors import ProblemError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def finite_array(
+    value: ArrayLike, *, where: str, ndim: int | None = None, observations: bool = False
+) -> Floats:
+    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite.
+
+    A pandas or xarray object with labels of its own is refused, since they are not looked at here,
+    unless its rows are ``observations``, whose order has no meaning beyond the value itself.
+    """
+    if not observations:
+        refuse_unordered(value, where=where)
+    try:
+        if np.iscomplexobj(value):
+            raise TypeError("complex")
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError(
+            "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
+        ) from error
+    if ndim is not None and array.ndim != ndim:
+        raise ProblemError(
+            f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"
+        )
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        index = tuple(int(k) for k in bad[0])
+        raise ProblemError(
+            f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",
+            where=where,
+            remedy="Give finite numbers only",
+        )
+    array.setflags(write=False)
+    return array
+
+
+def normalised(weights: Floats) -> Floats:
+    """Non-negative weights divided by their sum; already normalised ones are left untouched, so
+    that writing and reading a distribution does not change it."""
+    # summed exactly, so that every reader of a file decides alike
+    if weights.max() < 2 and abs(math.fsum([*weights.tolist(), -1.0])) <= 2.0**-52 * len(weights):
+        return weights
+    scaled = weights / weights.max()
+    out: Floats = scaled / scaled.sum()
+    out.setflags(write=False)
+    return out
+
+
+def coordinate_rows(xy: ArrayLike, width: int) -> Floats:
+    """Rows of ``width`` coordinates, NaN where one is missing; one row may come alone."""
+    try:
+        rows = np.asarray(xy, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ProblemError("not an array of numbers", where="points") from error
+    if rows.size == 0:
+        return rows.reshape(0, width)
+    if rows.ndim < 2:
+        rows = rows.reshape((-1, 1) if width == 1 else (1, -1))
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ProblemError(f"shape {rows.shape} is not (m, {width})", where="points")
+    return rows
+
+
+def unwrapped(points: Floats, near: Floats) -> Floats:
+    """Longitudes and latitudes with every longitude within 180 degrees of that of ``near``, so
+    that means and differences do not go around the globe."""
+    turns = np.round((points[:, 0] - near[..., 0]) / 360)
+    return np.column_stack([points[:, 0] - 360 * turns, points[:, 1]])

@@ -1,0 +1,1 @@
+"""Results: the design, its file, its prices."""

@@ -1,0 +1,118 @@
+"""What thresholds leave out: the ε that really holds, and the price of keeping the promise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from optmech.analysis import measures
+from optmech.base.arrays import Floats
+from optmech.certificate.check import check_matrix
+from optmech.certificate.objective import objective_value
+from optmech.problem.constraints import MetricPrivacy
+from optmech.problem.problem import Problem
+from optmech.spaces.distances import evaluate
+from optmech.spaces.mechanism import Mechanism
+
+_NEAR = 1e-9
+"""What ε measured on another machine may differ by."""
+_REPAIRED = 1e-6
+"""The same of a repaired loss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Approximation:
+    """What a thresholded problem leaves out (PG Appendix C).
+
+    ``epsilon`` is the least ε of metric privacy that the released matrix really has (possibly
+    inf). ``repaired`` keeps the promised ε for all pairs; ``repaired_loss`` is its loss.
+    """
+
+    constraint: int
+    promised_epsilon: float
+    epsilon: float
+    repaired: Mechanism | None
+    repaired_loss: float
+
+
+def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximation, ...]:
+    """One entry for every metric privacy constraint with a threshold and δ = 0."""
+    found = []
+    for k, constraint in enumerate(problem.constraints):
+        if not isinstance(constraint, MetricPrivacy) or constraint.delta > 0:
+            continue
+        if constraint.threshold is None and constraint.observable_threshold is None:
+            continue
+        mechanism = Mechanism(problem.secrets, problem.observables, matrix)
+        repaired, loss = _repaired(problem, constraint, matrix)
+        found.append(
+            Approximation(
+                constraint=k,
+                promised_epsilon=float(constraint.epsilon),
+                epsilon=measures.epsilon(mechanism, constraint.distance),
+                repaired=repaired,
+                repaired_loss=loss,
+            )
+        )
+    return tuple(found)
+
+
+class Stated(Protocol):
+    """What a file says of one constraint."""
+
+    @property
+    def constraint(self) -> int: ...
+    @property
+    def promised_epsilon(self) -> float: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def repaired_loss(self) -> float: ...
+
+
+def disagreements(
+    stated: Sequence[Stated], found: Sequence[Approximation], *, larger_is_better: bool
+) -> list[str]:
+    """Where a file's entries are not those measured again, in words: ε beyond rounding, or a
+    repaired loss better than what repair attains here."""
+    if [part.constraint for part in stated] != [part.constraint for part in found]:
+        return [
+            f"approximations are of the constraints {[part.constraint for part in stated]} and "
+            f"not of {[part.constraint for part in found]}"
+        ]
+    wrong = []
+    for said, proper in zip(stated, found, strict=True):
+        where = f"approximations of constraints[{said.constraint}]"
+        for name in ("promised_epsilon", "epsilon"):
+            ours, theirs = getattr(proper, name), getattr(said, name)
+            if not (ours == theirs or math.isclose(ours, theirs, rel_tol=_NEAR)):
+                wrong.append(f"{where}: {name} is {theirs!r} in the file and {ours!r} recomputed")
+        ours, theirs = proper.repaired_loss, said.repaired_loss
+        sign = -1.0 if larger_is_better else 1.0
+        attained = sign * ours <= sign * theirs or math.isclose(ours, theirs, rel_tol=_REPAIRED)
+        if not (math.isnan(theirs) or attained):
+            wrong.append(
+                f"{where}: repaired_loss is {theirs!r} in the file and {ours!r} recomputed"
+            )
+    return wrong
+
+
+def _repaired(
+    problem: Problem, constraint: MetricPrivacy, matrix: Floats
+) -> tuple[Mechanism | None, float]:
+    # reading and checking designs must not load what made them
+    from optmech.repair import Cone, repair
+
+    values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
+    full = float(constraint.epsilon) * values
+    np.fill_diagonal(full, np.inf)
+    statement = replace(problem.statement, log_ratio=np.minimum(problem.statement.log_ratio, full))
+    out = repair(statement, Cone.of(statement), matrix)
+    if out is None or not all(check.passed for check in check_matrix(statement, out)):
+        return None, float("nan")
+    value = objective_value(statement, out)
+    return Mechanism(problem.secrets, problem.observables, out), abs(value)

@@ -1,0 +1,265 @@
+"""A design: the mechanism, its value, the bound that was proved, and the proof."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.certificate import Bound, Check, Multipliers, values
+from optmech.certificate.factors import Factors
+from optmech.certificate.figures import figures_of
+from optmech.certificate.objective import is_optimal
+from optmech.designs.approximation import Approximation, measure_approximations
+from optmech.designs.notes import weightless_notes
+from optmech.errors import InfeasibleError
+from optmech.exact.exponentials import bracket
+from optmech.exact.numerators import Numerators
+from optmech.problem.problem import Problem
+from optmech.spaces.mechanism import Mechanism
+from optmech.statement.statement import Statement
+
+if TYPE_CHECKING:
+    from optmech.certificate.verdict import CheckReport
+    from optmech.pipeline.session import Session
+
+Status = Literal["optimal", "feasible", "infeasible"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Shown):
+    """What a third party needs to check the design: verdicts, bound and multipliers."""
+
+    checks: tuple[Check, ...]
+    multipliers: Multipliers
+    bound: Bound
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """The result of ``solve``. Numbers are nan where the problem is infeasible.
+
+    All figures are of the released numerators, computed exactly and rounded to the safe side.
+
+    ``objective`` is the optimised quantity of the released matrix and ``bound`` what was proved
+    about it: no feasible mechanism has less loss (or more distortion, where that is maximised).
+    ``gap`` is their relative difference, and ``status`` follows from it alone.
+
+    ``loss`` is the released matrix's loss: worst case where that is the objective, expected
+    otherwise. ``lower_bound`` bounds that loss from below. When distortion is maximised, it is
+    the least loss at which the released distortion could be had, by the same multipliers.
+    """
+
+    problem: Problem
+    exact: Numerators | None
+    """What is released: whole numbers over a power of two; None where nothing is feasible."""
+    objective: float
+    bound: float
+    loss: float
+    lower_bound: float
+    gap: float
+    verified: bool
+    certificate: Certificate
+    engine: str
+    engine_reason: str
+    seconds: float
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    approximations: tuple[Approximation, ...] = ()
+    rounding_cost: float = 0.0
+    """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+
+    def __repr__(self) -> str:
+        title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
+        size = f"{len(self.problem.secrets)} secrets, {len(self.problem.observables)} observables"
+        if self.exact is None:
+            return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
+        checked = "verified" if self.verified else "NOT verified"
+        return (
+            f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
+            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
+            f"{self.seconds:.2f} s)"
+        )
+
+    @property
+    def status(self) -> Status:
+        """ "infeasible" without a mechanism; "optimal" where the certified gap is at most 1e-6,
+        whatever gap was asked for; else "feasible"."""
+        if self.exact is None:
+            return "infeasible"
+        return "optimal" if is_optimal(self.gap) else "feasible"
+
+    @property
+    def matrix(self) -> Floats | None:
+        """The float64 numbers nearest to the released probabilities."""
+        return None if self.exact is None else self.exact.matrix
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The released mechanism, which samples the released probabilities exactly; raises
+        InfeasibleError, with the reason, where there is none."""
+        if self.exact is None:
+            raise InfeasibleError(self.reason, where=self.problem.title)
+        return Mechanism.of(self.problem.secrets, self.problem.observables, self.exact)
+
+    @property
+    def approximation(self) -> Approximation | None:
+        """The first entry of ``approximations``."""
+        return self.approximations[0] if self.approximations else None
+
+    def summary(self) -> dict[str, Any]:
+        """The design's figures as plain values, ready for JSON (nan and inf become None)."""
+
+        def plain(value: float) -> float | None:
+            return float(value) if np.isfinite(value) else None
+
+        out: dict[str, Any] = {
+            "status": self.status,
+            "loss": plain(self.loss),
+            "lower_bound": plain(self.lower_bound),
+            "gap": plain(self.gap),
+            "objective": plain(self.objective),
+            "bound": plain(self.bound),
+            "verified": self.verified,
+            "bits": None if self.exact is None else self.exact.bits,
+            "rounding_cost": plain(self.rounding_cost),
+            "engine": self.engine,
+            "engine_reason": self.engine_reason,
+            "seconds": self.seconds,
+            "secrets": len(self.problem.secrets),
+            "observables": len(self.problem.observables),
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
+        if self.approximations:
+            out["approximations"] = [
+                {
+                    "constraint": part.constraint,
+                    "promised_epsilon": plain(part.promised_epsilon),
+                    "epsilon": plain(part.epsilon),
+                    "repaired_loss": plain(part.repaired_loss),
+                }
+                for part in self.approximations
+            ]
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to one JSON file, atomically."""
+        from optmech.designs.file import save_design
+
+        save_design(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> Design:
+        """Read a design written by ``save``; raises VerificationError when it was altered."""
+        from optmech.designs.file import load_design
+
+        return load_design(path)
+
+
+def _word(text: str) -> str:
+    """An engine's name as it is, and quoted where it is none: files may write sentences there."""
+    return text if re.fullmatch(r"[\w.+-]{1,40}", text, re.ASCII) else ascii(text[:40])
+
+
+def make_design(
+    problem: Problem,
+    session: Session,
+    engine: str,
+    engine_reason: str,
+    infeasible: str = "",
+    message: str = "",
+) -> Design:
+    """The design that a session ends with."""
+    if infeasible:
+        nan = float("nan")
+        return Design(
+            problem=problem,
+            exact=None,
+            objective=nan,
+            bound=nan,
+            loss=nan,
+            lower_bound=nan,
+            gap=nan,
+            verified=False,
+            certificate=Certificate((), session.multipliers, Bound(nan, nan)),
+            engine=engine,
+            engine_reason=engine_reason,
+            seconds=session.seconds,
+            reason=infeasible,
+            notes=problem.notes,
+        )
+    session.serve_unseen()
+    assert session.released is not None
+    released = session.released
+    figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
+    return Design(
+        problem=problem,
+        exact=released.exact,
+        objective=figures.objective,
+        bound=figures.bound,
+        loss=figures.loss,
+        lower_bound=figures.lower_bound,
+        gap=figures.gap,
+        verified=True,
+        certificate=Certificate(released.checks, session.multipliers, session.bound),
+        engine=engine,
+        engine_reason=engine_reason,
+        seconds=session.seconds,
+        reason=_ending(figures.gap, session.gap_asked, message),
+        notes=design_notes(problem, released.exact.matrix),
+        approximations=measure_approximations(problem, released.exact.matrix),
+        rounding_cost=_rounding_cost(problem.statement, session),
+    )
+
+
+def _ending(gap: float, asked: float, message: str) -> str:
+    """Why the search ended before the mechanism was optimal, or short of what was asked for."""
+    if gap > asked:
+        return message
+    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
+
+
+def _rounding_cost(statement: Statement, session: Session) -> float:
+    """What release cost relative to the repaired matrix before it was rounded."""
+    assert session.released is not None
+    exact = float(values.objective(statement, session.released.exact))
+    change = exact - session.value
+    return change / abs(session.value) if session.value else change
+
+
+def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
+    """What is to be said of a problem and the matrix released for it."""
+    limits = limit_notes(problem.statement)
+    return problem.notes + limits + weightless_notes(problem, matrix)
+
+
+def limit_notes(statement: Statement) -> tuple[str, ...]:
+    """Where a stated limit misses what is attainable by rounding, and the attainable is meant."""
+    factors = Factors.of(statement)
+    found = []
+    for part, (least, _) in zip(statement.distortion, factors.minima, strict=True):
+        if least < bracket(part.minimum)[0]:
+            found.append(
+                f"constraints[{part.index}]: the minimum exceeds d_max by rounding only; d_max "
+                "itself is meant"
+            )
+    for limit, (most, _) in zip(statement.loss_limits, factors.maxima, strict=True):
+        if most > bracket(limit.maximum)[1]:
+            found.append(
+                f"constraints[{limit.index}]: the maximum falls short of the least possible loss "
+                "by rounding only; the least possible loss is meant"
+            )
+    return tuple(found)
+
+
+def check(path: str | Path) -> CheckReport:
+    """Check a saved design from its file alone; see ``optmech.designs.file.check_design``."""
+    from optmech.designs.file import check_design
+
+    return check_design(path)

@@ -1,0 +1,306 @@
+"""The design file: one JSON document with the problem, the matrix, the multipliers, a digest.
+
+Self-contained (distances are written as matrices), inspectable, and loaded without executing
+anything. Floats are written so that they read back bit by bit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.base.storage import write_atomically
+from optmech.certificate import Check, Multipliers, check_exact, lower_bound
+from optmech.certificate.exact import tightest
+from optmech.certificate.figures import figures_of
+from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
+from optmech.certificate.objective import relative_gap
+from optmech.designs.approximation import disagreements, measure_approximations
+from optmech.designs.design import Certificate, Design
+from optmech.designs.encoding import (
+    StatedResult,
+    decode_multipliers,
+    decode_numerators,
+    decode_problem,
+    decode_result,
+    encode_multipliers,
+    encode_numerators,
+    encode_problem,
+    require_keys,
+)
+from optmech.designs.notes import design_notes
+from optmech.errors import VerificationError
+from optmech.exact.numerators import Numerators
+from optmech.problem.problem import Problem
+from optmech.problem.vacuous import vacuous_notes
+from optmech.reading.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
+from optmech.spaces.tabulated import distance_words
+from optmech.statement.statement import Statement
+
+_KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
+_STATED = "said by the file, not checked: "
+_REWRITE = "Solve the problem again and save the design"
+
+
+def save_design(design: Design, path: str | Path) -> None:
+    """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
+    write_atomically(path, encode_design(design))
+
+
+def encode_design(design: Design) -> bytes:
+    """The content of a design's file; raises ProblemError where labels cannot be written."""
+    body = {
+        "format": DESIGN,
+        "problem": encode_problem(design.problem),
+        "result": {
+            "status": design.status,
+            "objective": _number(design.objective),
+            "bound": _number(design.bound),
+            "loss": _number(design.loss),
+            "lower_bound": _number(design.lower_bound),
+            "engine": design.engine,
+            "engine_reason": design.engine_reason,
+            "seconds": design.seconds,
+            "rounding_cost": design.rounding_cost,
+            "reason": design.reason,
+            "notes": list(design.notes),
+            "approximations": [
+                {
+                    "constraint": part.constraint,
+                    "promised_epsilon": part.promised_epsilon,
+                    "epsilon": _number(part.epsilon),
+                    "repaired_loss": _number(part.repaired_loss),
+                }
+                for part in design.approximations
+            ],
+        },
+        "mechanism": None if design.exact is None else encode_numerators(design.exact),
+        "multipliers": encode_multipliers(design.certificate.multipliers),
+    }
+    return seal(json.dumps(body, allow_nan=False).encode())
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What ``check`` found in a design file."""
+
+    path: str
+    status: str
+    """That of its own gap, "infeasible" where that is proved, "failed" where anything is not."""
+    checks: tuple[Check, ...]
+    """One verdict per family of inequalities, recomputed from the file's numbers."""
+    objective: float
+    bound: float
+    gap: float
+    loss: float
+    lower_bound: float
+    faults: tuple[str, ...]
+    """What does not hold, in words; empty when the design passes."""
+    reason: str = ""
+    """The proof, in words, that nothing is feasible."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know although it is no fault: distances that are only matrices, and
+    constraints that constrain nothing."""
+
+    @property
+    def inequalities(self) -> int:
+        """How many inequalities were checked."""
+        return sum(check.inequalities for check in self.checks)
+
+    @property
+    def tightest(self) -> Check | None:
+        """The check whose likelihood ratios come closest to their limit, if there is one."""
+        return tightest(self.checks)
+
+    @property
+    def passed(self) -> bool:
+        return not self.faults
+
+
+def load_design(path: str | Path) -> Design:
+    """Read a design and check it again.
+
+    Raises
+    ------
+    ProblemError
+        If the file cannot be read or is not a design file.
+    VerificationError
+        If it was altered, or does not hold what it claims.
+    """
+    return _examined(read_sealed(path, (DESIGN,), _REWRITE), str(path))
+
+
+def decode_design(content: bytes, where: str) -> Design:
+    """As ``load_design``, from a file's content; ``where`` names it in messages."""
+    return _examined(parse_sealed(content, where, (DESIGN,), _REWRITE), where)
+
+
+def _examined(body: dict[str, Any], where: str) -> Design:
+    claimed = _decode(body, where)
+    report = _examine(claimed, where)
+    if not report.passed:
+        raise VerificationError(report.faults[0], where=where, remedy=_REWRITE)
+    return claimed.design
+
+
+def check_design(path: str | Path) -> CheckReport:
+    """Recompute every inequality, the value and the bound from a design file alone.
+
+    Raises ProblemError if the file cannot be read, VerificationError if it is altered or
+    malformed; what merely does not hold is reported in ``faults``.
+    """
+    body = read_sealed(path, (DESIGN, FAMILY), _REWRITE)
+    if body["format"] == FAMILY:
+        from optmech.targets.file import examine_target
+
+        return examine_target(body, str(path))
+    return _examine(_decode(body, str(path)), str(path))
+
+
+def _examine(claimed: _Claimed, path: str) -> CheckReport:
+    if claimed.design.exact is None:
+        return _examine_infeasible(claimed.design, path)
+    return _examine_mechanism(claimed, path)
+
+
+def _examine_infeasible(design: Design, path: str) -> CheckReport:
+    nan = float("nan")
+    unproved = "the file says that the problem is infeasible and has no proof of it"
+    missing = [] if design.reason else [unproved]
+    figures = (design.objective, design.bound, design.loss, design.lower_bound)
+    if any(map(math.isfinite, figures)):
+        missing.append("the file has figures of a mechanism, and none is feasible")
+    status = "failed" if missing else design.status
+    return CheckReport(path, status, (), nan, nan, nan, nan, nan, tuple(missing), design.reason)
+
+
+def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
+    design, statement = claimed.design, claimed.design.problem.statement
+    assert design.exact is not None
+    checks = design.certificate.checks
+    # what the stored multipliers prove here; the file may claim less, never more
+    bound = design.certificate.bound
+    proved = replace(bound, value=bound.proved)
+    found = figures_of(statement, design.exact, proved, design.certificate.multipliers)
+    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
+    maximised = statement.target_factors is not None
+    sign = -1.0 if maximised else 1.0
+    for name, stated, proper, sense in (
+        ("objective", design.objective, found.objective, 0),
+        ("loss", design.loss, found.loss, 0),
+        ("bound", sign * design.bound, sign * found.bound, 1),
+        ("lower bound", design.lower_bound, found.lower_bound, 1),
+    ):
+        if not (stated == proper or (sense and stated <= proper)):
+            faults.append(f"{name} is {stated!r} in the file and {proper!r} recomputed")
+    if not maximised and design.bound != design.lower_bound:
+        faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
+    if claimed.stated.status == "optimal" and design.status != "optimal":
+        faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
+    faults += disagreements(
+        claimed.stated.approximations, design.approximations, larger_is_better=maximised
+    )
+    return CheckReport(
+        path=path,
+        status="failed" if faults else design.status,
+        checks=checks,
+        objective=found.objective,
+        bound=design.bound,
+        gap=design.gap,
+        loss=found.loss,
+        lower_bound=design.lower_bound,
+        faults=tuple(faults),
+        notes=_given(design.problem)
+        + vacuous_notes(design.problem.constraints, design.problem.secrets,
+                            design.problem.observables),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """A design with everything computed that can be, and what its file says."""
+
+    design: Design
+    stated: StatedResult
+
+
+def _decode(body: dict[str, Any], path: str) -> _Claimed:
+    with decoding(path, _REWRITE):
+        require_keys(body, _KEYS, "file")
+        problem = decode_problem(body["problem"])
+        statement = problem.statement
+        exact = None
+        if body["mechanism"] is not None:
+            exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
+        stated = decode_result(body["result"], exact is not None)
+        multipliers = decode_multipliers(body["multipliers"], statement)
+        checks = () if exact is None else check_exact(statement, exact)
+        reason = _marked(stated.reason) if exact is not None else _proof(statement, multipliers)
+        design = Design(
+            problem=problem,
+            exact=exact,
+            objective=stated.objective,
+            bound=stated.bound,
+            loss=stated.loss,
+            lower_bound=stated.lower_bound,
+            gap=relative_gap(*_minimised(statement.objective, stated.objective, stated.bound)),
+            verified=bool(checks) and all(check.passed for check in checks),
+            certificate=Certificate(checks, multipliers, lower_bound(statement, multipliers)),
+            engine=stated.engine,
+            engine_reason=stated.engine_reason,
+            seconds=stated.seconds,
+            reason=reason,
+            notes=_notes(problem, exact, stated.notes),
+            approximations=() if exact is None else measure_approximations(problem, exact.matrix),
+            rounding_cost=stated.rounding_cost,
+        )
+        return _Claimed(design, stated)
+
+
+def _proof(statement: Statement, multipliers: Multipliers) -> str:
+    """Why nothing is feasible, proved here; empty where nothing proves it."""
+    return (
+        closed_form_reason(statement)
+        or support_reason(statement)
+        or multiplier_reason(statement, multipliers)
+    )
+
+
+def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) -> tuple[str, ...]:
+    """What follows from the file's problem, and what else the file says, marked as that."""
+    found = problem.notes if exact is None else design_notes(problem, exact.matrix)
+    others = (note for note in stated if note not in found)
+    return found + tuple(map(_marked, others))
+
+
+def _marked(text: str) -> str:
+    """A sentence of the file as one; none where it says nothing."""
+    return text if not text or text.startswith(_STATED) else _STATED + text
+
+
+def _given(problem: Problem) -> tuple[str, ...]:
+    """Which distances were not computed again."""
+    stated: list[tuple[str, object]] = [("objective", problem.objective)]
+    stated += [(f"constraints[{k}]", c) for k, c in enumerate(problem.constraints)]
+    found = []
+    for where, part in stated:
+        distance = getattr(part, "distance", None)
+        adjacency = getattr(part, "adjacency", None)
+        if isinstance(adjacency, tuple) and callable(adjacency[0]):
+            distance = adjacency[0]
+        if distance is not None and distance_words(distance).startswith("given"):
+            found.append(f"{where}: the distance is {distance_words(distance)}")
+    return tuple(found)
+
+
+def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
+    return (-value, -bound) if objective == "maximize_distortion" else (value, bound)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

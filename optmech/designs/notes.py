@@ -1,0 +1,31 @@
+"""Secrets without prior weight: which there are, and what is to be said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.problem.problem import Problem
+from optmech.statement.statement import Statement
+
+
+def weightless(statement: Statement) -> Ints:
+    """Secrets whose loss the objective does not count."""
+    if statement.objective != "expected_loss":
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(statement.prior == 0)
+
+
+def weightless_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
+    """What secrets without prior weight lose, in words; nothing where there are none."""
+    statement = problem.statement
+    rows = weightless(statement)
+    if not len(rows):
+        return ()
+    losses = (statement.loss[rows] * matrix[rows]).sum(axis=1)
+    worst = problem.secrets.labels[int(rows[losses.argmax()])]
+    return (
+        f"{len(rows)} of {statement.secrets} secrets have no prior weight, and the expected loss "
+        f"does not count them: theirs is {losses.mean():.4g} on average and {losses.max():.4g} at "
+        f"worst, of {worst}",
+    )

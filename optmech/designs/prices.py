@@ -1,0 +1,242 @@
+"""What the certificate's multipliers say about the stated numbers: prices (theory: "Prices").
+
+Every constraint has a number that its owner chose: ε, δ, d_m or q. Its price is the derivative of
+the optimal objective in that number, read off the multipliers and the released matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Multipliers, PairMultipliers
+from optmech.designs.design import Design
+from optmech.problem.constraints import (
+    Constraint,
+    DistortionPrivacy,
+    DistributionPrivacy,
+    LossBound,
+    Support,
+)
+from optmech.statement.statement import Approximate, LiftedRatio, Statement
+
+__all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
+
+Parameter = Literal["epsilon", "delta", "minimum", "maximum"]
+
+
+@dataclass(frozen=True)
+class Price:
+    """The derivative of the optimal objective in one stated number."""
+
+    constraint: int
+    """Index of the constraint."""
+    parameter: Parameter
+    value: float
+    """The number that was stated."""
+    rate: float
+    """d objective / d parameter: loss (or distortion, where that is maximised) per unit of it;
+    nan where the multipliers do not tell."""
+
+    def change(self, share: float = 0.01) -> float:
+        """The objective's change, to first order, when the number grows by ``share`` of itself."""
+        return self.rate * self.value * share
+
+
+@dataclass(frozen=True)
+class PairPrice:
+    """The derivative of the optimal objective in the log ratio r allowed to one pair of secrets."""
+
+    secret: int
+    """Index i of p(o|i) <= e^r p(o|j)."""
+    other: int
+    """Index j."""
+    observable: int
+    """The observable that contributes most."""
+    allowed: float
+    """r."""
+    rate: float
+    """d objective / d r."""
+
+
+def of_constraints(design: Design) -> tuple[Price, ...]:
+    """One entry for every number of the constraints, in their order.
+
+    For d_m, q and δ the optimum is convex (concave, where distortion is maximised), so that
+    ``rate`` bounds it on both sides of the stated number as far as the certificate's gap allows.
+    For ε it is a local rate. Where several multipliers are optimal it is one rate of several, and
+    where several constraints limit a pair equally the first one is charged. A divergence other than
+    "max" bounded by ε = 0 is stated as equality, whose multipliers say nothing of the first step
+    away from it (for some divergences its rate is infinite): nan.
+
+    Raises
+    ------
+    InfeasibleError
+        Where the design has no mechanism.
+    """
+    rates = _Rates(design)
+    return tuple(
+        Price(index, parameter, value, rates.of(index, parameter))
+        for index, constraint in enumerate(design.problem.constraints)
+        for parameter, value in _parameters(constraint)
+    )
+
+
+def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
+    """The ``count`` pairs of secrets that the certificate charges most, dearest first.
+
+    Pairs of metric and differential privacy with δ = 0 and without an observable threshold. A
+    pair that others imply has price 0 in a certificate that charges those others.
+
+    Raises
+    ------
+    InfeasibleError
+        Where the design has no mechanism.
+    """
+    rates = _Rates(design)
+    found = rates.pairs
+    if found is None or not len(found.value):
+        return ()
+    size = design.problem.statement.secrets
+    key = found.i * size + found.j
+    total = np.bincount(key, found.value, size * size)
+    ranked = np.argsort(-total, kind="stable")[: max(count, 0)]
+    out = []
+    for place in ranked[total[ranked] > 0].tolist():
+        own = np.flatnonzero(key == place)
+        best = own[found.value[own].argmax()]
+        i, j = divmod(place, size)
+        allowed = float(design.problem.statement.log_ratio[i, j])
+        rate = float(-rates.sign * total[place])
+        out.append(PairPrice(i, j, int(found.o[best]), allowed, rate))
+    return tuple(out)
+
+
+def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
+    match constraint:
+        case DistortionPrivacy():
+            return [("minimum", float(constraint.minimum))]
+        case LossBound():
+            return [("maximum", float(constraint.maximum))]
+        case Support():
+            return []
+        case _:
+            budget = float(constraint.delta)
+            found: list[tuple[Parameter, float]] = [("epsilon", float(constraint.epsilon))]
+            return [*found, ("delta", budget)] if budget > 0 else found
+
+
+def _equality(constraint: Constraint) -> bool:
+    """Whether distributions are equal because of ε = 0, and might differ by any other ε."""
+    if not isinstance(constraint, DistributionPrivacy) or constraint.divergence == "max":
+        return False
+    moves = constraint.scale is None or any(constraint.scale)
+    return moves and float(constraint.epsilon) == 0
+
+
+class _Rates:
+    """Derivatives of the minimised objective, by constraint and parameter."""
+
+    def __init__(self, design: Design) -> None:
+        self.matrix = design.mechanism.matrix
+        self.statement = design.problem.statement
+        multipliers = design.certificate.multipliers
+        self.sign = -1.0 if self.statement.target is not None else 1.0
+        self.scale = _objective_weight(self.statement, multipliers)
+        self.found: dict[tuple[int, Parameter], float] = {}
+        self.unknown = {
+            (index, "epsilon")
+            for index, constraint in enumerate(design.problem.constraints)
+            if _equality(constraint)
+        }
+        self.pairs: PairMultipliers | None = None
+        """Multipliers times e^r p(o|j): the derivative in r."""
+        self._ratios(multipliers)
+        constraints = design.problem.constraints
+        for part, weight in zip(self.statement.lifted, multipliers.lifted, strict=False):
+            stated = constraints[part.index]
+            if isinstance(stated, DistributionPrivacy) and stated.divergence != "max":
+                continue  # pairs of scale 0, whatever ε is
+            self._add(part.index, "epsilon", -self._sums(part, np.maximum(weight, 0.0)))
+        for family, tests in zip(self.statement.approximate, multipliers.approximate, strict=False):
+            weight = np.maximum(tests.weight, 0.0)
+            stated = constraints[family.index]
+            if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
+                # δ = ε · scale
+                rate = float(weight.sum()) * family.delta / stated.epsilon
+                self._add(family.index, "epsilon", -rate)
+                continue
+            each = weight[:, None] * np.clip(tests.test, 0.0, 1.0)
+            self._add(family.index, "epsilon", -self._sums(family, each))
+            self._add(family.index, "delta", -float(weight.sum()))
+        for apart, tangents in zip(
+            self.statement.divergences, multipliers.divergences, strict=False
+        ):
+            self._add(apart.index, "epsilon", -float(np.maximum(tangents.weight, 0) @ apart.scale))
+        for limit, attack in zip(self.statement.distortion, multipliers.distortion, strict=False):
+            self._add(limit.index, "minimum", max(float(attack.weight), 0.0))
+        for bound, price in zip(self.statement.loss_limits, multipliers.loss_limits, strict=False):
+            spent = np.maximum(np.atleast_1d(price), 0.0)
+            if not bound.per_secret:
+                spent = spent[:1]
+            self._add(bound.index, "maximum", -float(spent.sum()))
+
+    def of(self, index: int, parameter: Parameter) -> float:
+        if (index, parameter) in self.unknown:
+            return float("nan")
+        return self.sign * self.found.get((index, parameter), 0.0)
+
+    def _add(self, index: int, parameter: Parameter, rate: float) -> None:
+        key = (index, parameter)
+        self.found[key] = self.found.get(key, 0.0) + rate / self.scale
+
+    def _ratios(self, multipliers: Multipliers) -> None:
+        plain = [part for part in self.statement.ratios if part.window is None]
+        if plain and multipliers.ratio is not None:
+            pairs = self._charged(multipliers.ratio, self.statement.log_ratio)
+            self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
+            each = [float(part.epsilon) * part.distance[pairs.i, pairs.j] for part in plain]
+            binding = np.argmin(each, axis=0)
+            for k, part in enumerate(plain):
+                own = binding == k
+                apart = part.distance[pairs.i[own], pairs.j[own]]
+                self._add(part.index, "epsilon", -float(pairs.value[own] @ apart))
+        stated = [part for part in self.statement.ratios if part.window is not None]
+        for part, family, given in zip(
+            stated, self.statement.windowed, multipliers.windowed, strict=False
+        ):
+            inside = _where(given, family.window[given.i, given.o])
+            pairs = self._charged(inside, family.log_ratio)
+            apart = part.distance[pairs.i, pairs.j]
+            self._add(part.index, "epsilon", -float(pairs.value @ apart))
+
+    def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
+        """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
+        allowed = log_ratio[pairs.i, pairs.j]
+        right = self.matrix[pairs.j, pairs.o]
+        used = _where(pairs, np.isfinite(allowed) & (pairs.value > 0) & (right > 0))
+        power = log_ratio[used.i, used.j] + np.log(self.matrix[used.j, used.o])
+        return PairMultipliers(used.i, used.j, used.o, np.exp(power + np.log(used.value)))
+
+    def _sums(self, part: LiftedRatio | Approximate, weight: Floats) -> float:
+        """Σ_k scale_k e^{r_k} Σ_o weight_ko (right_k P)[o]."""
+        seen = np.asarray(part.right @ self.matrix)
+        inner = (weight * seen).sum(axis=1)
+        used = np.isfinite(part.log_ratio) & (inner > 0)
+        power = np.exp(part.log_ratio[used] + np.log(inner[used]))
+        return float(part.scale[used] @ power)
+
+
+def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:
+    """What the bound divides by: worst-case losses enter with weights that need not sum to 1."""
+    if statement.objective != "worst_loss" or multipliers.objective is None:
+        return 1.0
+    total = float(np.maximum(multipliers.objective, 0.0).sum())
+    return total if total > 0 else 1.0
+
+
+def _where(pairs: PairMultipliers, kept: Ints | np.ndarray) -> PairMultipliers:
+    return PairMultipliers(pairs.i[kept], pairs.j[kept], pairs.o[kept], pairs.value[kept])

@@ -1,0 +1,1 @@
+"""Numbers kept exact: fractions and logarithms, whole numbers, enclosures, exact sampling."""

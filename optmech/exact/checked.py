@@ -1,0 +1,119 @@
+"""Reading what a caller gives, checked once: arrays, whole numbers, probabilities, distributions.
+
+A rate ε is read by ``exact.parse_exact``, which keeps what was written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import finite_array
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact, parse_exact
+
+SUM_TOLERANCE = 1e-9
+"""How far from 1 the sum of a distribution may be that is not normalised."""
+
+
+def whole(value: object, where: str, least: int | None = 0, most: int | None = None) -> int:
+    """A whole number, from ``least`` and to ``most`` where they are given.
+
+    Raises
+    ------
+    ProblemError
+        On anything else, truth values and floats included.
+    """
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if (least is None or number >= least) and (most is None or number <= most):
+            return number
+    allowed = "" if least is None else f" >= {least}"
+    if most is not None:
+        allowed = f" from {least:,} to {most:,}"
+    raise ProblemError(f"{_shortened(value)} is not a whole number{allowed}", where=where)
+
+
+def _shortened(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of {value.bit_length()} bits"
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def probability(value: object, where: str = "delta", *, positive: bool = False) -> Exact:
+    """A number from 0 (or above it) to 1, such as δ, or an exact string.
+
+    Raises
+    ------
+    ProblemError
+        On anything else.
+    """
+    number = parse_exact(value, where=where, positive=positive)
+    # the float of a number just above 1 may be 1
+    if number > 1 or (number.log_of is None and number.factor > 1):
+        sign = "<" if positive else "<="
+        raise ProblemError(
+            f"{float(number):g} is above 1", where=where, remedy=f"Give 0 {sign} δ <= 1"
+        )
+    return number
+
+
+def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Finite numbers >= 0, an array of exactly this shape.
+
+    Raises
+    ------
+    ProblemError
+        On anything else.
+    """
+    array = finite_array(value, where=where)
+    if array.shape != shape or (array < 0).any():
+        least = f" with least entry {array.min():g}" if array.size else ""
+        raise ProblemError(
+            f"is of shape {array.shape}{least}",
+            where=where,
+            remedy=f"Give numbers >= 0 of shape {shape}",
+        )
+    return array
+
+
+def weights(value: ArrayLike, where: str, count: int | None = None) -> NDArray[np.float64]:
+    """``count`` (any number of) finite numbers >= 0, not all 0; not normalised here.
+
+    Raises
+    ------
+    ProblemError
+        On anything else.
+    """
+    array = finite_array(value, where=where, ndim=1)
+    fits = count is None or len(array) == count
+    if not fits or (array < 0).any() or not array.any():
+        wanted = "" if count is None else f"{count} "
+        found = f"{len(array)} with least entry {array.min():g}" if array.size else "none"
+        raise ProblemError(
+            f"not {wanted}numbers >= 0 with a positive sum, but {found}",
+            where=where,
+            remedy=f"Give {wanted}weights >= 0, not all 0",
+        )
+    return array
+
+
+def distribution(value: ArrayLike, where: str) -> NDArray[np.float64]:
+    """Numbers >= 0, shape (m,), that sum to 1 within ``SUM_TOLERANCE``; as they are.
+
+    Raises
+    ------
+    ProblemError
+        On anything else.
+    """
+    array = finite_array(value, where=where, ndim=1)
+    with np.errstate(over="ignore"):
+        total = float(array.sum())
+    if (array < 0).any() or abs(total - 1) > SUM_TOLERANCE:
+        raise ProblemError(
+            f"is not a distribution: least entry {array.min(initial=0):g}, sum {total:.12g}",
+            where=where,
+            remedy="Give numbers >= 0 that sum to 1",
+        )
+    return array

@@ -1,0 +1,155 @@
+"""Rational enclosures of e^{εd}, from ball arithmetic (python-flint); never from ``math.exp``.
+
+ε is the rational, or rational multiple of a logarithm, that was written; d is the binary fraction
+that its float64 is.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import flint
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.exact.number import Exact, rounded_up
+
+_OVERFLOW = 709.0
+"""e^709 is the last power of e that is a float64, and above 2^1022."""
+_ROOT = 64
+_POWER_BITS = 100_000
+
+
+def bracket(value: float) -> tuple[Fraction, Fraction]:
+    """Lower and upper bound of a stated number; equal where it is rational."""
+    if not isinstance(value, Exact) or value.log_of is None:
+        exact = value.factor if isinstance(value, Exact) else Fraction(value)
+        return exact, exact
+    with flint.ctx.workprec(256):
+        return _ends(_log_ball(value, 1.0))
+
+
+def stated_up(value: float) -> float:
+    """A float >= a stated number, and equal to it where it is a float."""
+    return rounded_up(bracket(value)[1])
+
+
+def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
+    """Floats that enclose e^{ε d} for an array of d >= 0: lower bounds and upper bounds.
+
+    Upper bounds are inf above e^709, and where d is inf; lower bounds are 1 where d is inf.
+    """
+    distinct, back = np.unique(distance, return_inverse=True)
+    low, high = np.ones(len(distinct)), np.full(len(distinct), np.inf)
+    with flint.ctx.workprec(128):
+        for k, d in enumerate(distinct.tolist()):
+            if math.isfinite(d):
+                low[k], high[k] = _float_ends(epsilon, d)
+    shape = distance.shape
+    return low[back].reshape(shape), high[back].reshape(shape)
+
+
+def exp_lower(epsilon: Exact, d: float, bits: int) -> Fraction:
+    """A lower bound of e^{ε d} within 2^-bits of it, relatively; exact where it is rational.
+
+    Above 2^(2·bits) it is a lower bound and no more.
+    """
+    return _exp_lower(epsilon.factor, epsilon.log_of, d, bits)
+
+
+@lru_cache(maxsize=4096)
+def _exp_lower(factor: Fraction, log_of: Fraction | None, d: float, bits: int) -> Fraction:
+    epsilon = Exact(factor, log_of)
+    known = exact_exp(epsilon, d)
+    if known is not None:
+        return known
+    if float(epsilon) * d > 2 * bits:
+        return Fraction(1 << (2 * bits))
+    with flint.ctx.workprec(3 * bits + 64):
+        return _ends(_log_ball(epsilon, d).exp())[0]
+
+
+def exact_exp(epsilon: Exact, d: float) -> Fraction | None:
+    """e^{ε d} where it is rational, such as 9 for ε = ln 3 and d = 2; None where it is not.
+
+    e^x is irrational for rational x other than 0 (Lindemann), and b^{p/q} in lowest terms is
+    rational only where b is a q-th power. Roots beyond the 64th are not looked for.
+    """
+    if d == 0 or epsilon.factor == 0 or epsilon.log_of == 1:
+        return Fraction(1)
+    if epsilon.log_of is None:
+        return None
+    power = epsilon.factor * Fraction(d)
+    base = _root(epsilon.log_of, power.denominator)
+    if base is None:
+        return None
+    size = max(base.numerator.bit_length(), base.denominator.bit_length())
+    return base**power.numerator if power.numerator * size <= _POWER_BITS else None
+
+
+def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
+    """Whether left <= e^{ε d} right, decided exactly; both >= 0.
+
+    False also where 65536 bits do not separate the two sides, which are then closer than any
+    numbers that occur.
+    """
+    if left <= right or right == 0:
+        return left <= right
+    known = exact_exp(epsilon, d)
+    if known is not None:
+        return left * known.denominator <= right * known.numerator
+    size = left.bit_length()
+    if float(epsilon) * d > size:
+        return True
+    a, b = flint.fmpz(left), flint.fmpz(right)
+    precision = size + 128
+    while precision <= 65536:
+        with flint.ctx.workprec(precision):
+            difference = _log_ball(epsilon, d).exp() * b - a
+            if difference > 0:
+                return True
+            if difference < 0:
+                return False
+        precision *= 4
+    return False
+
+
+def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
+    known = exact_exp(epsilon, d)
+    if known == 1:
+        return 1.0, 1.0
+    if float(epsilon) * d > _OVERFLOW:
+        return 2.0**1022, math.inf
+    ball = _log_ball(epsilon, d).exp()
+    low, high = float(ball.lower()), float(ball.upper())
+    return max(1.0, math.nextafter(low, 0.0)), math.nextafter(high, math.inf)
+
+
+def _log_ball(epsilon: Exact, d: float) -> Any:
+    """ε d as a ball of the current precision."""
+    out = flint.arb(flint.fmpq(epsilon.factor.numerator, epsilon.factor.denominator))
+    if epsilon.log_of is not None:
+        out *= flint.arb(flint.fmpq(epsilon.log_of.numerator, epsilon.log_of.denominator)).log()
+    return out * flint.arb(d)
+
+
+def _ends(ball: Any) -> tuple[Fraction, Fraction]:
+    low, high = (_dyadic(*map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
+    return low, high
+
+
+def _dyadic(mantissa: int, exponent: int) -> Fraction:
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def _root(value: Fraction, q: int) -> Fraction | None:
+    if q == 1:
+        return value
+    if q > _ROOT:
+        return None
+    parts = [int(flint.fmpz(part).root(q)) for part in (value.numerator, value.denominator)]
+    found = Fraction(parts[0], parts[1])
+    return found if found**q == value else None

@@ -1,0 +1,110 @@
+"""Integer probability matrices: row s gives observable o the probability rows[s][o] / 2^bits."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError
+from optmech.exact.sampler import Table
+
+MAX_BITS = 1074
+"""2^-1074 is the least positive float64: no released probability rounds to zero."""
+_ROUNDED_BITS = 1020
+"""Leaves room for mixing."""
+_PRECISION = 64
+"""Bits that the least positive entry keeps."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Numerators:
+    """A released matrix, exactly. Raises ProblemError unless every row has entries >= 0 that sum
+    to 2^bits, with 1 <= bits <= 1074."""
+
+    bits: int
+    rows: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= MAX_BITS:
+            raise ProblemError(f"{self.bits} bits; 1 to {MAX_BITS} are possible", where="mechanism")
+        for s, row in enumerate(self.rows):
+            if len(row) != len(self.rows[0]) or min(row) < 0 or sum(row) != 1 << self.bits:
+                raise ProblemError(
+                    f"row {s} is not {len(self.rows[0])} numbers >= 0 with sum 2^{self.bits}",
+                    where="mechanism",
+                )
+
+    def __repr__(self) -> str:
+        return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as the sampler needs them."""
+        return Table.of(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Secrets and observables."""
+        return len(self.rows), len(self.rows[0])
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The nearest float64 numbers, shape (S, O)."""
+        unit = 1 << self.bits
+        out = np.array([[value / unit for value in row] for row in self.rows])
+        out.setflags(write=False)
+        return out
+
+    @classmethod
+    def rounded(cls, matrix: Floats, bits: int | None = None) -> Numerators:
+        """A float matrix divided by its exact row sums and rounded down to multiples of 2^-bits.
+
+        What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
+        equal. By default the least positive entry keeps 64 bits, as far as 1020 bits suffice.
+        """
+        bits = enough_bits(matrix) if bits is None else bits
+        whole, _ = integers(matrix)
+        return cls(bits, tuple(_apportioned(row, bits) for row in whole))
+
+    def mixed(self, other: Numerators, shift: int) -> Numerators:
+        """(1 - 2^-shift) of this matrix and 2^-shift of the other, exactly."""
+        bits = max(self.bits, other.bits)
+        mine, theirs = bits - self.bits, bits - other.bits
+        keep = (1 << shift) - 1
+        return Numerators(
+            bits + shift,
+            tuple(
+                tuple((a << mine) * keep + (b << theirs) for a, b in zip(p, q, strict=True))
+                for p, q in zip(self.rows, other.rows, strict=True)
+            ),
+        )
+
+
+def integers(values: Floats) -> tuple[list[list[int]], int]:
+    """Whole numbers w and the least e >= 0 with values = w / 2^e, exactly; two-dimensional."""
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    shift = exponent.astype(np.int64) - 53
+    used = shift[whole != 0]
+    lowest = min(0, int(used.min())) if len(used) else 0
+    shift = np.where(whole != 0, shift - lowest, 0)
+    rows = zip(whole.tolist(), shift.tolist(), strict=True)
+    return [[w << k for w, k in zip(*row, strict=True)] for row in rows], -lowest
+
+
+def enough_bits(matrix: Floats) -> int:
+    """Bits with which the least positive entry keeps 64, as far as there are so many."""
+    least = float(matrix[matrix > 0].min())
+    needed = _PRECISION + matrix.shape[1].bit_length() - math.frexp(least)[1] + 1
+    return int(min(_ROUNDED_BITS, needed))
+
+
+def _apportioned(row: list[int], bits: int) -> tuple[int, ...]:
+    total = sum(row)
+    out = [(value << bits) // total for value in row]
+    out[out.index(max(out))] += (1 << bits) - sum(out)
+    return tuple(out)

@@ -1,0 +1,105 @@
+"""What the sections of one file have to know of each other while they are built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.base.arrays import Floats, Ints
+from optmech.errors import ProblemError
+from optmech.reading.data import DataFile
+from optmech.spaces.domain import Domain
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+_BYTES_PER_PAIR = 100.0
+"""Of secrets, to build a problem: measured with 400 and 800 of them, loss and one distance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """The secrets as the file lists them, before any aggregation."""
+
+    domain: Domain
+    rows: Ints | None = None
+    """Index of the secret of every listed row, where rows are listed."""
+    table: DataFile | None = None
+    network: nx.Graph[Any] | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.domain) if self.rows is None else len(self.rows)
+
+    def by_secret(self, weights: Floats) -> Floats:
+        """Weights of the rows added up by secret."""
+        return weights if self.rows is None else _totals(self.rows, weights, len(self.domain))
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The built secrets, and where the file and its data are."""
+
+    directory: Path
+    listed: Listed
+    domain: Domain
+    """The secrets of the problem: as listed, or their zones."""
+    zone: Ints | None = None
+    """Index of the zone of every listed point, where points are aggregated."""
+
+    def per_secret(self, weights: Floats) -> Floats:
+        """Weights of the listed points added up by zone."""
+        return weights if self.zone is None else _totals(self.zone, weights, len(self.domain))
+
+
+def _totals(group: Ints, weights: Floats, count: int) -> Floats:
+    return np.bincount(group, weights=weights, minlength=count).astype(np.float64)
+
+
+_DESIGN_BYTES = 1000.0
+"""For every probability of a design that is searched for: less than any search was seen to take
+(2,300 at 600 places, 6,000 at 1,024)."""
+
+
+def require_room(
+    count: int, where: str, *, observables: int = 1, places: int | None = None
+) -> None:
+    """Refuse a domain whose matrices cannot fit, before its labels are made.
+
+    ``observables`` is a number of which it is known that there are as many. ``places`` is how many
+    of the secrets lie at different coordinates, where that is known.
+    """
+    remedy = "Use a coarser domain"
+    if places is not None and places < count:
+        remedy = (
+            f"They lie at {places:,} different places: write distinct = true to make one secret "
+            "of each"
+        )
+    memory.require(
+        max(_BYTES_PER_PAIR * count * count, _DESIGN_BYTES * count * observables),
+        what=f"a problem of {count:,} secrets",
+        where=where,
+        remedy=remedy,
+    )
+
+
+@contextmanager
+def labels_from(key: str, *, merging: bool = False) -> Iterator[None]:
+    """Report errors of labels at the key that they come from; ``merging`` says that rows of one
+    label can be merged there."""
+    try:
+        yield
+    except ProblemError as error:
+        place = f"{key}{error.where[6:]}" if error.where.startswith("labels") else error.where
+        remedy = error.remedy
+        if merging and "occurs twice" in error.message:
+            remedy = "Write distinct = true to make one secret of each label"
+        raise ProblemError(error.message, where=place, remedy=remedy) from error

@@ -1,0 +1,1 @@
+"""One solve, from a problem to a certified design."""

@@ -1,0 +1,176 @@
+"""Solver profiles: how to solve, kept apart from what is wanted. TOML files in ``solvers/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+
+from optmech.base import cores
+from optmech.base.resources import data_folder
+from optmech.engines import NAMES
+from optmech.engines.base import Options
+from optmech.errors import ProblemError
+from optmech.exact.number import parse_exact
+from optmech.reading.errors import show
+from optmech.reading.source import read_document
+from optmech.reductions import Reduction, parse_reduction
+
+_ALLOWED_THREADS = 256
+_MOST_THREADS = 16
+"""More threads than this have every block's work shared out too thinly, each with its own sums."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Engine, reductions, tolerances and limits. See ``solvers/README.md``.
+
+    ``threads`` None stands for the processors at hand, up to 16.
+
+    Raises
+    ------
+    ProblemError
+        On an unknown engine or reduction, or a number out of range.
+    """
+
+    name: str = "custom"
+    description: str = ""
+    engine: str = "auto"
+    method: str = ""
+    solver: str = ""
+    reductions: tuple[str, ...] = (
+        "dominated-observables",
+        "dominated-estimates",
+        "implied-pairs",
+    )
+    gap: float = 1e-6
+    tolerance: float = 1e-10
+    time_limit: float | None = None
+    threads: int | None = None
+    device: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.engine not in NAMES:
+            raise ProblemError(
+                f"{self.engine!r} is unknown",
+                where="engine",
+                remedy=f"Use one of {', '.join(NAMES)}",
+            )
+        for name in ("name", "description", "method", "solver", "device"):
+            if not isinstance(getattr(self, name), str):
+                raise ProblemError("is not a text", where=name)
+        if not isinstance(self.reductions, tuple) or not all(
+            isinstance(text, str) for text in self.reductions
+        ):
+            raise ProblemError("is not a list of texts", where="reductions")
+        self.parsed_reductions()
+        _require_number(self.gap, "gap")
+        _require_number(self.tolerance, "tolerance")
+        if self.time_limit is not None:
+            _require_number(self.time_limit, "time_limit")
+        _require_threads(self.threads, "threads")
+        if self.method and self.engine not in ("auto", "highs", "lazy"):
+            raise ProblemError(
+                f"engine {self.engine} has no methods to choose from",
+                where="method",
+                remedy="Leave it out, or take engine highs or lazy",
+            )
+        if self.device and self.engine not in ("auto", "structured"):
+            raise ProblemError(
+                "only the structured engine computes on a device",
+                where="device",
+                remedy="Take engine auto or structured, or leave the device out",
+            )
+        if not isinstance(self.parameters, Mapping):
+            raise ProblemError("is not a table", where="parameters")
+        _require_threads(self.parameters.get("threads"), "parameters.threads")
+
+    def parsed_reductions(self) -> tuple[Reduction, ...]:
+        """The reductions as objects, in order."""
+        return tuple(parse_reduction(text) for text in self.reductions)
+
+    def with_limits(self, gap: float | None, time_limit: float | None) -> Profile:
+        """The profile with another gap or time limit, where they are given."""
+        profile = self
+        if gap is not None:
+            profile = replace(profile, gap=float(parse_exact(gap, where="gap", positive=True)))
+        if time_limit is not None:
+            seconds = float(parse_exact(time_limit, where="time_limit", positive=True))
+            profile = replace(profile, time_limit=seconds)
+        return profile
+
+    def on_device(self, device: str | None) -> Profile:
+        """The profile with another device, where one is given."""
+        return self if device is None else replace(self, device=device)
+
+    def options(self) -> Options:
+        """What an engine gets to see."""
+        return Options(
+            gap=self.gap,
+            tolerance=self.tolerance,
+            method=self.method,
+            solver=self.solver,
+            threads=self.threads or min(cores.at_hand(), _MOST_THREADS),
+            device=self.device,
+            parameters=self.parameters,
+        )
+
+
+def _require_number(value: object, where: str) -> None:
+    if isinstance(value, str):
+        raise ProblemError(
+            f"{show(value)} is text", where=where, remedy="Write a number without quotes, like 1e-6"
+        )
+    if isinstance(value, dict | list):
+        raise ProblemError(f"{show(value)} is not a number", where=where, remedy="Write one number")
+    parse_exact(value, where=where, positive=True)
+
+
+def _require_threads(value: object, where: str) -> None:
+    if value is None:
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= _ALLOWED_THREADS:  # type: ignore[operator]
+        raise ProblemError(
+            f"{show(value)} is not a whole number of threads, 1 to {_ALLOWED_THREADS}",
+            where=where,
+            remedy="Leave it out for the processors at hand",
+        )
+
+
+def load_profile(which: str | Path | Profile) -> Profile:
+    """A profile by name (``"auto"``), by the path of a TOML file, or as it is."""
+    if isinstance(which, Profile):
+        return which
+    path = Path(which)
+    if path.suffix != ".toml":
+        names = {known.stem: known for known in data_folder("solvers").glob("*.toml")}
+        path = names.get(str(which), path)
+        if str(which) not in names:
+            raise ProblemError(
+                f"there is no profile {show(str(which))}",
+                where="profile",
+                remedy=f"Use one of {', '.join(p.name for p in list_profiles())}, "
+                "or the path of a .toml file",
+            )
+    content = read_document(path)
+    known = {f.name for f in fields(Profile)} - {"name"}
+    unknown = sorted(set(content) - known)
+    if unknown:
+        raise ProblemError(
+            f"unknown key {show(unknown[0])}",
+            where=str(path),
+            remedy=f"The keys are {', '.join(sorted(known))}",
+        )
+    if isinstance(content.get("reductions"), list):
+        content["reductions"] = tuple(content["reductions"])
+    try:
+        return Profile(name=path.stem, **content)
+    except ProblemError as error:
+        raise error.at(str(path)) from error
+
+
+def list_profiles() -> list[Profile]:
+    """The profiles that come with optmech, by name."""
+    return [load_profile(path) for path in sorted(data_folder("solvers").glob("*.toml"))]

@@ -1,0 +1,365 @@
+"""``solve``: from a problem to a certified design. Thin: every step lives in its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.base.arrays import Floats
+from optmech.certificate.infeasible import closed_form_reason, support_reason
+from optmech.certificate.multipliers import Multipliers
+from optmech.designs.design import Design
+from optmech.engines import load_engine
+from optmech.engines.auto import second, select
+from optmech.engines.base import EngineResult, Outcome
+from optmech.engines.interior import Interior, interior
+from optmech.errors import ProblemError, SolverError
+from optmech.lp.blocks import BlockLP, Point, Start
+from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.pipeline.finish import make_design
+from optmech.pipeline.monitors import RelaxedChannel, Witness, WitnessChannel
+from optmech.pipeline.profiles import Profile, load_profile
+from optmech.pipeline.session import Channel, Progress, Session
+from optmech.pipeline.warm_start import hint, offer, require_fit
+from optmech.problem.problem import Problem
+from optmech.reductions import Reduced
+from optmech.repair import Implied
+from optmech.repair.exactly import released_near
+from optmech.repair.mixing import (
+    constant_anchors,
+    has_convex_constraints,
+    tightened,
+    violation,
+)
+from optmech.statement.statement import Statement
+
+_INNER_MARGINS = (1e-7, 1e-9)
+_SLACK_FIRST_ROWS = 500_000
+"""From this many pair rows on it pays to see first whether distortion constraints bind."""
+
+
+def solve(
+    problem: Problem,
+    profile: str | Path | Profile = "auto",
+    gap: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    start: Design | None = None,
+    device: str | None = None,
+) -> Design:
+    """Find the best mechanism for a problem, and prove how good it is.
+
+    Parameters
+    ----------
+    problem:
+        What is wanted.
+    profile:
+        How to find it: a name from ``solvers/``, a TOML file, or a ``Profile``.
+    gap:
+        Relative gap to certify; default the profile's (1e-6).
+    time_limit:
+        Seconds after which the best verified result so far is returned; default the profile's.
+    progress:
+        Called with short lines of text while solving.
+    start:
+        The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
+        and observables): a hint. Its matrix is repaired and checked and its multipliers are
+        evaluated like any engine's; where that closes the gap, nothing is searched.
+    device:
+        Where the structured engine computes: ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` through
+        PyTorch, ``"cupy"`` or ``"cupy:1"`` through CuPy, ``"numpy"``, or ``""`` for compiled code
+        on this machine's processors; default the profile's. With a device ``auto`` takes the
+        structured engine wherever it can.
+
+    Returns
+    -------
+    Design
+        With status "optimal" (certified gap at most 1e-6), "feasible" (stopped early, at the gap
+        asked for or before) or "infeasible". Its matrix satisfies every stated inequality,
+        checked after repair; its bound was evaluated from multipliers that need not be trusted.
+        Ctrl-C ends the search like a time limit.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments, a device that is not there or whose library is not installed, or
+        a problem too large for the memory at hand.
+    SolverError
+        When the search ended without any verified mechanism and without a proof that none exists.
+    """
+    if not isinstance(problem, Problem):
+        raise ProblemError(
+            f"{type(problem).__name__} is not a Problem",
+            where="problem",
+            remedy="Make one with om.Problem(...) or om.load_problem(file)",
+        )
+    chosen = load_profile(profile).with_limits(gap, time_limit).on_device(device)
+    if chosen.device:
+        from optmech.engines.structured.arrays import open_device
+
+        open_device(chosen.device)
+    neighbour = None if start is None else require_fit(problem, start)
+    statement = problem.statement
+    session = Session(statement, chosen.gap, chosen.time_limit, progress)
+    reason = support_reason(statement) or closed_form_reason(statement)
+    if reason:
+        return make_design(problem, session, "closed form", "no search was needed", reason)
+    if session.gap <= chosen.gap and session.release():
+        return make_design(problem, session, "closed form", "the ratios are so large that it fits")
+    if neighbour is not None:
+        offer(session, neighbour)
+        if session.gap <= chosen.gap and session.release():
+            return make_design(problem, session, "start", "the start is optimal here as well")
+    search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
+    with session.interruptible():
+        reason = search.whole()
+        if session.matrix is not None and not session.release() and not session.interrupted:
+            search.settle()
+            if not session.release():
+                search.anchor()
+                session.release(alone=True)
+    if session.released is None and not reason:
+        raise SolverError(
+            f"no verified mechanism was found in {session.seconds:.1f} s ({search.message})",
+            where=f"profile {chosen.name}",
+            remedy="Allow more time, use another profile, or relax a constraint that leaves "
+            "no room (a loss bound at its minimum, for example)",
+        )
+    return make_design(problem, session, search.engine, search.why, reason, search.message)
+
+
+@dataclass(eq=False)
+class _Search:
+    """Runs the profile's engine on the programs that the statement compiles to."""
+
+    session: Session
+    profile: Profile
+    start: Start | None = None
+    engine: str = ""
+    why: str = ""
+    message: str = ""
+    looked: Statement | None = None
+    inside: Interior | None = None
+
+    def whole(self) -> str:
+        """Search with what the statement implies, and where tiny ratios were taken for zero in
+        vain with these as they are; returns words for a proof that nothing is feasible."""
+        session = self.session
+        reason = self._within()
+        if session.implied.stricter and not session.should_stop():
+            session.report("tiny ratios count: solving with them")
+            session.work_on(Implied.of(session.statement, tiny=False))
+            reason = self._within()
+        return "" if session.matrix is not None else reason
+
+    def _within(self) -> str:
+        """One search within ``Session.implied``; words where nothing is feasible."""
+        self.prepare()
+        result = self.run()
+        self.message = result.message
+        reason = self.infeasible() if result.outcome is Outcome.INFEASIBLE else ""
+        if not reason and not self.session.should_stop():
+            self.settle()
+            self.improve()
+            if self.session.matrix is None and not self.session.interrupted:
+                reason = self.infeasible()
+        return reason
+
+    def run(self) -> EngineResult:
+        """Solve the stated program; a large one first without its distortion constraints, which
+        often hold by themselves and then only make it harder."""
+        session = self.session
+        statement = session.implied.statement
+        if _may_be_slack(statement):
+            relaxed = replace(statement, distortion=())
+            channel = partial(RelaxedChannel, full=statement)
+            result = self._programs(compile_lp, relaxed, channel)
+            if session.should_stop():
+                return result
+            session.report("distortion constraints bind: solving with them")
+        return self._programs(compile_lp, statement, Channel)
+
+    def settle(self) -> None:
+        """Where repair lost much of the last proposal, or all, or release failed: bring it to the
+        equations that all mechanisms share, and mix it with one as far inside as there are."""
+        session = self.session
+        inside = None if session.proposal is None else self._inside()
+        if inside is not None and session.proposal is not None:
+            self._offer_near(session.proposal, inside)
+
+    def prepare(self) -> None:
+        """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
+        session = self.session
+        statement = session.implied.statement
+        if not has_convex_constraints(statement):
+            return
+        uniform = np.full(statement.loss.shape, 1 / statement.observables)
+        anchors = constant_anchors(statement, uniform)
+        if any(violation(statement, anchor) <= 0 for anchor in anchors):
+            return
+        inside = self._inside()
+        if inside is not None:
+            session.interior.append(inside.matrix)
+            self._offer_near(inside.matrix, inside)
+
+    def _offer_near(self, matrix: Floats, inside: Interior) -> None:
+        found = released_near(self.session.implied, matrix, inside)
+        if found is not None:
+            self.session.offer_exact(found)
+
+    def _inside(self) -> Interior | None:
+        """What ``interior`` finds for the session's statement; looked for once."""
+        statement = self.session.implied.statement
+        if self.looked is not statement:
+            compiled = compile_lp(statement)
+            options = replace(self.profile.options(), parameters={})
+            channel = Channel(self.session, compiled.recover)
+            self.looked, self.inside = statement, interior(compiled.lp, options, channel)
+        return self.inside
+
+    def improve(self) -> None:
+        """Where a proposal could not be repaired, look for an anchor strictly inside.
+
+        The program is solved again with its convex constraints tightened by a hair; its repaired
+        point is feasible for the statement, and the failed proposal is mixed with it.
+        """
+        session = self.session
+        statement = session.implied.statement
+        for margin in _INNER_MARGINS:
+            if not has_convex_constraints(statement) or session.unrepaired is None:
+                return
+            failed = session.unrepaired
+            inner = tightened(statement, margin)
+            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
+            if session.matrix is not None:
+                session.offer_matrix(failed)
+
+    def anchor(self) -> None:
+        """Where rounding broke a constraint and no constant mechanism has room to spare: look for
+        a matrix strictly inside, to mix with."""
+        statement = self.session.implied.statement
+        if not has_convex_constraints(statement):
+            return
+        self.session.anchoring = True
+        for margin in _INNER_MARGINS:
+            inner = tightened(statement, margin)
+            self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
+        self.session.anchoring = False
+
+    def infeasible(self) -> str:
+        """Words for a checked proof of infeasibility, or nothing."""
+        witness = Witness(self.session.statement)
+        channel = partial(WitnessChannel, witness=witness)
+        self._programs(compile_feasibility, self.session.implied.statement, channel, named=False)
+        if witness.reason:
+            self.session.multipliers = witness.multipliers
+        return witness.reason
+
+    def _programs(
+        self,
+        compiler: Callable[[Statement], Compiled],
+        statement: Statement,
+        connect: Callable[..., Channel],
+        *,
+        named: bool = True,
+    ) -> EngineResult:
+        """Run the engine on every reduced program; ``connect`` makes its monitor from the session
+        and the way back. ``named`` records the engine as the design's."""
+        _require_memory(statement)
+        compiled = compiler(statement)
+        result = EngineResult(Outcome.FAILED, "nothing was run")
+        late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
+        if self._is_late():
+            return late
+        for reduced in self._reduced(compiled):
+            if self._is_late():
+                return late
+
+            def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
+                matrix, multipliers = compiled.recover(reduced.recover(point))
+                return matrix, self.session.implied.recover(multipliers)
+
+            channel = connect(self.session, recover)
+            channel.primal &= reduced.primal
+            channel.dual &= reduced.dual
+            if named and reduced.lp.blocks < compiled.lp.blocks:
+                few = f"{reduced.lp.blocks:,} of {compiled.lp.blocks:,} observables"
+                self.session.report(f"{few}: the others can be stood in for")
+            name, why = self._choice(reduced.lp)
+            result = self._engine(reduced, channel, name, why, named)
+            exact = reduced.primal and reduced.dual  # others fall short of the gap by themselves
+            if not (named and exact and self.profile.engine == "auto") or channel.should_stop():
+                continue
+            other = second(reduced.lp, name)
+            if other and result.outcome is not Outcome.INFEASIBLE:
+                why = f"{name} ended at a gap of {self.session.gap:.1e}: {why}"
+                result = self._engine(reduced, channel, other, why, named)
+        return result
+
+    def _is_late(self) -> bool:
+        """Whether to be content with what there is; with nothing, the engine is started."""
+        return self.session.matrix is not None and self.session.remaining() <= 0
+
+    def _choice(self, lp: BlockLP) -> tuple[str, str]:
+        """The engine for a program, and why."""
+        name, why = self.profile.engine, f"asked for by profile {self.profile.name}"
+        if self.profile.device:
+            name, why = "structured", f"asked for by device {self.profile.device}"
+        elif name == "auto":
+            name, why = select(lp)
+        refusal = load_engine(name).refusal(lp)
+        if refusal:
+            why = f"{name} was not used: {refusal}"
+            name = "tangents" if lp.perspectives else "highs"
+        return name, why
+
+    def _engine(
+        self, reduced: Reduced, channel: Channel, name: str, why: str, named: bool
+    ) -> EngineResult:
+        if named:
+            self.engine, self.why = name, why
+        start = reduced.enter(self.start) if named and self.start is not None else None
+        options = replace(self.profile.options(), start=start)
+        result = load_engine(name).run(reduced.lp, options, channel)
+        self.session.report(result.message)
+        return result
+
+    def _reduced(self, compiled: Compiled) -> list[Reduced]:
+        programs = [Reduced(compiled.lp)]
+        for reduction in self.profile.parsed_reductions():
+            programs = [
+                _chained(outer, inner) for outer in programs for inner in reduction.apply(outer.lp)
+            ]
+        return programs
+
+
+def _may_be_slack(statement: Statement) -> bool:
+    others = (
+        statement.lifted or statement.approximate or statement.divergences or statement.loss_limits
+    )
+    rows = count_pairs(statement) * statement.observables
+    return bool(statement.distortion) and not others and rows >= _SLACK_FIRST_ROWS
+
+
+def _chained(outer: Reduced, inner: Reduced) -> Reduced:
+    return Reduced(
+        inner.lp,
+        lambda point: outer.recover(inner.recover(point)),
+        outer.primal and inner.primal,
+        outer.dual and inner.dual,
+        lambda start: inner.enter(outer.enter(start)),
+    )
+
+
+def _require_memory(statement: Statement) -> None:
+    memory.require(
+        64.0 * count_pairs(statement),
+        what="the list of constrained pairs",
+        where="problem",
+        remedy="Use a coarser domain, a threshold or a spanner",
+    )

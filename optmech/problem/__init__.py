@@ -1,0 +1,1 @@
+"""What is wanted: constraints, the objective, the problem."""

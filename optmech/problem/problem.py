@@ -1,0 +1,188 @@
+"""The design problem: frozen data that says what is wanted, never how to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from numpy.typing import ArrayLike
+
+from optmech.base import memory
+from optmech.base.arrays import Floats
+from optmech.base.shown import short
+from optmech.errors import ProblemError
+from optmech.problem.constraints import (
+    Constraint,
+    DistortionPrivacy,
+    LossBound,
+    MaximizeDistortion,
+    MetricPrivacy,
+    Support,
+)
+from optmech.problem.vacuous import vacuous_notes
+from optmech.spaces.distances import Distance, evaluate, is_metric, triangle_report
+from optmech.spaces.domain import Domain
+from optmech.spaces.losses import as_loss
+from optmech.spaces.prior import Prior
+from optmech.statement.statement import Objective, Statement, loss_matrix, make_statement
+
+__all__ = ["MaximizeDistortion", "Problem"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem:
+    """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
+
+    Parameters
+    ----------
+    prior:
+        π(s); its domain is the set of secrets.
+    loss:
+        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
+    observables:
+        Domain of o; default the secrets.
+    objective:
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
+    constraints:
+        Any combination of the classes of ``optmech.problem.constraints``.
+    title:
+        A name for reports.
+
+    Raises
+    ------
+    ProblemError
+        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    """
+
+    prior: Prior
+    loss: Distance | Floats
+    observables: Domain
+    objective: Objective | MaximizeDistortion
+    constraints: tuple[Constraint, ...]
+    title: str
+    statement: Statement
+
+    def __init__(
+        self,
+        prior: Prior,
+        loss: Distance | ArrayLike,
+        observables: Domain | None = None,
+        objective: Objective | MaximizeDistortion = "expected_loss",
+        constraints: Sequence[Constraint] = (),
+        title: str = "",
+    ) -> None:
+        if not isinstance(prior, Prior):
+            raise ProblemError(
+                f"{type(prior).__name__} is not a Prior",
+                where="prior",
+                remedy="Make one with om.Prior(domain, weights)",
+            )
+        if observables is not None and not isinstance(observables, Domain):
+            raise ProblemError(f"{type(observables).__name__} is not a Domain", where="observables")
+        if not isinstance(objective, MaximizeDistortion) and objective not in (
+            "expected_loss",
+            "worst_loss",
+        ):
+            raise ProblemError(
+                f"{objective!r} is unknown",
+                where="objective",
+                remedy='Use "expected_loss", "worst_loss" or MaximizeDistortion(distance)',
+            )
+        outputs = prior.domain if observables is None else observables
+        if not isinstance(constraints, Iterable):
+            raise ProblemError(
+                f"{type(constraints).__name__} is not a list of constraints",
+                where="constraints",
+                remedy="Give a list, of one constraint too",
+            )
+        stated = tuple(constraints)
+        _require_memory(len(prior), len(outputs), len(stated))
+        if isinstance(objective, MaximizeDistortion) and not any(
+            isinstance(c, LossBound | Support) for c in stated
+        ):
+            raise ProblemError(
+                "maximising distortion needs a limit on the loss",
+                where="objective",
+                remedy="Add a LossBound; without one, reporting a constant is optimal",
+            )
+        given = as_loss(loss, "loss")
+        values = loss_matrix(given, prior.domain, outputs, where="loss")
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "loss", given)
+        object.__setattr__(self, "observables", outputs)
+        object.__setattr__(self, "objective", objective)
+        object.__setattr__(self, "constraints", stated)
+        object.__setattr__(self, "title", title)
+        object.__setattr__(
+            self, "statement", make_statement(prior, outputs, values, objective, stated)
+        )
+
+    def __repr__(self) -> str:
+        title = f"{self.title[:60]!r}, " if self.title else ""
+        parts = [
+            f"Problem({title}minimise {short(self.objective)} of {short(self.loss)}",
+            f"prior={self.prior!r}",
+        ]
+        if self.observables != self.secrets:
+            parts.append(f"observables={self.observables!r}")
+        shown = [repr(constraint) for constraint in self.constraints[:5]]
+        if len(self.constraints) > 5:
+            shown.append(f"<{len(self.constraints) - 5} more constraints>")
+        return ",\n        ".join([*parts, *shown]) + ")"
+
+    @property
+    def secrets(self) -> Domain:
+        """The domain of the secrets."""
+        return self.prior.domain
+
+    @property
+    def loss_matrix(self) -> Floats:
+        """c(s, o), shape (secrets, observables)."""
+        return self.statement.loss
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Facts about the input that a user should know and that are not errors."""
+        found = []
+        if self.prior.binning is not None and self.prior.binning.left_out > 0:
+            found.append(f"prior: {self.prior.binning}")
+        for k, constraint in enumerate(self.constraints):
+            if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):
+                continue
+            found += self._detours(k, constraint.distance)
+            if isinstance(constraint, MetricPrivacy) and (
+                constraint.threshold is not None or constraint.observable_threshold is not None
+            ):
+                found.append(
+                    f"constraints[{k}]: thresholds drop inequalities; the promise of metric "
+                    "privacy holds only for the pairs that are kept"
+                )
+        return (*found, *vacuous_notes(self.constraints, self.secrets, self.observables))
+
+    def _detours(self, k: int, distance: Distance) -> list[str]:
+        if is_metric(distance):
+            return []
+        values = evaluate(distance, self.secrets, self.secrets, where="distance")
+        report = triangle_report(values)
+        if report.triple is None:
+            return []
+        i, j, s = (self.secrets.labels[index] for index in report.triple)
+        return [
+            f"constraints[{k}].distance: not a metric: d({i}, {s}) exceeds "
+            f"d({i}, {j}) + d({j}, {s}) by {report.excess:g}"
+        ]
+
+
+def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
+    """Memory of a problem's matrices; what a search needs comes on top."""
+    return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
+
+
+def _require_memory(secrets: int, observables: int, constraints: int) -> None:
+    memory.require(
+        problem_bytes(secrets, observables, constraints),
+        what=f"a problem of {secrets:,} secrets and {observables:,} observables",
+        where="problem",
+        remedy="Use a coarser domain",
+    )

@@ -1,0 +1,1 @@
+"""Functions of likelihood ratios: generators of divergences, the hockey stick, enclosures."""

@@ -1,0 +1,74 @@
+"""Rigorous enclosures of f-divergences, by ball arithmetic (python-flint)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import flint
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.ratios.generators import Ball, Generator
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Balls of this relative precision inside."""
+    with flint.ctx.workprec(bits):
+        yield
+
+
+def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) -> Ball | None:
+    """D_f of the distributions p / Σp and q / Σq of whole numbers >= 0, at the current precision;
+    None where it is infinite."""
+    total_p, total_q = sum(p), sum(q)
+    out: Any = flint.arb(0)
+    for a, b in zip(p, q, strict=True):
+        if a == 0 and b == 0:
+            continue
+        left, right = flint.arb(a) / total_p, flint.arb(b) / total_q
+        if a and b:
+            out += generator.term_ball(left, right)
+            continue
+        # what is left of q f(p/q): q f(0), or p times the recession slope
+        share, weight = (right, generator.at_zero) if b else (left, generator.recession)
+        if weight == float("inf"):
+            return None
+        out += share * flint.arb(weight)
+    return out
+
+
+def intercepts_below(generator: Generator, slopes: Floats) -> Floats:
+    """Floats <= -f*(α) for slopes α within the generator's limits, of the same shape."""
+    distinct, back = np.unique(slopes, return_inverse=True)
+    with precision(128):
+        low = [float(generator.intercept_ball(flint.arb(a)).lower()) for a in distinct.tolist()]
+    # the conversion to a float rounds to nearest
+    out = np.nextafter(np.array(low, dtype=np.float64), -np.inf)
+    return np.asarray(out[back].reshape(slopes.shape))
+
+
+def divergence_at_most(
+    generator: Generator, p: Sequence[int], q: Sequence[int], limit: Fraction
+) -> tuple[bool, float]:
+    """Whether D_f of p / Σp and q / Σq is at most ``limit``, and a float at least as large as D_f.
+
+    False also where 8192 bits do not separate the two; inf where the divergence is.
+    """
+    bits = 192
+    while True:
+        with precision(bits):
+            ball = divergence_ball(generator, p, q)
+            if ball is None:
+                return False, math.inf
+            above = math.nextafter(float(ball.upper()), math.inf)
+            edge = flint.arb(flint.fmpq(limit.numerator, limit.denominator))
+            if ball <= edge:
+                return True, above
+            if ball > edge or bits >= 8192:
+                return False, above
+        bits *= 4

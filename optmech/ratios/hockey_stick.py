@@ -1,0 +1,161 @@
+"""Likelihood ratios of two distributions, and their hockey-stick curve, exactly.
+
+δ(ε) = Σ_o max(0, p_o - e^ε q_o) is what (ε, δ)-privacy bounds (DP19 Def. 1). In t = e^ε it is
+convex and piecewise linear with a breakpoint at every likelihood ratio p_o / q_o, so that both
+δ(ε) and its inverse have closed forms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.exact.checked import probability
+from optmech.exact.number import log_of_fraction, parse_exact
+
+_SHIFT = 100
+"""p / (2^100 q) neither overflows nor loses digits, for every ratio above 1 of floats <= 1."""
+
+_TINY = 2.0**-900
+"""Terms of sums above this lose nothing to underflow that matters."""
+
+_ALWAYS_ABOVE_ONE = 1400.0
+"""e^1400 times the least positive float is above 1, and e^700 is finite."""
+
+
+def log_ratio(p: Floats, q: Floats) -> Floats:
+    """ln(p / q) elementwise to about one unit in the last place, denormals included.
+
+    inf where only q is 0; -inf where p is 0, and then also where both are: an event that p
+    excludes is never evidence for p.
+    """
+    p, q = np.broadcast_arrays(p, q)
+    with np.errstate(all="ignore"):
+        quotient = p / q
+        out = np.log(quotient)
+        # p - q is exact within a factor of two, so that nothing is lost for ratios close to 1
+        near = (quotient >= 0.5) & (quotient <= 2)
+        out[near] = np.log1p((p[near] - q[near]) / q[near])
+        extreme = (quotient < 1e-300) | (quotient > 1e300)
+        out[extreme] = np.log(p[extreme]) - np.log(q[extreme])
+    out[p == 0] = -np.inf
+    return np.asarray(out)
+
+
+def most_revealing(p: Floats, q: Floats) -> tuple[np.ndarray, Floats]:
+    """For every row: the index of the largest p / q, and its logarithm.
+
+    ``p`` and ``q`` broadcast to (k, m); both results have shape (k,).
+    """
+    with np.errstate(all="ignore"):
+        ratio = p / np.ldexp(q, _SHIFT)
+    ratio[np.isnan(ratio)] = 0.0
+    best = ratio.argmax(axis=1)
+    rows = np.arange(len(best))
+    p, q = np.broadcast_arrays(p, q)
+    return best, log_ratio(p[rows, best], q[rows, best])
+
+
+def excess_mass(p: Floats, q: Floats, ratio: Floats) -> Floats:
+    """Σ_o max(0, p_o - e^ratio q_o) for every row of (k, m) arrays; ``ratio`` has shape (k,)."""
+    half = np.exp(np.minimum(ratio, _ALWAYS_ABOVE_ONE) / 2)[:, None]
+    with np.errstate(over="ignore"):
+        return np.asarray(np.maximum(p - (q * half) * half, 0.0).sum(axis=1))
+
+
+def least_log_ratio(p: Floats, q: Floats, delta: float) -> Floats:
+    """Least r >= 0 with Σ_o max(0, p_o - e^r q_o) <= delta, for every row of (k, m) arrays.
+
+    With the terms in order of decreasing ratio t_1 >= t_2 >= …, the first k of them are active
+    between t_k and t_{k+1}, and the sum rises there by (t_k - t_{k+1}) B_k, B_k the sum of their
+    q: what has been spent at every breakpoint is a sum of terms >= 0, in which nothing cancels.
+    Between two breakpoints r solves one linear equation. inf where p puts more than ``delta`` on
+    what q excludes.
+    """
+    p = np.broadcast_to(p, q.shape)
+    if delta < _TINY:
+        return np.array([_least_exactly(a, b, delta) for a, b in zip(p, q, strict=True)])
+    covered = q > 0
+    excluded = np.where(covered, 0.0, p).sum(axis=1)
+    with np.errstate(all="ignore"):
+        ratio = np.where(covered, p / np.ldexp(q, _SHIFT), 0.0)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    ratio = np.take_along_axis(ratio, order, axis=1)
+    tails = np.cumsum(np.take_along_axis(q, order, axis=1), axis=1)
+    lower = np.column_stack([ratio[:, 1:], np.zeros(len(ratio))])
+    scaled = np.ldexp(tails, _SHIFT)
+    # what is spent at the lower end of every piece
+    spent = np.cumsum((ratio - lower) * scaled, axis=1)
+    spare = delta - excluded
+    above = spent > spare[:, None]
+    piece = above.argmax(axis=1)
+    rows = np.arange(len(piece))
+    left = lower[rows, piece] * scaled[rows, piece] + (spent[rows, piece] - spare)
+    least = np.maximum(log_ratio(np.maximum(left, 0.0), tails[rows, piece]), 0.0)
+    return np.where(spare < 0, np.inf, np.where(above.any(axis=1), least, 0.0))
+
+
+def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
+    """The same for one row in fractions: below ``_TINY`` terms would underflow."""
+    spare = Fraction(delta)
+    terms = []
+    for a, b in zip(p.tolist(), q.tolist(), strict=True):
+        if b:
+            terms.append((Fraction(a), Fraction(b)))
+        else:
+            spare -= Fraction(a)
+    if spare < 0:
+        return math.inf
+    terms.sort(key=lambda term: term[0] / term[1], reverse=True)
+    head, tail = Fraction(0), Fraction(0)
+    for a, b in terms:
+        # at the ratio of this term the others have spent head - ratio · tail
+        if head - a / b * tail > spare:
+            break
+        head, tail = head + a, tail + b
+    if head - tail <= spare:
+        return 0.0
+    return log_of_fraction((head - spare) / tail)
+
+
+@dataclass(frozen=True, eq=False)
+class HockeyStick:
+    """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (DP19 Def. 1).
+
+    ``p`` and ``q`` are non-negative arrays of shape (m,).
+    """
+
+    p: Floats
+    q: Floats
+
+    def delta(self, epsilon: float | str) -> float:
+        """δ at ``epsilon`` >= 0 (a number or an exact string)."""
+        ratio = np.array([float(parse_exact(epsilon, where="epsilon"))])
+        return min(1.0, float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0]))
+
+    def epsilon(self, delta: float | str) -> float:
+        """Least ε >= 0 with δ(ε) <= ``delta``; inf where there is none."""
+        budget = float(probability(delta))
+        return float(least_log_ratio(self.p[None, :], self.q[None, :], budget)[0])
+
+    @property
+    def residual(self) -> float:
+        """δ as ε grows without bound: what p gives to events that q excludes."""
+        return float(self.p[self.q == 0].sum())
+
+    @cached_property
+    def breakpoints(self) -> tuple[Floats, Floats]:
+        """(ε, δ) at 0 and at every finite log-ratio above 0, in order of increasing ε.
+
+        Between neighbours δ is linear in e^ε; from the last one on it is ``residual``.
+        """
+        ratios = log_ratio(self.p, self.q)
+        kept = np.unique(ratios[np.isfinite(ratios) & (ratios > 0)])
+        epsilons = np.concatenate([[0.0], kept])
+        deltas = excess_mass(self.p[None, :], self.q[None, :], epsilons)
+        return epsilons, deltas

@@ -1,0 +1,1 @@
+"""Bounded reading of other people's files, and errors that say where."""

@@ -1,0 +1,239 @@
+"""Columns of CSV, Parquet and GeoJSON files, with errors that name the file and the column."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.needed import needed
+from optmech.errors import ProblemError
+from optmech.reading.bounded import expanded, read_text, require_readable, translated
+from optmech.reading.isolated import read_isolated
+
+MAX_ROWS = 5_000_000
+_LONGEST_LINE = 2**20
+_MOST_FEATURES = 200_000
+
+
+def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
+    """Read the named columns of a CSV file (plain, .gz, .bz2 or .xz; UTF-8, with a header) as
+    float64; or of a Parquet or GeoJSON file, see ``read_text_columns``.
+
+    Cells that are empty or not numbers become NaN: the caller counts and reports them.
+    """
+    file = Path(path)
+    if file.suffix.lower() == ".parquet":
+        return {name: _numbers(cells) for name, cells in _parquet(file, names, True).items()}
+    if file.suffix.lower() == ".geojson":
+        return {name: _numbers(cells) for name, cells in _geojson(file, names).items()}
+    # texts of numbers would take ten times the memory
+    columns = {name: array("d") for name in names}
+    for cells in _rows(file, names):
+        for name, cell in zip(names, cells, strict=True):
+            columns[name].append(_number(cell))
+    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+
+def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """Read the named columns of a CSV file as text.
+
+    Of ``.parquet`` files the columns of the table are read. Of ``.geojson`` files the columns are
+    the features' properties, and ``longitude`` and ``latitude`` of their centroids in degrees.
+
+    Raises
+    ------
+    ProblemError
+        On what is no such file, without one of the columns, or holds more than 64 MiB or five
+        million rows, after decompression.
+    """
+    file = Path(path)
+    if file.suffix.lower() == ".parquet":
+        return {name: list(cells) for name, cells in _parquet(file, names, False).items()}
+    if file.suffix.lower() == ".geojson":
+        return _geojson(file, names)
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    for cells in _rows(file, names):
+        for name, cell in zip(names, cells, strict=True):
+            columns[name].append(cell)
+    return columns
+
+
+def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file with the numbers of their lines, empty lines left out; see
+    ``read_text_columns`` for what is refused."""
+    with (
+        expanded(path) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
+        translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
+    ):
+        reader = csv.reader(_lines(text, path))
+        for count, row in enumerate(reader):
+            if count > MAX_ROWS:
+                raise ProblemError(
+                    f"has more than the {MAX_ROWS:,} rows allowed",
+                    where=str(path),
+                    remedy="Keep only the rows that are needed, or count equal ones",
+                )
+            if row:
+                yield reader.line_num, row
+
+
+def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
+    """The cells of the named columns; what a row does not have is empty."""
+    rows = read_csv(file)
+    _, header = next(rows, (0, list[str]()))
+    _require_columns(file, names, header)
+    # of columns with the same name the last counts, as in csv.DictReader
+    last = {name: k for k, name in enumerate(header)}
+    wanted = [last[name] for name in names]
+    for _, row in rows:
+        yield [row[k] if k < len(row) else "" for k in wanted]
+
+
+def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
+    for number, line in enumerate(text, start=1):
+        if len(line) > _LONGEST_LINE:
+            raise ProblemError(
+                f"line {number} has {len(line):,} characters",
+                where=str(path),
+                remedy=f"Give rows of at most {_LONGEST_LINE:,}",
+            )
+        yield line
+
+
+def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
+    """The named columns, those of numbers as arrays where ``numbers`` are asked for."""
+    needed("pyarrow.parquet", "parquet", where=str(file))
+    require_readable(file)
+    answer = read_isolated(
+        "parquet", file, columns=list(names), most_rows=MAX_ROWS, numbers=numbers
+    )
+    _require_columns(file, names, answer.values["columns"])
+    columns: dict[str, Any] = {}
+    for name, found in zip(names, answer.values["found"], strict=True):
+        if "numbers" in found:
+            columns[name] = answer.arrays[found["numbers"]]
+            continue
+        # the last text stands for the place -1, of what is missing
+        texts = [*found["texts"], ""]
+        columns[name] = [texts[k] for k in answer.arrays[found["places"]].tolist()]
+    return columns
+
+
+def read_features(path: str | Path) -> list[tuple[dict[str, Any], Any]]:
+    """Properties and geometry of every feature of a GeoJSON feature collection.
+
+    Raises
+    ------
+    ProblemError
+        On what is none, or has too many.
+    """
+    text = read_text(path)
+    with translated(path, "is not a GeoJSON feature collection", "Export it as one"):
+        collection = json.loads(text)
+    features = collection.get("features") if isinstance(collection, dict) else None
+    if not isinstance(features, list):
+        raise ProblemError(
+            "is not a GeoJSON feature collection", where=str(path), remedy="Export it as one"
+        )
+    if len(features) > _MOST_FEATURES:
+        raise ProblemError(
+            f"has {len(features):,} features, more than the {_MOST_FEATURES:,} allowed",
+            where=str(path),
+            remedy="Keep those that are needed",
+        )
+    return [_feature(feature, f"{path}: features[{k}]") for k, feature in enumerate(features)]
+
+
+def _feature(feature: object, where: str) -> tuple[dict[str, Any], Any]:
+    if not isinstance(feature, dict) or not isinstance(feature.get("geometry"), dict):
+        raise ProblemError(
+            "is not a GeoJSON feature with a geometry", where=where, remedy="Export it as one"
+        )
+    properties = feature.get("properties")
+    if properties is None:
+        properties = {}
+    if not isinstance(properties, dict):
+        raise ProblemError(
+            f"the properties are a {type(properties).__name__}",
+            where=where,
+            remedy="Give a table of names and values, or null",
+        )
+    return properties, feature["geometry"]
+
+
+def shapes_of(geometries: Sequence[Any], path: str | Path) -> list[Any]:
+    """The geometries of features as shapely has them, with finite coordinates.
+
+    Raises
+    ------
+    ProblemError
+        Without shapely, or on one that is not to be read.
+    """
+    shapely = needed("shapely.geometry", "geo", where=str(path))
+    shapes = []
+    for k, geometry in enumerate(geometries):
+        where = f"{path}: features[{k}]"
+        with translated(where, "has a geometry that cannot be read", "Correct that feature"):
+            shape = shapely.shape(geometry)
+            finite = shape.is_empty or np.isfinite(shape.bounds).all()
+        if not finite:
+            raise ProblemError(
+                "has coordinates that are not finite", where=where, remedy="Correct that feature"
+            )
+        shapes.append(shape)
+    return shapes
+
+
+def _geojson(file: Path, names: Sequence[str]) -> dict[str, list[str]]:
+    features = read_features(file)
+    rows = [dict(properties) for properties, _ in features]
+    if {"longitude", "latitude"} & set(names):
+        for row, shape in zip(rows, shapes_of([g for _, g in features], file), strict=True):
+            with translated(file, "a geometry is unusable"):
+                centre = shape.centroid
+                row["longitude"], row["latitude"] = centre.x, centre.y
+    known = list(dict.fromkeys(key for row in rows for key in row))
+    _require_columns(file, names, known)
+    cells = {name: [row.get(name) for row in rows] for name in names}
+    return {
+        name: ["" if cell is None else str(cell) for cell in column]
+        for name, column in cells.items()
+    }
+
+
+def _require_columns(file: Path, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ProblemError(
+                f"there is no column {name!r}",
+                where=str(file),
+                remedy=f"The columns are {_listed(known)}",
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [repr(name) if len(name) <= 40 else f"{name[:37]!r}..." for name in names[:20]]
+    more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+    return f"{', '.join(shown) or 'none'}{more}"
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _numbers(cells: Sequence[str] | Floats) -> Floats:
+    if isinstance(cells, np.ndarray):
+        return cells
+    return np.array([_number(cell) for cell in cells], dtype=np.float64)

@@ -1,0 +1,163 @@
+"""Data files named in a problem file, and data inside installed Python packages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError
+from optmech.reading.bounded import require_readable
+from optmech.reading.columns import read_columns, read_csv, read_text_columns
+
+_NAMING = ("file", "osm")
+"""Keys whose text is the name of a file."""
+_PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """Where the numbers come from: ``file`` beside the problem file, or a package's resource."""
+
+    file: str | None = None
+    package: str | None = None
+    resource: str | None = None
+
+    def path(self, directory: Path) -> Path:
+        """The file's path; relative names start at ``directory``."""
+        if self.package is not None:
+            return _resource(self.package, self.resource or "")
+        if self.file is None:
+            raise ProblemError("is missing", where="file", remedy='Give file = "..."')
+        try:
+            require_readable(directory / self.file)
+        except ProblemError as error:
+            raise _inside(error, "file", self.file) from error
+        return directory / self.file
+
+    def columns(self, directory: Path, names: list[str]) -> dict[str, Floats]:
+        """Columns of a CSV file as numbers; what is not a number becomes NaN."""
+        path = self.path(directory)
+        try:
+            return read_columns(path, names)
+        except ProblemError as error:
+            raise _inside(error, "file", self.name) from error
+
+    def text_columns(self, directory: Path, names: list[str]) -> dict[str, list[str]]:
+        """Columns of a CSV file as text."""
+        path = self.path(directory)
+        try:
+            return read_text_columns(path, names)
+        except ProblemError as error:
+            raise _inside(error, "file", self.name) from error
+
+    def matrix(self, directory: Path) -> list[Floats]:
+        """The rows of a CSV file of numbers without a header, of any lengths."""
+        return _read_matrix(self.path(directory), self.name)
+
+    @property
+    def name(self) -> str:
+        """The file or resource as the problem file names it."""
+        return self.file if self.file is not None else str(self.resource)
+
+
+def named_files(document: Any, directory: Path) -> tuple[Path, ...]:
+    """The files that a document names, at any depth; relative to ``directory``."""
+    found: list[Path] = []
+    rest = [document]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            rest.extend(value.values())
+            names = (value.get(key) for key in _NAMING)
+            found.extend(directory / name for name in names if isinstance(name, str))
+        elif isinstance(value, list):
+            rest.extend(value)
+    return tuple(found)
+
+
+def complete_numbers(columns: dict[str, Floats], names: list[str], source: DataFile) -> None:
+    """Refuse the first missing number of the named columns."""
+    for name in names:
+        bad = np.flatnonzero(~np.isfinite(columns[name]))
+        if len(bad):
+            raise ProblemError(
+                f"{source.name}: data row {bad[0] + 1} has no usable {name!r}",
+                where="file",
+                remedy="Complete or remove that row",
+            )
+
+
+def _resource(package: str, resource: str) -> Path:
+    if not _PACKAGE.fullmatch(package):
+        raise ProblemError(
+            f"{package!r} is not the name of a package",
+            where="package",
+            remedy="Give a top-level name such as plotly",
+        )
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
+    folders = spec.submodule_search_locations if spec is not None else None
+    if not folders:
+        needed = "optmech[gallery]" if package == "plotly" else package
+        raise ProblemError(
+            f"the package {package!r} is not installed, and its data are needed",
+            where="package",
+            remedy=f"Run: pip install {needed}",
+        )
+    folder = Path(next(iter(folders))).resolve()
+    try:
+        path = (folder / resource).resolve()
+        if not path.is_relative_to(folder):
+            raise ProblemError(
+                f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
+            )
+        require_readable(path)
+    except ProblemError as error:
+        if error.where == "resource":
+            raise
+        raise ProblemError(
+            f"the package {package!r} has no usable data file {resource!r}",
+            where="resource",
+            remedy="Check the name, or install a version that ships it",
+        ) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ProblemError(
+            f"{resource!r} is not the name of a file",
+            where="resource",
+            remedy="Name a file inside the package",
+        ) from error
+    return path
+
+
+def _read_matrix(path: Path, name: str) -> list[Floats]:
+    rows = []
+    try:
+        for line, cells in read_csv(path):
+            rows.append(np.array([_cell(cell, line) for cell in cells], dtype=np.float64))
+    except ProblemError as error:
+        raise _inside(error, "file", name) from error
+    return rows
+
+
+def _cell(cell: str, line: int) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ProblemError(
+            f"line {line}: {cell[:40]!r} is not a number",
+            remedy="Give rows of numbers, without a header",
+        ) from None
+
+
+def _inside(error: ProblemError, key: str, name: str) -> ProblemError:
+    return ProblemError(
+        f"{name}: {error.message}", where=key, remedy=error.remedy or "Check the file"
+    )

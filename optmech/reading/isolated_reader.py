@@ -1,0 +1,202 @@
+"""The child's side of ``optmech.reading.isolated``: reads one file, answers on standard output, ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.errors import ProblemError
+from optmech.reading.bounded import translated
+from optmech.reading.isolated import encoded
+
+_SECONDS = 8
+"""Of computing, after the imports."""
+_ROOM = 768 * 2**20
+"""Memory beyond what the imports take and the result is known to need."""
+_LONGEST_TEXT = 2**20
+_MOST_TEXT = 64 * 2**20
+
+Answer = tuple[dict[str, Any], list[np.ndarray]]
+
+
+def main() -> None:
+    """Read the order on standard input, and the file that it names."""
+    order = json.loads(sys.stdin.buffer.read())
+    answer = os.dup(1)
+    # what libraries print is nobody's business: it would go where the answer goes
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    kind: str = order["kind"]
+    try:
+        what = f"cannot be read as {'Parquet' if kind == 'parquet' else 'NetCDF'}"
+        with translated("", what, "Write the file again, or as CSV"):
+            values, arrays = _READERS[kind](order)
+    except ProblemError as error:
+        values, arrays = {"error": error.message, "remedy": error.remedy}, []
+    with os.fdopen(answer, "wb") as stream:
+        stream.write(encoded(values, arrays))
+    # tearing down libraries that have met a damaged file can fail again
+    os._exit(0)
+
+
+def _parquet(order: dict[str, Any]) -> Answer:
+    """Columns of a table: numbers as float64, everything else as texts and where they stand.
+
+    Texts stay a dictionary, as in the file: a few kilobytes can refer to one long text a million
+    times.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _limit(_ROOM)
+    path, names = order["path"], order["columns"]
+    with pq.ParquetFile(path) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+    if any(name not in schema.names for name in names):
+        return {"columns": schema.names[:1000]}, []
+    if rows > order["most_rows"]:
+        raise ProblemError(
+            f"has {rows:,} rows, more than the {order['most_rows']:,} allowed",
+            remedy="Keep only the rows that are needed, or count equal ones",
+        )
+    twice = next((name for name in names if Counter(schema.names)[name] > 1), None)
+    if twice is not None:
+        raise ProblemError(f"has two columns {twice!r}", remedy="Rename one of them")
+    texts = [name for name in names if _is_text(schema.field(name).type)]
+    for name in names:
+        _require_flat(name, schema.field(name).type)
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        table = file.read(columns=list(dict.fromkeys(names)), use_threads=False)
+    # a damaged file may refer to texts that it does not have
+    table.validate(full=True)
+    found: list[dict[str, Any]] = []
+    arrays: list[np.ndarray] = []
+    for name in names:
+        column = table[name]
+        kind = column.type
+        if order["numbers"] and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            found.append({"numbers": len(arrays)})
+            arrays.append(np.asarray(numbers, dtype=np.float64))
+            continue
+        if not pa.types.is_dictionary(kind):
+            column = pa.chunked_array([_as_text(column)]).dictionary_encode()
+        column = column.unify_dictionaries().combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([]).dictionary_encode()
+        distinct = column.dictionary.to_pylist()
+        found.append({"texts": _checked(name, distinct), "places": len(arrays)})
+        arrays.append(np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
+    return {"columns": schema.names[:1000], "found": found}, arrays
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _require_flat(name: str, kind: Any) -> None:
+    """Refuse lists, tables and bytes, whose size the number of rows does not bound."""
+    import pyarrow as pa
+
+    flat = (
+        pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal,
+        pa.types.is_decimal, pa.types.is_null, _is_text,
+    )  # fmt: skip
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not any(test(inner) for test in flat):
+        raise ProblemError(
+            f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
+        )
+
+
+def _as_text(column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array(
+        [None if cell is None else str(cell) for cell in column.to_pylist()], type=pa.string()
+    )
+
+
+def _checked(name: str, distinct: list[Any]) -> list[str]:
+    texts = ["" if text is None else str(text) for text in distinct]
+    longest, total = max(map(len, texts), default=0), sum(map(len, texts))
+    if longest > _LONGEST_TEXT or total > _MOST_TEXT:
+        raise ProblemError(
+            f"the column {name!r} holds texts of {longest:,} characters, {total:,} in all",
+            remedy=f"Give texts of at most {_LONGEST_TEXT:,}, and {_MOST_TEXT:,} in all",
+        )
+    return texts
+
+
+def _netcdf(order: dict[str, Any]) -> Answer:
+    """The one array of a file with its labels and coordinates."""
+    import h5py
+    import xarray
+
+    _limit(_ROOM)
+    path = order["path"]
+    with h5py.File(path, "r") as file:
+        _refuse_elsewhere(file)
+    with xarray.open_dataarray(path, engine="h5netcdf") as stored:
+        size = int(stored.dtype.itemsize) * int(np.prod(stored.shape, dtype=object))
+        memory.require(3.0 * size, what=f"an array of {size:,} bytes", where="", remedy="")
+        _limit(_ROOM + 4 * size)
+        if stored.dtype.kind not in "fiu" or stored.ndim != 2:
+            raise ProblemError(
+                f"holds {stored.ndim} dimensions of {stored.dtype}",
+                remedy="Give a matrix of numbers",
+            )
+        array = stored.load()
+    arrays, coordinates, labels = [np.asarray(array.values)], {}, {}
+    for name, values in array.coords.items():
+        if values.dims != (str(name),) and values.ndim == 1 and values.dtype.kind in "fiu":
+            units = str(values.attrs.get("units", ""))
+            coordinates[str(name)] = {"array": len(arrays), "units": units}
+            arrays.append(np.asarray(values.values, dtype=np.float64))
+        elif values.ndim == 1:
+            labels[str(name)] = _checked(str(name), [str(label) for label in values.values])
+    dimensions = [str(name) for name in array.dims]
+    return {"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays
+
+
+def _refuse_elsewhere(file: Any) -> None:
+    """Refuse datasets whose content lies in other files: those may be anything."""
+    import h5py
+
+    for name in file:
+        outside = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
+        dataset = None if outside else file.get(name)
+        if isinstance(dataset, h5py.Dataset):
+            outside = bool(dataset.external) or dataset.is_virtual
+        if outside:
+            raise ProblemError(
+                f"{name!r} lies in another file", remedy="Write everything into one file"
+            )
+
+
+def _limit(room: int) -> None:
+    """Let this process have no more memory than now and ``room``, and no more than some seconds."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(spent.ru_utime + spent.ru_stime) + _SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+        with open("/proc/self/status", encoding="ascii") as stream:
+            held = next(line for line in stream if line.startswith("VmData:"))
+        most = int(held.split()[1]) * 1024 + room
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
+
+
+_READERS: dict[str, Callable[[dict[str, Any]], Answer]] = {"parquet": _parquet, "netcdf": _netcdf}

@@ -1,0 +1,128 @@
+"""JSON documents that begin with a digest of the rest of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from optmech.errors import OptmechError, ProblemError, VerificationError
+from optmech.reading.bounded import read_bytes
+
+MAX_BYTES = 2 * 2**30
+_HEAD = 200
+_SHOWN = 80
+_MOST_LISTS = 5_000_000
+_PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
+DESIGN = "optmech-design/2"
+FAMILY = "optmech-targets/2"
+_WRITERS = {DESIGN: "optmech solve -o", FAMILY: "optmech transport -o"}
+
+
+def seal(document: bytes) -> bytes:
+    """A JSON object with the digest of its remaining bytes as first entry, on a line of its own.
+
+    The digest is taken over bytes, not values, so that any flipped byte shows.
+    """
+    rest = document.removeprefix(b"{")
+    digest = hashlib.sha256(rest).hexdigest()
+    return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
+
+
+def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict[str, Any]:
+    """The object in a file whose ``format`` is one of ``formats``.
+
+    Raises
+    ------
+    ProblemError
+        If the file cannot be read or is of another format.
+    VerificationError
+        If it was altered; ``remedy`` says what to do then.
+    """
+    return parse_sealed(read_bytes(path, MAX_BYTES), str(path), formats, remedy)
+
+
+def parse_sealed(
+    content: bytes, where: str, formats: tuple[str, ...], remedy: str
+) -> dict[str, Any]:
+    """As ``read_sealed``, from a file's content; ``where`` names it in messages."""
+    head, _, rest = content.partition(b"\n")
+    sealed = head.startswith(b'{"digest": "sha256:')
+    if sealed and seal(b"{" + rest) != content:
+        raise VerificationError(
+            "the content does not match its digest: the file was altered",
+            where=where,
+            remedy=remedy,
+        )
+    packed = next((name for magic, name in _PACKED.items() if content.startswith(magic)), None)
+    if packed is not None:
+        raise ProblemError(
+            f"is compressed ({packed})", where=where, remedy="Unpack it and give the file inside"
+        )
+    lists = content.count(b"[") + content.count(b"{")
+    if lists > _MOST_LISTS:
+        raise ProblemError(
+            f"has {lists:,} lists and tables, more than the {_MOST_LISTS:,} allowed", where=where
+        )
+    try:
+        body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        if where.lower().endswith(".toml"):
+            raise ProblemError(
+                "is a file that says what is wanted, and no design",
+                where=where,
+                remedy=f"Make one with optmech solve {where} -o design.json (or with optmech "
+                "sweep, trace or transport)",
+            ) from error
+        raise ProblemError(f"is not JSON: {error}", where=where) from error
+    if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
+        raise ProblemError(
+            f"is not a design file of format {formats[0]!r}",
+            where=where,
+            remedy=f"Give a file written by {' or '.join(_WRITERS[name] for name in formats)}",
+        )
+    return body
+
+
+def is_of_format(path: str | Path, name: str) -> bool:
+    """Whether a file begins like one of this format; False where it cannot be read."""
+    try:
+        return f'"format": "{name}"'.encode() in read_bytes(path, MAX_BYTES)[:_HEAD]
+    except ProblemError:
+        return False
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are distinct: readers differ in which of two they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice[:_SHOWN]!r} occurs twice")
+    return found
+
+
+@contextmanager
+def decoding(where: str, remedy: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a document's values are read into a VerificationError."""
+    try:
+        yield
+    except OptmechError as error:
+        raise VerificationError(str(error), where=where, remedy=remedy) from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise VerificationError(
+            f"is not a well-formed design: {type(error).__name__} {error}",
+            where=where,
+            remedy=remedy,
+        ) from error
+    except (RecursionError, MemoryError) as error:
+        raise VerificationError(
+            "is nested too deeply or too large", where=where, remedy=remedy
+        ) from error

@@ -1,0 +1,161 @@
+"""Reads a problem file into plain dictionaries, and refuses what cannot be a problem file."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from optmech.errors import ProblemError
+from optmech.reading.bounded import read_text
+
+MAX_DEPTH = 32
+MAX_TOML_BYTES = 8 * 2**20
+"""Python reads a megabyte of TOML in about a second, and JSON in a hundredth of that."""
+_MOST_TABLES = {"JSON": 2_000_000, "TOML": 200_000}
+"""Tables and arrays of a file: each takes thirty times the memory of the bytes that make one."""
+_QUOTED = re.compile(
+    r'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)'
+    r'|"(?:[^"\\\n]|\\.)*"?|\'[^\'\n]*\'?|#[^\n]*'
+)
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst")
+_BETWEEN_DOTS = re.compile(r"[^,=\[\]{}\n]*")
+_INTEGER_LIMIT = 2**63
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, or of a JSON file when the name ends in .json.
+
+    Raises
+    ------
+    ProblemError
+        On a file that cannot be read, is larger than 64 MiB (TOML: 8 MiB), is not UTF-8, has a
+        syntax error (with its line), nests deeper than 32 levels or is not a table at the top.
+    """
+    if path.suffix.lower() in _COMPRESSED:
+        raise ProblemError(
+            "is compressed", where=str(path), remedy="Unpack it: only tables and maps may be packed"
+        )
+    text = read_text(path)
+    try:
+        document = _parse_json(text) if path.suffix.lower() == ".json" else _parse_toml(text)
+        _check_values(document)
+    except ProblemError as error:
+        raise type(error)(
+            error.message, where=_place(path, error.where), remedy=error.remedy
+        ) from error.__cause__
+    if not isinstance(document, dict):
+        raise ProblemError(
+            f"the top level is a {type(document).__name__}, not an object",
+            where=str(path),
+            remedy='Write an object such as {"format": 1, ...}',
+        )
+    return document
+
+
+def _parse_toml(text: str) -> Any:
+    if len(text) > MAX_TOML_BYTES:
+        raise ProblemError(
+            f"has {len(text):,} characters, more than the {MAX_TOML_BYTES:,} that are read of TOML",
+            remedy="Write it as JSON, or put the numbers into a CSV file",
+        )
+    _refuse_nesting(_QUOTED.sub("", text))
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProblemError(
+            f"is not valid TOML: {error}", remedy="Correct the syntax at that place"
+        ) from error
+    except RecursionError as error:
+        raise _too_deep("") from error
+    except ValueError as error:
+        raise ProblemError(f"is not valid TOML: {error}", remedy="Correct that value") from error
+
+
+def _refuse_nesting(bare: str) -> None:
+    """Refuse keys of very many parts, over which the parser would take the square of the time."""
+    _refuse_tables(bare, "TOML")
+    if max((part.count(".") for part in _BETWEEN_DOTS.findall(bare)), default=0) > 2 * MAX_DEPTH:
+        raise _too_deep("")
+
+
+def _refuse_tables(text: str, form: str) -> None:
+    tables = text.count("[") + text.count("{")
+    if tables > _MOST_TABLES[form]:
+        raise ProblemError(
+            f"has {tables:,} arrays and tables, more than the {_MOST_TABLES[form]:,} allowed",
+            remedy="Put the numbers into a CSV file",
+        )
+
+
+def _parse_json(text: str) -> Any:
+    _refuse_tables(text, "JSON")
+    try:
+        return json.loads(text, object_pairs_hook=_distinct)
+    except json.JSONDecodeError as error:
+        raise ProblemError(
+            f"is not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})",
+            remedy="Correct the syntax at that place",
+        ) from error
+    except RecursionError as error:
+        raise _too_deep("") from error
+    except ValueError as error:
+        raise ProblemError(f"is not valid JSON: {error}", remedy="Correct that value") from error
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ProblemError(f"key {key!r} occurs twice", remedy="Keep one of the two")
+            seen.add(key)
+    return table
+
+
+def _check_values(document: Any) -> None:
+    """Bound the depth and the integers, and refuse text that cannot be written as UTF-8."""
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                below.extend(value)
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+            elif isinstance(value, str):
+                _check_text(value)
+            elif isinstance(value, int) and not -_INTEGER_LIMIT <= value < _INTEGER_LIMIT:
+                raise ProblemError(
+                    "an integer does not fit into 64 bits", remedy="Write it as a float, like 1e30"
+                )
+        if not below:
+            return
+        level = below
+    raise _too_deep("")
+
+
+def _check_text(text: str) -> None:
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ProblemError(
+            f"the text {text[:40]!a} has half of a surrogate pair",
+            remedy="Write the character itself",
+        ) from error
+
+
+def _too_deep(where: str) -> ProblemError:
+    return ProblemError(
+        f"nests deeper than {MAX_DEPTH} levels", where=where, remedy="Flatten the file"
+    )
+
+
+def _place(path: Path, inner: str) -> str:
+    return f"{path}: {inner}" if inner else str(path)

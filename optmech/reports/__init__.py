@@ -1,5 +1,0 @@
-"""One self-contained page about one or several designs, for people to look at."""
-
-from optmech.reports.page import report
-
-__all__ = ["report"]

@@ -1,0 +1,20 @@
+"""Pictures of designs for papers. Needs matplotlib, and draws without a display.
+
+Functions return a matplotlib figure, which ``save`` writes and which can be changed before.
+"""
+
+from optmech.show.plots.comparison import frontier
+from optmech.show.plots.drawing import require_matplotlib, save
+from optmech.show.plots.figures import attack_error, constraint_slack, mechanism, posterior
+from optmech.show.plots.picture import mechanism_picture
+
+__all__ = [
+    "attack_error",
+    "constraint_slack",
+    "frontier",
+    "mechanism",
+    "mechanism_picture",
+    "posterior",
+    "require_matplotlib",
+    "save",
+]

@@ -1,0 +1,247 @@
+"""How domains and matrices are drawn: as images, maps or bars, colour-blind safe, with units."""
+
+from __future__ import annotations
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.storage import ending, write_atomically
+from optmech.errors import ProblemError
+from optmech.show import words
+from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.observables import Suppressible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".pdf", ".svg")
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's colours, told apart by colour-blind readers too."""
+_COLOURS = "Blues"
+"""White means never; colour-blind readers see the same order of lightness."""
+_MARK = "#d55e00"
+_MAX_TICKS = 24
+_MAX_NAMES = 16
+_DECADES = 1e-4
+
+
+def require_matplotlib(path: str | Path) -> None:
+    """Refuse what could not be drawn, before any work is spent on it."""
+    if find_spec("matplotlib") is None:
+        raise ProblemError(
+            "pictures need matplotlib, which is not installed",
+            where=str(path),
+            remedy="Run: pip install optmech[plot]",
+        )
+    if ending(path, FORMATS[0]) not in FORMATS:
+        raise ProblemError(
+            "is not the name of a picture",
+            where=str(path),
+            remedy=f"Use a name that ends in {', '.join(FORMATS)}",
+        )
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that no global state knows of."""
+    if find_spec("matplotlib") is None:
+        raise ProblemError(
+            "pictures need matplotlib, which is not installed",
+            where="plots",
+            remedy="Run: pip install optmech[plot]",
+        )
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure as .png, .pdf or .svg, atomically, and as PNG to standard output; raises
+    ProblemError where it cannot."""
+    require_matplotlib(path)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=ending(path, FORMATS[0])[1:])
+    write_atomically(path, buffer.getvalue())
+
+
+def draw_values(
+    axes: Axes,
+    domain: Domain,
+    values: Floats,
+    title: str,
+    top: float,
+    *,
+    linear: bool = False,
+    what: str = "probability",
+) -> None:
+    """One value for each element: an image of a grid, zones or points on a map, or bars."""
+    scale = _scale(top, linear)
+    shown, extra = domain, ""
+    if isinstance(domain, Suppressible):
+        shown = domain.inner
+        extra = f"; {plain_text(words.label(domain.labels[-1]))}: {values[-1]:.2%}"
+        values = values[:-1]
+    if type(shown) is Grid:
+        _image(axes, shown, values, scale, what)
+    elif shown.outlines is not None:
+        _zones(axes, shown, values, scale, what)
+    elif shown.points is not None and shown.points.shape[1] == 2:
+        _scatter(axes, shown, values, scale, what)
+    else:
+        _bars(axes, shown, values, what)
+    axes.set_title(title + extra, fontsize=9)
+
+
+def _image(axes: Axes, grid: Grid, values: Floats, scale: Any, what: str) -> None:
+    (x, y), (width, height) = grid.origin, grid.cell
+    picture = axes.imshow(
+        values.reshape(grid.rows, grid.columns),
+        origin="lower",
+        extent=(x, x + grid.columns * width, y, y + grid.rows * height),
+        cmap=_COLOURS,
+        norm=scale,
+        interpolation="nearest",
+    )
+    _place_axes(axes, grid)
+    _bar(axes, picture, what)
+
+
+def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) -> None:
+    from matplotlib.collections import PathCollection
+    from matplotlib.path import Path as Outline
+
+    assert domain.outlines is not None
+    paths = [
+        Outline.make_compound_path(
+            *(Outline(np.vstack([ring, ring[:1]]), closed=True) for ring in rings)
+        )
+        for rings in domain.outlines
+    ]
+    picture = PathCollection(paths, cmap=_COLOURS, norm=scale, edgecolors="#777777", linewidths=0.4)
+    picture.set_array(values)
+    axes.add_collection(picture)
+    axes.autoscale_view()
+    _place_axes(axes, domain)
+    _bar(axes, picture, what)
+
+
+def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) -> None:
+    assert domain.points is not None
+    x, y = domain.points.T
+    picture = axes.scatter(
+        x,
+        y,
+        c=values,
+        s=14 + 110 * np.sqrt(values / (scale.vmax or 1.0)),
+        cmap=_COLOURS,
+        norm=scale,
+        edgecolors="#777777",
+        linewidths=0.5,
+    )
+    if len(domain) <= _MAX_NAMES:
+        for point, label in zip(domain.points, domain.labels, strict=True):
+            name = plain_text(words.label(label))[:16]
+            axes.annotate(name, point, xytext=(5, 5), textcoords="offset points", fontsize=6)
+    axes.margins(0.12)
+    _place_axes(axes, domain)
+    _bar(axes, picture, what)
+
+
+def _scale(top: float, linear: bool) -> Any:
+    """Square-root colours, so that rare reports can be seen beside frequent ones."""
+    from matplotlib.colors import Normalize, PowerNorm
+
+    return Normalize(0.0, top) if linear else PowerNorm(0.5, vmin=0.0, vmax=top)
+
+
+def _bars(axes: Axes, domain: Domain, values: Floats, what: str) -> None:
+    numeric = domain.points is not None and domain.points.shape[1] == 1
+    x = domain.points[:, 0] if numeric and domain.points is not None else np.arange(len(domain))
+    spacing = float(np.diff(np.sort(x)).min()) if len(x) > 1 else 1.0
+    axes.bar(x, values, width=0.85 * (spacing or 1.0), color="#0072b2")
+    axes.set_ylabel(what, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.margins(x=0.02)
+    if numeric:
+        axes.set_xlabel(plain_text(domain.unit), fontsize=8)
+        return
+    step = -(-len(domain) // _MAX_TICKS)
+    ticks = range(0, len(domain), step)
+    names = [plain_text(words.label(domain.labels[k]))[:16] for k in ticks]
+    axes.set_xticks(list(ticks), names, rotation=60, ha="right")
+
+
+def draw_matrix(axes: Axes, matrix: Floats) -> None:
+    """p(o|s) as an image over the indices, logarithmic colours."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.ticker import MaxNLocator
+
+    top = float(matrix.max())
+    picture = axes.imshow(
+        np.maximum(matrix, _DECADES * top),
+        cmap=_COLOURS,
+        norm=LogNorm(_DECADES * top, top),
+        aspect="auto",
+        interpolation="nearest",
+    )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title("mechanism p(o|s), logarithmic colours", fontsize=9)
+    axes.set_xlabel("observable o (index)", fontsize=8)
+    axes.set_ylabel("secret s (index)", fontsize=8)
+    axes.tick_params(labelsize=7)
+    _bar(axes, picture, "probability")
+
+
+def mark(axes: Axes, secrets: Domain, observables: Domain, secret: int) -> None:
+    """The true secret, where both domains can be drawn on one map."""
+    inner = observables.inner if isinstance(observables, Suppressible) else observables
+    flat = [d.points is not None and d.points.shape[1] == 2 for d in (secrets, inner)]
+    if all(flat) and secrets.points is not None and secrets.coordinates == inner.coordinates:
+        x, y = secrets.points[secret]
+        axes.plot(
+            x, y, "o", markersize=15, markeredgewidth=1.8, markerfacecolor="none", color=_MARK
+        )
+
+
+def mark_guess(axes: Axes, secrets: Domain, guess: int) -> None:
+    """A cross at the adversary's estimate, where secrets have a place."""
+    points = secrets.points
+    if points is not None and points.shape[1] == 2:
+        axes.plot(*points[guess], "x", markersize=10, markeredgewidth=2.0, color=_MARK)
+
+
+def _place_axes(axes: Axes, domain: Domain) -> None:
+    if domain.coordinates == "lonlat":
+        assert domain.points is not None
+        middle = float(np.cos(np.radians(domain.points[:, 1].mean())))
+        axes.set_aspect(1.0 / max(middle, 0.05))
+        names = ("longitude (°)", "latitude (°)")
+    else:
+        axes.set_aspect("equal")
+        unit = f" ({plain_text(domain.unit)})" if domain.unit else ""
+        names = (f"x{unit}", f"y{unit}")
+    axes.set_xlabel(names[0], fontsize=8)
+    axes.set_ylabel(names[1], fontsize=8)
+    axes.tick_params(labelsize=7)
+
+
+def _bar(axes: Axes, picture: Any, what: str) -> None:
+    figure = axes.get_figure()
+    assert figure is not None
+    bar = figure.colorbar(picture, ax=axes, shrink=0.85)
+    bar.set_label(what, fontsize=7)
+    bar.ax.tick_params(labelsize=7)
+
+
+def plain_text(text: str) -> str:
+    """Text that matplotlib does not take for mathematics."""
+    return text.replace("$", r"\$")

@@ -1,0 +1,161 @@
+"""Small multiples of a mechanism and of posteriors, errors of the attack, slack of constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optmech.analysis.measures import posterior as beliefs
+from optmech.errors import ProblemError
+from optmech.show import words
+from optmech.show.measured import choose_distance, measure_constraints
+from optmech.show.plots.drawing import SERIES, draw_values, mark, mark_guess, new_figure, plain_text
+from optmech.show.plots.picture import telling_secrets
+from optmech.show.reports.figures import adversary, largest_log_ratios
+from optmech.spaces.domain import Domain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from optmech.designs.design import Design
+
+_COLUMNS = 3
+_NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error", "loss": "loss"}
+
+
+def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figure:
+    """Small multiples of p(o|s), one panel for each of the labels ``secrets``, on one scale.
+
+    Default: the likeliest secret and those at the quartiles of the prior; a ring marks the secret.
+
+    Raises
+    ------
+    ProblemError
+        Without matplotlib, or on an unknown label. InfeasibleError without a mechanism.
+    """
+    m, prior = design.mechanism, design.problem.prior.weights
+    chosen = _chosen(m.secrets, secrets, telling_secrets(prior))
+    figure, panels = _panels(len(chosen))
+    top = float(m.matrix[chosen].max())
+    for axes, s in zip(panels, chosen, strict=True):
+        title = f"reports for {_name(m.secrets, s)}  (π = {prior[s]:.2%})"
+        draw_values(axes, m.observables, m.matrix[s], title, top)
+        mark(axes, m.secrets, m.observables, s)
+    return figure
+
+
+def posterior(design: Design, observables: Sequence[Hashable] | None = None) -> Figure:
+    """Small multiples of the posterior π(s|o), one panel for each of the labels ``observables``.
+
+    Default: the likeliest observable and those at the quartiles of p(o). A cross marks the best
+    guess, whose expected error is in the title.
+    """
+    m, problem = design.mechanism, design.problem
+    name, distance = choose_distance(problem)
+    unit = words.unit_of(problem, name)
+    attack = adversary(m, problem.prior, distance)
+    chosen = _chosen(m.observables, observables, telling_secrets(attack.marginal))
+    belief = beliefs(m, problem.prior)
+    figure, panels = _panels(len(chosen))
+    top = float(belief[chosen].max())
+    for axes, o in zip(panels, chosen, strict=True):
+        title = (
+            f"posterior after {_name(m.observables, o)}  (p = {attack.marginal[o]:.2%}), "
+            f"error {attack.error[o]:.3g}{unit}"
+        )
+        draw_values(axes, m.secrets, belief[o], plain_text(title), top)
+        mark_guess(axes, m.secrets, int(attack.guess[o]))
+    return figure
+
+
+def attack_error(design: Design) -> Figure:
+    """What the optimal attack is left with: its error for every secret, drawn on the domain, and
+    the share of the prior for which it is at most x, beside the error without seeing anything."""
+    m, problem = design.mechanism, design.problem
+    name, distance = choose_distance(problem)
+    unit = words.unit_of(problem, name).strip()
+    attack = adversary(m, problem.prior, distance)
+    figure = new_figure(10.5, 4.4)
+    left, right = figure.subplots(1, 2)
+    draw_values(left, m.secrets, attack.per_secret, "error of the best attack, by secret",
+         float(attack.per_secret.max()) or 1.0, linear=True, what=_axis("error", unit))  # fmt: skip
+    order = np.argsort(attack.per_secret, kind="stable")
+    share = np.cumsum(problem.prior.weights[order])
+    right.step(attack.per_secret[order], share, where="post", color=SERIES[0])
+    right.axvline(attack.total, color=SERIES[1], linestyle="--",
+                  label=f"mean {attack.total:.4g}")  # fmt: skip
+    right.set_xlabel(_axis(f"error of the best attack, {name}", unit))
+    right.set_ylabel("share of secrets (prior)")
+    right.set_ylim(0, 1.02)
+    right.legend(frameon=False)
+    return figure
+
+
+def constraint_slack(design: Design) -> Figure:
+    """How much of every promise is used, and how much of its log ratio every pair of secrets.
+
+    Bars are measured divided by promised: 1 is tight; at least 1 for distortion.
+    """
+    m, problem = design.mechanism, design.problem
+    rows = [row for row in measure_constraints(problem, m) if row.promised > 0]
+    limits = problem.statement.log_ratio
+    limited = np.isfinite(limits) & (limits > 0)
+    if not rows and not limited.any():
+        raise ProblemError(
+            "no constraint has a number to compare with",
+            where="constraint_slack",
+            remedy="Draw a design with constraints",
+        )
+    figure = new_figure(10.5, 1.8 + 0.4 * max(len(rows), 4))
+    left, right = figure.subplots(1, 2)
+    used = [row.measured / row.promised for row in rows]
+    names = [plain_text(f"{row.constraint} {row.kind}: {_NAMES[row.quantity]}") for row in rows]
+    left.barh(range(len(rows)), used, color=SERIES[0], height=0.6)
+    left.axvline(1.0, color=SERIES[1], linestyle="--")
+    left.set_yticks(range(len(rows)), names)
+    left.set_ylim(max(len(rows), 3) - 0.5, -0.5)
+    left.tick_params(labelsize=8)
+    left.set_xlabel("measured / promised")
+    _ratio_shares(right, m.matrix, limits, limited)
+    return figure
+
+
+def _ratio_shares(axes: Axes, matrix: np.ndarray, limits: np.ndarray, limited: np.ndarray) -> None:
+    axes.set_xlabel("used share of the allowed log ratio")
+    axes.set_ylabel("pairs of secrets")
+    if not limited.any():
+        axes.text(0.5, 0.5, "no pair is limited", ha="center", transform=axes.transAxes)
+        return
+    found = np.array(list(largest_log_ratios(matrix)))
+    share = np.minimum(found[limited] / limits[limited], 1.0)
+    axes.hist(share, bins=np.linspace(0, 1, 41).tolist(), color=SERIES[0])
+    axes.set_xlim(0, 1)
+
+
+def _axis(name: str, unit: str) -> str:
+    return plain_text(f"{name} ({unit})" if unit else name)
+
+
+def _chosen(domain: Domain, labels: Sequence[Hashable] | None, default: list[int]) -> list[int]:
+    if labels is None:
+        return default
+    if not labels:
+        raise ProblemError("no label is given", where="plots", remedy="Give at least one")
+    return [domain.index(label) for label in labels]
+
+
+def _name(domain: Domain, index: int) -> str:
+    return plain_text(words.label(domain.labels[index]))[:40]
+
+
+def _panels(count: int) -> tuple[Figure, list[Axes]]:
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    figure = new_figure(4.2 * columns, 3.6 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for spare in grid[count:]:
+        spare.set_axis_off()
+    return figure, list(grid[:count])

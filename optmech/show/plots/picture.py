@@ -1,0 +1,89 @@
+"""One picture of a design: its prior, its matrix, and what three secrets report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optmech.analysis.measures import distortion
+from optmech.base.arrays import Floats
+from optmech.show import words
+from optmech.show.measured import choose_distance, measure_constraints
+from optmech.show.nearness import nearness
+from optmech.show.plots.drawing import (
+    draw_matrix,
+    draw_values,
+    mark,
+    new_figure,
+    plain_text,
+    require_matplotlib,
+    save,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from optmech.designs.design import Design
+
+
+def mechanism_picture(design: Design, path: str | Path) -> None:
+    """Draw a design: the prior, the matrix p(o|s), and what three of the secrets report.
+
+    The secrets are the likeliest one, and those at the quartiles of the prior. Grids are drawn
+    as images, points as a map, everything else as bars.
+
+    Raises
+    ------
+    ProblemError
+        Without matplotlib, on a path that is not .png, .pdf or .svg, or cannot be written.
+    InfeasibleError
+        Where the design has no mechanism.
+    """
+    require_matplotlib(path)
+    mechanism, problem = design.mechanism, design.problem
+    figure = new_figure(12.5, 8.2)
+    axes: dict[str, Axes] = figure.subplot_mosaic([["prior"] * 3 + ["matrix"] * 3, list("aabbcc")])
+    prior, matrix = problem.prior.weights, mechanism.matrix
+    draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
+    draw_matrix(axes["matrix"], matrix)
+    chosen = telling_secrets(prior)
+    top = float(matrix[chosen].max())
+    for name, secret in zip("abc", chosen, strict=False):
+        label = plain_text(words.label(problem.secrets.labels[secret]))
+        title = f"reports for secret {label}  (π = {prior[secret]:.2%})"
+        draw_values(axes[name], mechanism.observables, matrix[secret], title, top)
+        mark(axes[name], problem.secrets, mechanism.observables, secret)
+    for name in "abc"[len(chosen) :]:
+        axes[name].set_axis_off()
+    figure.suptitle(_caption(design), fontsize=10)
+    save(figure, path)
+
+
+def telling_secrets(weights: Floats) -> list[int]:
+    """The likeliest element, and those at the quartiles of the distribution."""
+    order = np.argsort(-weights, kind="stable")
+    positive = max(1, int(np.count_nonzero(weights)))
+    ranks = dict.fromkeys((0, positive // 4, positive // 2))
+    return [int(order[rank]) for rank in ranks]
+
+
+def _caption(design: Design) -> str:
+    problem, mechanism = design.problem, design.mechanism
+    name, distance = choose_distance(problem)
+    unit = words.unit_of(problem, name)
+    error = distortion(mechanism, problem.prior, distance)
+    parts = [
+        f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
+        f"best attack errs by {error:.4g}{unit} ({name})",
+    ]
+    symbols = {"epsilon": "ε", "delta": "δ"}
+    parts += [
+        f"{row.kind}: {symbols.get(row.quantity, row.quantity)} = {row.measured:.6g} "
+        f"({row.sense} {row.promised:.6g})"
+        for row in measure_constraints(problem, mechanism)
+        if row.quantity != "outside"
+    ]
+    lines = [problem.title, " · ".join(parts[:2]), " · ".join(parts[2:5])]
+    return "\n".join(plain_text(line) for line in lines if line)

@@ -1,0 +1,117 @@
+"""Puts data, template, style and script together into one file that needs no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from optmech.base.storage import write_atomically
+from optmech.designs.design import Design
+from optmech.errors import ProblemError
+from optmech.reading.errors import printable
+from optmech.show.reports.packing import Store, script_json
+from optmech.show.reports.payload import Precision, design_payload
+
+_SCRIPTS = ("data.js", "draw.js", "chart.js", "explore.js", "matrix.js", "ratios.js", "facts.js",
+            "frontier.js", "main.js")  # fmt: skip
+_MOST = 64
+
+
+def report(
+    designs: Design | Iterable[Design],
+    path: str | Path,
+    names: Sequence[str] | None = None,
+) -> int:
+    """Write one HTML page about a design, or one that compares several.
+
+    The page works from a file without any network: maps of what each secret is reported as and
+    of what each report reveals, the matrix, measured against allowed log ratios, the verdict on
+    every constraint, prices, and the frontier of several designs. The same designs give the same
+    bytes. Numbers are the design's, matrices float64; beyond 2^19 probabilities in all they are
+    float32 logarithms, and the page says so.
+
+    Parameters
+    ----------
+    designs:
+        One design or several, of any problems; infeasible ones too.
+    path:
+        Where to write the page.
+    names:
+        A name for each design, default their titles.
+
+    Returns
+    -------
+    int
+        The size of the page in bytes.
+
+    Raises
+    ------
+    ProblemError
+        Without designs, with more than 64, with names that do not fit, or where the page cannot
+        be written.
+    """
+    chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
+    _require_designs(chosen, names)
+    titles = names or [
+        design.problem.title or f"design {k}" for k, design in enumerate(chosen, start=1)
+    ]
+    store, precision = Store(), Precision.of(chosen)
+    listed = [
+        design_payload(design, name, store, precision)
+        for design, name in zip(chosen, titles, strict=True)
+    ]
+    data = {"designs": listed, "arrays": store.entries, "double": precision.double}
+    title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
+    content = _page(title, script_json(data)).encode()
+    write_atomically(path, content)
+    return len(content)
+
+
+def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:
+    for k, design in enumerate(chosen):
+        if not isinstance(design, Design):
+            raise ProblemError(
+                f"{type(design).__name__} is not a Design",
+                where=f"designs[{k}]",
+                remedy="Give what om.solve or om.Design.load returns",
+            )
+    if not 1 <= len(chosen) <= _MOST:
+        raise ProblemError(
+            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST} designs"
+        )
+    if names is not None and len(names) != len(chosen):
+        raise ProblemError(
+            f"{len(names)} names for {len(chosen)} designs",
+            where="names",
+            remedy="Give a name for each design, or none",
+        )
+
+
+def _page(title: str, data: str) -> str:
+    folder = files("optmech.show.reports") / "static"
+    style = (folder / "style.css").read_text(encoding="utf-8")
+    parts = [(folder / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    # one pass, so that nothing put in is looked at again
+    pieces = {
+        "TITLE": html.escape(printable(title)),
+        "POLICY": f"default-src 'none'; img-src data:; script-src {_hashed(script)}; "
+        f"style-src {_hashed(style)}; base-uri 'none'; form-action 'none'",
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": data,
+    }
+    out = []
+    for k, part in enumerate((folder / "page.html").read_text(encoding="utf-8").split("%%")):
+        out.append(pieces[part] if k % 2 else part)
+    return "".join(out)
+
+
+def _hashed(text: str) -> str:
+    """How a content security policy names the one text that it lets run."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"

@@ -1,0 +1,211 @@
+"""A design as the plain values that its page displays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech.analysis import measures
+from optmech.base.arrays import Floats
+from optmech.designs import prices
+from optmech.designs.design import Design
+from optmech.problem.constraints import MaximizeDistortion, MetricPrivacy
+from optmech.problem.problem import Problem
+from optmech.show import words
+from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
+from optmech.show.nearness import nearness
+from optmech.show.reports import figures, sentences
+from optmech.show.reports.packing import Store, number
+from optmech.show.reports.shapes import layout
+from optmech.spaces.domain import Domain
+from optmech.spaces.observables import Suppressible
+
+Plain = Any
+
+_DOUBLE = 2**19
+"""Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
+_PAIRS = 12
+_TELLING_GAP = 0.01
+"""Multipliers that prove less say little of what a change is worth: no prices are shown."""
+_RINGS = 2**16 - 1
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How matrices are embedded: the same for all designs of a page."""
+
+    double: bool
+
+    @staticmethod
+    def of(designs: tuple[Design, ...]) -> Precision:
+        """Exact where the page stays small."""
+        return Precision(sum(design.problem.loss_matrix.size for design in designs) <= _DOUBLE)
+
+    def matrix(self, store: Store, values: Floats) -> Plain:
+        """Probabilities, as they are or as logarithms (relative error below 1e-5)."""
+        if self.double:
+            return {"array": store.put(values, "f64"), "form": "p"}
+        with np.errstate(divide="ignore"):
+            return {"array": store.put(np.log(values), "f32"), "form": "log"}
+
+    def ratios(self, store: Store, values: Floats) -> str:
+        """Log ratios, inf where there is none."""
+        return store.put(values, "f64" if self.double else "f32")
+
+
+def design_payload(design: Design, name: str, store: Store, precision: Precision) -> Plain:
+    """Everything that the page says about one design."""
+    problem = design.problem
+    loss = figures.loss_name(problem)
+    out: Plain = {
+        "name": name,
+        "title": problem.title or name,
+        "status": design.status,
+        "reason": design.reason,
+        "verified": design.verified,
+        "notes": [*design.notes, *sentences.threshold_notes(design)],
+        "lead": sentences.lead(design, loss),
+        "words": [list(row) for row in words.describe(problem, loss)],
+        "objective": _objective(problem),
+        "engine": f"{design.engine} ({design.engine_reason})",
+        "seconds": number(design.seconds),
+        "bits": None if design.exact is None else design.exact.bits,
+        "lossName": loss,
+        "lossUnit": words.unit_of(problem, loss).strip(),
+        "secrets": _domain(problem.secrets, store),
+        "checks": [
+            {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
+             "passed": c.passed, "detail": c.detail}
+            for c in design.certificate.checks
+        ],
+    }  # fmt: skip
+    for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
+        out["value" if key == "objective" else key] = number(getattr(design, key))
+    if design.exact is None:
+        return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
+    return out | {"nearness": nearness(design)} | _mechanism(design, store, precision)
+
+
+def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
+    problem, m = design.problem, design.mechanism
+    name, distance = choose_distance(problem)
+    adversary = figures.adversary(m, problem.prior, distance)
+    per_secret = (m.matrix * problem.loss_matrix).sum(axis=1)
+    limits = problem.statement.log_ratio
+    spread = figures.spread(m.matrix, limits)
+    same = problem.observables.labels == problem.secrets.labels
+    telling = design.gap <= _TELLING_GAP
+    return {
+        "mechanism": precision.matrix(store, m.matrix),
+        "observables": None if same else _domain(problem.observables, store),
+        "prior": store.put(problem.prior.weights, "f64"),
+        "marginal": store.put(adversary.marginal, "f64"),
+        "guess": store.put(adversary.guess, "u32"),
+        "guessError": store.put(adversary.error, "f64"),
+        "guessRight": store.put(adversary.right, "f64"),
+        "lossPerSecret": store.put(per_secret, "f64"),
+        "errorPerSecret": store.put(adversary.per_secret, "f64"),
+        "allowed": None if spread is None else precision.ratios(store, limits),
+        "rate": _rate(problem),
+        "windowed": bool(problem.statement.windowed),
+        "spread": None if spread is None else {
+            "counts": store.put(spread.counts, "u32"),
+            "bins": figures.BINS,
+            "top": spread.top,
+            "beyond": spread.beyond,
+        },
+        "attack": {
+            "distance": name,
+            "unit": words.unit_of(problem, name).strip(),
+            "error": number(adversary.total),
+            "blind": number(blind_error(problem, distance)),
+            "vulnerability": number(measures.bayes_vulnerability(m, problem.prior)),
+        },
+        "constraints": _constraints(
+            problem,
+            measure_constraints(problem, m),
+            list(prices.of_constraints(design)) if telling else [],
+        ),
+        "pairs": [
+            [p.secret, p.other, p.observable, number(p.allowed), number(p.rate)]
+            for p in (prices.of_pairs(design, _PAIRS) if telling else ())
+        ],
+    }  # fmt: skip
+
+
+def _constraints(
+    problem: Problem, measured: list[Measured], priced: list[prices.Price]
+) -> list[Plain]:
+    found = {row.constraint: row for row in measured}
+    out = []
+    for k, constraint in enumerate(problem.constraints):
+        row = found.get(k)
+        out.append(
+            {
+                "kind": words.kind(constraint),
+                "promise": words.promise(constraint, problem),
+                "quantity": None if row is None else row.quantity,
+                "sense": None if row is None else row.sense,
+                "promised": None if row is None else number(row.promised),
+                "measured": None if row is None else number(row.measured),
+                "prices": [
+                    {"parameter": p.parameter, "value": number(p.value), "rate": number(p.rate)}
+                    for p in priced
+                    if p.constraint == k
+                ],
+            }
+        )
+    return out
+
+
+def _rate(problem: Problem) -> Plain:
+    """ε where one plain metric privacy is all that limits pairs: distances follow from it."""
+    stated = [part for part in problem.statement.ratios if part.window is None]
+    if len(stated) != 1:
+        return None
+    constraint = problem.constraints[stated[0].index]
+    if not isinstance(constraint, MetricPrivacy) or not constraint.epsilon > 0:
+        return None
+    per = words.per(problem, constraint.distance)
+    return {"epsilon": float(constraint.epsilon), "per": per}
+
+
+def _objective(problem: Problem) -> str:
+    if isinstance(problem.objective, MaximizeDistortion):
+        return "maximize_distortion"
+    return problem.objective
+
+
+def _domain(domain: Domain, store: Store) -> Plain:
+    out: Plain = {
+        "labels": [words.label(label) for label in domain.labels],
+        "unit": domain.unit,
+        "suppressed": isinstance(domain, Suppressible),
+        "map": None,
+        "line": None,
+    }
+    if domain.points is not None and domain.points.shape[1] == 1:
+        out["line"] = store.put(domain.points[:, 0], "f64")
+    drawn = layout(domain)
+    if drawn is not None:
+        low, high = drawn.corners.min(axis=0), drawn.corners.max(axis=0)
+        size = float((high - low).max()) or 1.0
+
+        def placed(points: Floats) -> str:
+            return store.put(np.rint((points - low) / size * _RINGS), "u16")
+
+        out["map"] = {
+            "centres": placed(drawn.centres),
+            "corners": placed(drawn.corners),
+            "ringEnds": store.put(drawn.ring_ends, "u32"),
+            "shapeEnds": store.put(drawn.shape_ends, "u32"),
+            "width": float(high[0] - low[0]),
+            "height": float(high[1] - low[1]),
+            "unit": drawn.unit,
+            "exact": drawn.exact,
+            "origin": [float(low[0]), float(low[1])],
+            "size": size,
+        }
+    return out

@@ -1,0 +1,133 @@
+"""Outlines that a domain is drawn with: cells of a grid, or what lies nearest to each point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
+from optmech.spaces.observables import Suppressible
+
+_CORNERS = 24
+_REACH = 0.8
+"""Cells of points end at this multiple of the distance that most points have to their nearest:
+above half the diagonal of a square, so that square lattices are drawn whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A domain in the plane, y growing upwards.
+
+    ``corners`` (v, 2) are those of all rings, one after the other; ``ring_ends`` where each ring
+    ends among them, ``shape_ends`` where the rings of each element end.
+    """
+
+    centres: Floats
+    corners: Floats
+    ring_ends: Ints
+    shape_ends: Ints
+    unit: str
+    exact: bool
+    """Whether the outlines are the elements' own, and not merely what is nearest."""
+
+
+def layout(domain: Domain) -> Layout | None:
+    """Where and how elements are drawn; None for what has no coordinates in two dimensions.
+
+    Longitudes and latitudes are projected to km (equirectangular at the middle latitude). A
+    suppression symbol is left out: it comes last and has no place.
+    """
+    shown = domain.inner if isinstance(domain, Suppressible) else domain
+    if shown.points is None or shown.points.shape[1] != 2:
+        return None
+    if type(shown) is Grid:
+        return _cells(shown)
+    to_plane, unit = _projection(shown)
+    centres = to_plane(shown.points)
+    if shown.outlines is not None:
+        return _given(centres, [[to_plane(ring) for ring in own] for own in shown.outlines], unit)
+    rings = _nearest(centres)
+    ends = np.cumsum([len(ring) for ring in rings])
+    return Layout(centres, np.vstack(rings), ends, np.arange(1, len(rings) + 1), unit, False)
+
+
+def _cells(grid: Grid) -> Layout:
+    assert grid.points is not None
+    half = np.array(grid.cell) / 2
+    signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+    corners = (grid.points[:, None, :] + signs * half).reshape(-1, 2)
+    count = np.arange(1, len(grid) + 1)
+    return Layout(grid.points, corners, 4 * count, count, grid.unit, True)
+
+
+def _given(centres: Floats, outlines: list[list[Floats]], unit: str) -> Layout:
+    rings = [ring for own in outlines for ring in own]
+    return Layout(
+        centres,
+        np.vstack(rings),
+        np.cumsum([len(ring) for ring in rings]),
+        np.cumsum([len(own) for own in outlines]),
+        unit,
+        True,
+    )
+
+
+def _projection(domain: Domain) -> tuple[Callable[[Floats], Floats], str]:
+    assert domain.points is not None
+    if domain.coordinates != "lonlat":
+        return lambda points: points, domain.unit
+    latitudes = domain.points[:, 1]
+    middle = np.radians((latitudes.min() + latitudes.max()) / 2)
+    stretch = EARTH_RADIUS_KM * np.array([max(np.cos(middle), 0.01), 1.0])
+    return lambda points: np.asarray(np.radians(points) * stretch), "km"
+
+
+def _nearest(centres: Floats) -> list[Floats]:
+    """For every point what is nearer to it than to others, up to a common distance."""
+    from scipy.spatial import cKDTree
+
+    distinct = np.unique(centres, axis=0)
+    extent = float(np.ptp(centres, axis=0).max()) or 1.0
+    if len(distinct) == 1:
+        return [centre + _circle(0.5 * extent) for centre in centres]
+    tree = cKDTree(distinct)
+    apart = tree.query(distinct, k=2)[0][:, 1]
+    reach = _REACH * float(np.quantile(apart, 0.9))
+    around = tree.query_ball_point(centres, 2 * reach)
+    return [
+        _clipped(centre, distinct[np.array(near)], reach)
+        for centre, near in zip(centres, around, strict=True)
+    ]
+
+
+def _circle(radius: float) -> Floats:
+    angle = 2 * np.pi * (np.arange(_CORNERS) + 0.5) / _CORNERS
+    # the circumscribed polygon, so that corners of square cells are not cut off
+    unit = np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(unit * (radius / np.cos(np.pi / _CORNERS)))
+
+
+def _clipped(centre: Floats, others: Floats, reach: float) -> Floats:
+    """The circle around ``centre`` cut by the bisectors to all ``others``."""
+    ring = _circle(reach)
+    offsets = others - centre
+    lengths = np.hypot(*offsets.T)
+    for offset in offsets[np.argsort(lengths, kind="stable")]:
+        limit = float(offset @ offset) / 2
+        if limit == 0:
+            continue
+        depth = ring @ offset - limit
+        if (depth <= 0).all():
+            continue
+        after = np.roll(ring, -1, axis=0), np.roll(depth, -1)
+        kept = []
+        for corner, here, following, there in zip(ring, depth, *after, strict=True):
+            if here <= 0:
+                kept.append(corner)
+            if (here <= 0) != (there <= 0):
+                kept.append(corner + (following - corner) * here / (here - there))
+        ring = np.array(kept)
+    return centre + ring

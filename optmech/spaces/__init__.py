@@ -1,0 +1,1 @@
+"""Finite sets and what lives on them: domains, priors, distances, losses, mechanisms."""

@@ -1,0 +1,375 @@
+"""Distances between domains: ``d(A, B)`` is a (len(A), len(B)) float64 matrix.
+
+A distance is a frozen, callable value. Those with a ``spec`` can be written to files; every one
+checks what it returns (shape, finite, non-negative).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import own_labels, reordered
+from optmech.base.minplus import shortest_detour
+from optmech.errors import ProblemError
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "Distance",
+    "TriangleReport",
+    "distance_name",
+    "euclidean",
+    "evaluate",
+    "graph",
+    "hamming",
+    "haversine",
+    "is_metric",
+    "manhattan",
+    "matrix",
+    "triangle_report",
+]
+
+
+@runtime_checkable
+class Distance(Protocol):
+    """Anything that maps two domains to the matrix of distances between their elements."""
+
+    def __call__(self, a: Domain, b: Domain) -> Floats: ...
+
+
+class _Named:
+    name: ClassVar[str]
+
+    def __repr__(self) -> str:
+        return f"distances.{self.name}()"
+
+
+@dataclass(frozen=True, repr=False)
+class _Euclidean(_Named):
+    name = "euclidean"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        p, q = _plane_points(a, b, self.name)
+        if p.shape[1] == 2:
+            dx = p[:, None, 0] - q[None, :, 0]
+            dy = p[:, None, 1] - q[None, :, 1]
+            return np.hypot(dx, dy)
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(p, q))
+
+
+@dataclass(frozen=True, repr=False)
+class _Manhattan(_Named):
+    name = "manhattan"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(*_plane_points(a, b, self.name), metric="cityblock"))
+
+
+@dataclass(frozen=True, repr=False)
+class _Hamming(_Named):
+    name = "hamming"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if a is b or a.labels == b.labels:
+            return 1.0 - np.eye(len(a))
+        position = {label: k for k, label in enumerate(b.labels)}
+        out = np.ones((len(a), len(b)))
+        for i, label in enumerate(a.labels):
+            if label in position:
+                out[i, position[label]] = 0.0
+        return out
+
+
+@dataclass(frozen=True, repr=False)
+class _Haversine(_Named):
+    name = "haversine"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        for domain in (a, b):
+            if domain.coordinates != "lonlat":
+                raise ProblemError(
+                    "needs longitude and latitude in degrees",
+                    where=self.name,
+                    remedy=_instead_of_haversine(domain),
+                )
+        p, q = np.radians(a.require_points("measure")), np.radians(b.require_points("measure"))
+        dlon = p[:, None, 0] - q[None, :, 0]
+        dlat = p[:, None, 1] - q[None, :, 1]
+        cosines = np.cos(p[:, None, 1]) * np.cos(q[None, :, 1])
+        half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
+        return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    network: nx.Graph[Any]
+    weight: str = "weight"
+    name = "graph"
+
+    def __repr__(self) -> str:
+        return f"distances.graph({len(self.network)} nodes)"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        from scipy.sparse.csgraph import shortest_path
+
+        position = {node: k for k, node in enumerate(self.network.nodes)}
+        rows, columns = (_node_indices(domain, position) for domain in (a, b))
+        lengths = _edge_lengths(self.network, self.weight, position)
+        directed = self.network.is_directed()
+        full = shortest_path(lengths, directed=directed, indices=np.unique(rows))
+        order = np.searchsorted(np.unique(rows), rows)
+        out = np.asarray(full[order][:, columns], dtype=np.float64)
+        unreachable = np.argwhere(~np.isfinite(out))
+        if len(unreachable):
+            i, j = unreachable[0]
+            raise ProblemError(
+                f"there is no path from {a.labels[i]!r} to {b.labels[j]!r}",
+                where=self.name,
+                remedy="Use a connected graph, or design its components one by one",
+            )
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _Matrix:
+    values: Floats
+    labels: tuple[tuple[Hashable, ...] | None, ...] | None = None
+    """Those of the rows and columns, where the matrix came with some."""
+    name = "matrix"
+
+    def __repr__(self) -> str:
+        return f"distances.matrix({self.values.shape[0]} x {self.values.shape[1]} entries)"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if self.labels is not None:
+            axes = (a.labels, b.labels)
+            return np.asarray(reordered(self.values, self.labels, axes, where="distance matrix"))
+        if self.values.shape != (len(a), len(b)):
+            raise ProblemError(
+                f"shape {self.values.shape} does not fit {len(a)} x {len(b)} labels",
+                where="distance matrix",
+                remedy=f"Give an array of shape ({len(a)}, {len(b)})",
+            )
+        return self.values
+
+
+def distance_name(distance: object) -> str:
+    """The name that a distance gives itself: "euclidean", ..., or "given"."""
+    return str(getattr(distance, "name", "given"))
+
+
+def euclidean() -> Distance:
+    """Straight-line distance of the coordinates, in the domain's unit."""
+    return _Euclidean()
+
+
+def manhattan() -> Distance:
+    """Sum of coordinate differences, in the domain's unit."""
+    return _Manhattan()
+
+
+def hamming() -> Distance:
+    """0 where the labels are equal, 1 elsewhere (PG section 9)."""
+    return _Hamming()
+
+
+def haversine() -> Distance:
+    """Great-circle distance in km between longitude/latitude points on a sphere of radius
+    6371.0088 km."""
+    return _Haversine()
+
+
+def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
+    """Length of the shortest path between labels that are nodes of a networkx graph.
+
+    ``weight`` names the edge attribute that holds lengths; edges without it count 1.
+    """
+    if not hasattr(network, "is_directed"):
+        raise ProblemError(
+            f"{type(network).__name__} is not a networkx graph",
+            where="graph",
+            remedy="Give a networkx Graph, DiGraph or one with parallel edges",
+        )
+    return _Graph(network, weight)
+
+
+def matrix(array: ArrayLike) -> Distance:
+    """A given matrix, in the index order of the domains it is used on; or a pandas or xarray
+    table, read by its labels, which must be those of the domains.
+
+    Checked: two dimensions, finite, non-negative. The triangle inequality is not required;
+    ``triangle_report`` says by how much it fails.
+    """
+    values = finite_array(array, where="distance matrix", ndim=2, observations=True)
+    _refuse_negative(values, "distance matrix")
+    own = own_labels(array)
+    if own is None or own == (None, None):
+        return _Matrix(values)
+    return _Matrix(values, tuple(None if axis is None else tuple(axis) for axis in own))
+
+
+@dataclass(frozen=True)
+class TriangleReport:
+    """How far a matrix is from the triangle inequality."""
+
+    excess: float
+    """Largest d(i,k) - d(i,j) - d(j,k); zero where the inequality holds."""
+    triple: tuple[int, int, int] | None
+    """(i, j, k) of the largest excess, or None."""
+
+
+def triangle_report(values: Floats) -> TriangleReport:
+    """Largest violation of d(i,k) <= d(i,j) + d(j,k) beyond rounding, for a square matrix."""
+    excess = values - np.minimum(values, shortest_detour(values))
+    excess[excess <= 1e-12 * values] = 0.0
+    i, k = divmod(int(excess.argmax()), len(values))
+    if not excess[i, k] > 0:
+        return TriangleReport(0.0, None)
+    return TriangleReport(float(excess[i, k]), (i, int((values[i] + values[:, k]).argmin()), k))
+
+
+def is_metric(distance: Distance) -> bool:
+    """Whether the triangle inequality holds by definition: on every domain, but for rounding."""
+    return isinstance(distance, _Euclidean | _Manhattan | _Hamming)
+
+
+def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:
+    """Call a distance and check what it returns; errors are reported at ``where``."""
+    if not callable(distance):
+        raise ProblemError(
+            f"{type(distance).__name__} is not a distance",
+            where=where,
+            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
+        )
+    try:
+        raw = distance(a, b)
+    except ProblemError as error:
+        raise error.at(where) from error
+    values = finite_array(raw, where=where, ndim=2)
+    if values.shape != (len(a), len(b)):
+        raise ProblemError(
+            f"the distance returned shape {values.shape} for {len(a)} x {len(b)} labels",
+            where=where,
+        )
+    _refuse_negative(values, where)
+    return values
+
+
+def _refuse_negative(values: Floats, where: str) -> None:
+    bad = np.argwhere(values < 0)
+    if len(bad):
+        i, j = bad[0].tolist()
+        raise ProblemError(
+            f"the distance at [{i}, {j}] is {values[i, j]:g}, below 0",
+            where=where,
+            remedy="Distances must be >= 0",
+        )
+
+
+def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
+    for domain in (a, b):
+        if domain.coordinates == "lonlat":
+            raise ProblemError(
+                "degrees of longitude and latitude are not plane coordinates",
+                where=name,
+                remedy='Use "haversine", which measures in km, or project the points first',
+            )
+    _refuse_other_frame(a, b, name)
+    p, q = (
+        a.require_points(f"measure {name} distance"),
+        b.require_points(f"measure {name} distance"),
+    )
+    if p.shape[1] != q.shape[1]:
+        raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
+    return p, q
+
+
+def _instead_of_haversine(domain: Domain) -> str:
+    if domain.frame:
+        return 'A grid over bounds is measured in km already: use "euclidean"'
+    if domain.points is None:
+        return 'Without coordinates use "hamming", "graph" or a matrix'
+    if domain.unit:
+        return f'The points are in {domain.unit}: use "euclidean"'
+    return (
+        'Give the points as longitude and latitude (kind = "lonlat", or coordinates = "lonlat" of '
+        'a table; Domain.geographic in Python), or use "euclidean" if they are not in degrees'
+    )
+
+
+def _refuse_other_frame(a: Domain, b: Domain, name: str) -> None:
+    """Coordinates of two units, or counted from two places, have no distance."""
+    if a.unit and b.unit and a.unit != b.unit:
+        raise ProblemError(
+            f"the points are in {a.unit!r} and in {b.unit!r}",
+            where=name,
+            remedy="Give both in one unit",
+        )
+    if a.frame == b.frame:
+        return
+    if a.frame and b.frame:
+        raise ProblemError(
+            "the two grids lie over different bounds, and each counts its km from its own corner",
+            where=name,
+            remedy="Put both over the same bounds, with more or fewer cells",
+        )
+    if not (a.unit and b.unit):
+        raise ProblemError(
+            "one side is a grid over bounds, in km from its south-west corner, and the points of "
+            "the other have no unit",
+            where=name,
+            remedy='If they are in km from that corner, say unit = "km"; if they are in degrees, '
+            "give both sides as longitude and latitude and measure haversine distance",
+        )
+
+
+def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int]) -> sp.csr_array:
+    """Lengths of the edges by node index, zeros kept; of parallel edges the shortest."""
+    edges = list(network.edges(data=weight, default=1))
+    lengths = np.array([_length(edge, weight) for edge in edges], dtype=np.float64)
+    tails = np.array([position[edge[0]] for edge in edges], dtype=np.int64)
+    heads = np.array([position[edge[1]] for edge in edges], dtype=np.int64)
+    order = np.lexsort((lengths, heads, tails))
+    _, first = np.unique(np.column_stack([tails, heads])[order], axis=0, return_index=True)
+    kept = order[first]
+    count = len(position)
+    return sp.csr_array((lengths[kept], (tails[kept], heads[kept])), shape=(count, count))
+
+
+def _length(edge: tuple[Any, Any, Any], weight: str) -> float:
+    tail, head, value = edge
+    try:
+        length = float(value)
+    except (TypeError, ValueError):
+        length = np.nan
+    if not 0 <= length < np.inf:
+        raise ProblemError(
+            f"{weight!r} of edge ({tail!r}, {head!r}) is {value!r}",
+            where="graph",
+            remedy="Edge lengths must be finite numbers >= 0",
+        )
+    return length
+
+
+def _node_indices(domain: Domain, position: dict[Any, int]) -> list[int]:
+    for label in domain.labels:
+        if label not in position:
+            raise ProblemError(
+                f"label {label!r} is not a node of the graph",
+                where="graph",
+                remedy="Labels and nodes must be the same objects; check int against str",
+            )
+    return [position[label] for label in domain.labels]

@@ -1,0 +1,389 @@
+"""Finite domains: any labelled set, points in the plane or on the globe, rectangular grids."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats as Floats
+from optmech.base.arrays import Ints as Ints
+from optmech.base.arrays import coordinate_rows, finite_array
+from optmech.base.labelled import refuse_latitude_first, rows_in_order
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.spaces.domain_arguments import (
+    Outlines,
+    box_of,
+    pair_of,
+    require_labels,
+    require_lonlat,
+    rings_of,
+    unit_text,
+)
+
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "Coordinates",
+    "Domain",
+    "Grid",
+    "Outlines",
+]
+
+Coordinates = Literal["plane", "lonlat"]
+
+EARTH_RADIUS_KM = 6371.0088
+"""Mean Earth radius (IUGG), in km."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Domain:
+    """A finite set with distinct labels and, where it has them, coordinates.
+
+    Parameters
+    ----------
+    labels:
+        Distinct hashable labels, in index order.
+    points:
+        Coordinates, shape (n, k), in ``unit``; or None. With ``coordinates="lonlat"``,
+        columns are longitude and latitude in degrees (WGS 84).
+    unit:
+        Unit of the coordinates, for reports ("km", "years", ...). With ``coordinates="lonlat"``
+        distances are measured in km, and no other unit is possible.
+    coordinates:
+        ``"plane"`` or ``"lonlat"``.
+    outlines:
+        For drawing only: for every label its rings, arrays of shape (k, 2) in the coordinates of
+        the points, holes included (an area is inside where an odd number of rings holds it).
+
+    Raises
+    ------
+    ProblemError
+        On no labels, duplicate labels, points that are not finite or of the wrong shape, points
+        with an index that has some of the labels and not all, unknown coordinates, a unit that is
+        no text, or outlines that are no rings.
+    """
+
+    labels: tuple[Hashable, ...]
+    points: Floats | None = None
+    unit: str = ""
+    coordinates: Coordinates = "plane"
+    outlines: Outlines | None = None
+
+    def __init__(
+        self,
+        labels: Iterable[Hashable],
+        points: ArrayLike | None = None,
+        unit: str = "",
+        coordinates: Coordinates = "plane",
+        outlines: Iterable[Iterable[ArrayLike]] | None = None,
+    ) -> None:
+        try:
+            object.__setattr__(self, "labels", tuple(labels))
+        except TypeError:
+            raise ProblemError(
+                f"{labels!r} is not a list of labels",
+                where="labels",
+                remedy="Give the labels, or use Domain.range(count)",
+            ) from None
+        if coordinates not in ("plane", "lonlat"):
+            raise ProblemError(
+                f"{coordinates!r} is unknown",
+                where="coordinates",
+                remedy='Use "plane" or "lonlat"',
+            )
+        object.__setattr__(self, "unit", unit_text(unit, coordinates))
+        object.__setattr__(self, "coordinates", coordinates)
+        require_labels(self.labels)
+        array = None
+        if points is not None:
+            if coordinates == "lonlat":
+                refuse_latitude_first(points, where="points")
+            ordered = rows_in_order(points, self.labels, where="points")
+            array = finite_array(ordered, where="points", observations=True)
+            if array.ndim == 1:
+                array = array[:, None]
+            if array.ndim != 2 or len(array) != len(self.labels) or not array.shape[1]:
+                raise ProblemError(
+                    f"shape {array.shape} does not fit {len(self.labels)} labels",
+                    where="points",
+                    remedy=f"Give an array of shape ({len(self.labels)}, k)",
+                )
+        if coordinates == "lonlat":
+            require_lonlat(array)
+        object.__setattr__(self, "points", array)
+        rings = None if outlines is None else rings_of(outlines, array)
+        object.__setattr__(self, "outlines", rings)
+
+    @classmethod
+    def geographic(cls, labels: Iterable[Hashable], lonlat: ArrayLike) -> Domain:
+        """Points with longitude and latitude in degrees, shape (n, 2)."""
+        return Domain(labels, points=lonlat, unit="km", coordinates="lonlat")
+
+    @classmethod
+    def range(cls, count: int, unit: str = "") -> Domain:
+        """The points 0, 1, ..., count - 1 on a line."""
+        whole(count, "count", least=1)
+        return Domain(range(count), points=np.arange(count, dtype=float), unit=unit)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __eq__(self, other: object) -> bool:
+        """Of one kind, with the same labels, points and units; outlines are only for drawing."""
+        if not isinstance(other, Domain):
+            return NotImplemented
+        if self is other:
+            return True
+        same_points = (self.points is None) == (other.points is None) and (
+            self.points is None or other.points is None or np.array_equal(self.points, other.points)
+        )
+        return same_points and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[Hashable, ...]:
+        """Its kind and all but the points; what a kind adds to that, its class adds here."""
+        return type(self).__qualname__, self.labels, self.unit, self.coordinates
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """What its plane coordinates are measured from: two domains with different ones share
+        none. Empty where nothing is known of it."""
+        return ()
+
+    def __repr__(self) -> str:
+        places = ""
+        if self.points is not None:
+            flat = f"{self.points.shape[1]}-dimensional points{self._unit_text()}"
+            places = f", {flat if self.coordinates == 'plane' else 'longitude and latitude'}"
+        return f"{type(self).__name__}({len(self)} labels: {self._labels_text()}{places})"
+
+    def _labels_text(self) -> str:
+        shown = [repr(label)[:40] for label in self.labels[:3]]
+        if len(self) > 4:
+            shown.append("...")
+        return ", ".join([*shown, *(repr(label)[:40] for label in self.labels[3:][-1:])])
+
+    def _unit_text(self) -> str:
+        # a unit of a file may be anything
+        unit = self.unit[:40] if self.unit.isprintable() else ascii(self.unit[:40])
+        return f" in {unit}" if unit and self.coordinates == "plane" else ""
+
+    @cached_property
+    def _index(self) -> dict[Hashable, int]:
+        return {label: k for k, label in enumerate(self.labels)}
+
+    def index(self, label: Hashable) -> int:
+        """Index of ``label``; raises ProblemError when there is none."""
+        try:
+            return self._index[label]
+        except (KeyError, TypeError):
+            raise ProblemError(
+                f"there is no {label!r} among the {len(self)} labels",
+                where="label",
+                remedy=f"The first ones are {', '.join(map(repr, self.labels[:5]))}",
+            ) from None
+
+    def index_evenly(self, label: Hashable) -> int:
+        """The same after looking up every label, so that the time does not depend on which of them
+        lies in a cache."""
+        list(map(self._index.__getitem__, self.labels))
+        return self.index(label)
+
+    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+        """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
+
+        Distances are Euclidean in the plane and great-circle in km for ``lonlat``. Rows with a
+        missing coordinate or a latitude beyond 90 degrees are nowhere: -1.
+        """
+        own = self.require_points("locate points")
+        from scipy.spatial import cKDTree
+
+        if self.coordinates == "lonlat":
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, own.shape[1])
+        inside = np.isfinite(query).all(axis=1)
+        if self.coordinates == "lonlat":
+            inside &= np.abs(query[:, 1]) <= 90
+        lifted = query[inside]
+        limit = np.inf
+        if max_distance is not None:
+            limit = float(finite_array(max_distance, where="max_distance", ndim=0))
+        if self.coordinates == "lonlat":
+            own, lifted = _on_sphere(own), _on_sphere(lifted)
+            limit = 2 * np.sin(min(limit / EARTH_RADIUS_KM, np.pi) / 2)
+        distance, nearest = cKDTree(own).query(lifted)
+        found = np.full(len(query), -1, dtype=np.int64)
+        found[inside] = np.where(distance <= limit, nearest, -1)
+        return found
+
+    def require_points(self, purpose: str) -> Floats:
+        """The coordinates; raises ProblemError, naming ``purpose``, where there are none."""
+        if self.points is None:
+            raise ProblemError(
+                f"this domain has no coordinates, and they are needed to {purpose}",
+                where="points",
+                remedy="Give points, or use a distance that needs none: hamming, graph or matrix",
+            )
+        return self.points
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grid(Domain):
+    """A rectangular grid of cells: label (row, column), index row * columns + column.
+
+    Points are the cell centres, x growing with the column and y with the row. Cells have
+    ``cell`` = (width, height) in ``unit``, by default 1 x 1; the corner of cell (0, 0) lies at
+    ``origin``, by default (0, 0).
+
+    Over ``bounds`` = (west, south, east, north) in degrees the grid is measured in km, and cells,
+    unit and origin follow. Cells are rectangles of the equirectangular projection at the middle
+    latitude, an approximation good to about 1 % for boxes of up to 100 km away from the poles.
+    Only ``locate`` reads degrees; coordinates and distances are plane, in km from the south-west
+    corner.
+
+    Raises
+    ------
+    ProblemError
+        On sizes, cells or bounds that are none, too many cells, or a cell, unit or origin that is
+        not that of the bounds.
+    """
+
+    rows: int = 1
+    columns: int = 1
+    cell: tuple[float, float] = (1.0, 1.0)
+    origin: tuple[float, float] = (0.0, 0.0)
+    bounds: tuple[float, float, float, float] | None = field(default=None)
+
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        cell: float | Sequence[float] | None = None,
+        unit: str | None = None,
+        origin: Sequence[float] | None = None,
+        bounds: Sequence[float] | None = None,
+    ) -> None:
+        whole(rows, "rows", least=1)
+        whole(columns, "columns", least=1)
+        if rows * columns > 10**7:
+            raise ProblemError(
+                f"{rows} x {columns} is {rows * columns:,} cells",
+                where="rows",
+                remedy="Use larger cells",
+            )
+        box = None if bounds is None else box_of(bounds)
+        given = {"cell": cell, "unit": unit, "origin": origin}
+        scale = _Scale() if box is None else _Scale.over(box, rows, columns)
+        width, height = scale.cell if cell is None else pair_of(cell, "cell")
+        if width <= 0 or height <= 0:
+            raise ProblemError(
+                f"cell {width} x {height} must have a positive width and height", where="cell"
+            )
+        x0, y0 = scale.origin if origin is None else pair_of(origin, "origin")
+        named = scale.unit if unit is None else unit_text(unit, "plane")
+        if box is not None and not scale.agrees(_Scale((width, height), named, (x0, y0))):
+            others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
+            raise ProblemError(
+                f"a grid over bounds is measured in km, in cells of {scale.cell[0]:.6g} x "
+                f"{scale.cell[1]:.6g} here, and {', '.join(others)} is not that",
+                where="bounds",
+                remedy="Drop cell, unit and origin, or drop the bounds",
+            )
+        object.__setattr__(self, "rows", int(rows))
+        object.__setattr__(self, "columns", int(columns))
+        object.__setattr__(self, "cell", (width, height))
+        object.__setattr__(self, "origin", (x0, y0))
+        object.__setattr__(self, "bounds", box)
+        row, column = np.divmod(np.arange(rows * columns), columns)
+        centres = np.column_stack([x0 + (column + 0.5) * width, y0 + (row + 0.5) * height])
+        labels = zip(row.tolist(), column.tolist(), strict=True)
+        super().__init__(labels, points=centres, unit=named)
+
+    @classmethod
+    def geographic(  # type: ignore[override]
+        cls, rows: int, columns: int, bounds: Sequence[float]
+    ) -> Grid:
+        """A grid over (west, south, east, north) in degrees, measured in km: the same as with
+        ``bounds``."""
+        return cls(rows, columns, bounds=bounds)
+
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.cell, self.origin, self.bounds
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """The bounds that its km are measured from."""
+        return () if self.bounds is None else ("bounds", *self.bounds)
+
+    def __repr__(self) -> str:
+        width, height = self.cell
+        over = "" if self.bounds is None else f", bounds={self.bounds}"
+        away = f", origin={self.origin}" if any(self.origin) else ""
+        return (
+            f"Grid({self.rows} x {self.columns} cells of {width:.6g} x {height:.6g}"
+            f"{self._unit_text().removeprefix(' in')}{away}{over})"
+        )
+
+    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+        """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
+
+        Rows are (x, y) in the grid's unit, or (longitude, latitude) for a geographic grid. Cells
+        are closed on the low side; the outer border belongs to the grid.
+        """
+        if max_distance is not None:
+            raise ProblemError("a grid takes no max_distance", where="max_distance")
+        if self.bounds is not None:
+            refuse_latitude_first(xy, where="points")
+        query = coordinate_rows(xy, 2)
+        if self.bounds is None:
+            (x0, y0), (width, height) = self.origin, self.cell
+            x1, y1 = x0 + self.columns * width, y0 + self.rows * height
+        else:
+            x0, y0, x1, y1 = self.bounds
+        with np.errstate(invalid="ignore"):
+            inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
+        unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
+        cells = np.minimum(
+            (unit * (self.columns, self.rows)).astype(np.int64), (self.columns - 1, self.rows - 1)
+        )
+        found = np.full(len(query), -1, dtype=np.int64)
+        found[inside] = cells[:, 1] * self.columns + cells[:, 0]
+        return found
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How a grid is measured."""
+
+    cell: tuple[float, float] = (1.0, 1.0)
+    unit: str = ""
+    origin: tuple[float, float] = (0.0, 0.0)
+
+    @classmethod
+    def over(cls, box: tuple[float, float, float, float], rows: int, columns: int) -> _Scale:
+        west, south, east, north = box
+        degree = np.pi / 180 * EARTH_RADIUS_KM
+        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
+        height = (north - south) * degree
+        return cls((width / columns, height / rows), "km")
+
+    def agrees(self, other: _Scale) -> bool:
+        """Up to the rounding of another machine's cosine."""
+        close = bool(np.allclose(self.cell, other.cell, rtol=1e-12, atol=0))
+        return close and (self.unit, self.origin) == (other.unit, other.origin)
+
+
+def _on_sphere(lonlat: Floats) -> Floats:
+    lon, lat = np.radians(lonlat).T
+    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])

@@ -1,0 +1,103 @@
+"""Arguments of domains, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+
+Outlines = tuple[tuple[Floats, ...], ...]
+"""For every element its rings, each of shape (k, 2)."""
+
+
+def unit_text(value: object, coordinates: str) -> str:
+    """A unit as text; of longitude and latitude always km."""
+    if not isinstance(value, str):
+        raise ProblemError(f"{value!r} is not text", where="unit", remedy='Give text such as "km"')
+    if coordinates == "lonlat" and value not in ("", "km"):
+        raise ProblemError(
+            f"{value!r} is not the unit of distances between longitudes and latitudes",
+            where="unit",
+            remedy='They are measured in km: leave the unit out, or give "km"',
+        )
+    return "km" if coordinates == "lonlat" else value
+
+
+def require_labels(labels: tuple[Hashable, ...]) -> None:
+    """Refuse no labels, unhashable ones and duplicates."""
+    if not labels:
+        raise ProblemError("the domain is empty", where="labels", remedy="Give at least one label")
+    seen: set[Hashable] = set()
+    for k, label in enumerate(labels):
+        try:
+            duplicate = label in seen
+        except TypeError:
+            raise ProblemError(f"label {label!r} is not hashable", where=f"labels[{k}]") from None
+        if duplicate:
+            raise ProblemError(
+                f"label {label!r} occurs twice", where=f"labels[{k}]", remedy="Make labels distinct"
+            )
+        seen.add(label)
+
+
+def rings_of(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:
+    """Outlines as arrays of corners, rings for every point."""
+    out = []
+    for k, rings in enumerate(outlines):
+        where = f"outlines[{k}]"
+        kept = tuple(finite_array(ring, where=where, ndim=2) for ring in rings)
+        if not kept or any(len(ring) < 3 or ring.shape[1] != 2 for ring in kept):
+            raise ProblemError(
+                "needs rings of at least three corners with two coordinates each", where=where
+            )
+        out.append(kept)
+    if points is None or points.shape[1] != 2 or len(out) != len(points):
+        raise ProblemError(
+            f"{len(out)} outlines do not fit the points",
+            where="outlines",
+            remedy="Give points of shape (n, 2), and rings for each of them",
+        )
+    return tuple(out)
+
+
+def require_lonlat(points: Floats | None) -> None:
+    """Refuse what cannot be longitude and latitude in degrees."""
+    if points is None or points.shape[1] != 2:
+        raise ProblemError("longitude and latitude need points of shape (n, 2)", where="points")
+    bad = np.flatnonzero((np.abs(points[:, 0]) > 360) | (np.abs(points[:, 1]) > 90))
+    if len(bad):
+        lon, lat = points[bad[0]].tolist()
+        raise ProblemError(
+            f"({lon}, {lat}) is not a longitude and latitude in degrees",
+            where=f"points[{bad[0]}]",
+            remedy="Give (longitude, latitude), in that order",
+        )
+
+
+def pair_of(value: float | Sequence[float], where: str) -> tuple[float, float]:
+    """Two numbers; one stands for both."""
+    array = finite_array(value, where=where)
+    if array.ndim == 0:
+        return float(array), float(array)
+    if array.shape != (2,):
+        raise ProblemError("needs two numbers", where=where, remedy="Give (width, height)")
+    return float(array[0]), float(array[1])
+
+
+def box_of(value: Sequence[float]) -> tuple[float, float, float, float]:
+    """(west, south, east, north) in degrees."""
+    array = finite_array(value, where="bounds")
+    if array.shape != (4,):
+        raise ProblemError("needs (west, south, east, north)", where="bounds")
+    west, south, east, north = array.tolist()
+    if not (-360 <= west < east <= 360 and -90 <= south < north <= 90):
+        raise ProblemError(
+            f"({west}, {south}, {east}, {north}) is not a box of degrees",
+            where="bounds",
+            remedy="Give (west, south, east, north) with west < east and south < north",
+        )
+    return west, south, east, north

@@ -1,0 +1,63 @@
+"""Labels as people write them, found in a domain: ``3``, ``"3"``, ``[3, 4]``, ``"3,4"``."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from optmech.base.labelled import label_text
+from optmech.errors import ProblemError
+from optmech.spaces.domain import Domain
+
+__all__ = ["find_index", "find_label", "label_text"]
+
+
+def find_label(domain: Domain, given: object) -> Hashable:
+    """The label of ``domain`` that ``given`` stands for, as it is or read from text.
+
+    Raises
+    ------
+    ProblemError
+        When no reading is a label of the domain.
+    """
+    for candidate in _readings(given):
+        try:
+            domain.index(candidate)
+        except ProblemError:
+            continue
+        return candidate
+    shown = repr(given)
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    raise ProblemError(
+        f"there is no {shown} among the {len(domain)} labels",
+        remedy=f"The first ones are {', '.join(map(label_text, domain.labels[:5]))}",
+    )
+
+
+def find_index(domain: Domain, given: object) -> int:
+    """The index of ``find_label``."""
+    return domain.index(find_label(domain, given))
+
+
+def _readings(given: object) -> Iterator[Hashable]:
+    if isinstance(given, list):
+        yield tuple(given)
+        return
+    if isinstance(given, Hashable):
+        yield given
+    if not isinstance(given, str):
+        return
+    text = given.strip().removeprefix("(").removesuffix(")")
+    parts = [_number(part) for part in text.split(",", maxsplit=8)]
+    if len(parts) == 1:
+        yield parts[0]
+    elif all(part is not None for part in parts):
+        yield tuple(parts)
+
+
+def _number(text: str) -> int | float | None:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return None

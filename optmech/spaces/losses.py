@@ -1,0 +1,98 @@
+"""Losses c(s, o) beyond plain distances: to sets of elements, and with a suppression symbol.
+
+A loss is used like a distance: called with secrets and observables it returns the S x O matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.number import parse_exact
+from optmech.spaces.distances import Distance, distance_name
+from optmech.spaces.domain import Domain
+from optmech.spaces.observables import Subsets, Suppressible
+
+Reduce = Literal["mean", "max", "min"]
+
+
+@dataclass(frozen=True)
+class _OverMembers:
+    distance: Distance
+    reduce: Reduce
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if not isinstance(b, Subsets):
+            raise ProblemError(
+                "needs observables that are subsets",
+                where="loss",
+                remedy="Make them with observables.coarser or observables.subsets",
+            )
+        base = self.distance(a, b.base)
+        return np.column_stack([self._reduced(base[:, list(group)]) for group in b.members])
+
+    def _reduced(self, values: Floats) -> Floats:
+        if self.reduce == "mean":
+            return np.asarray(values.mean(axis=1))
+        return np.asarray(values.max(axis=1) if self.reduce == "max" else values.min(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _WithSuppression:
+    loss: Distance
+    cost: Floats
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if not isinstance(b, Suppressible):
+            raise ProblemError(
+                "needs observables with a suppression symbol",
+                where="loss",
+                remedy="Make them with observables.suppressible",
+            )
+        if self.cost.ndim == 1 and self.cost.shape != (len(a),):
+            raise ProblemError(
+                f"{self.cost.size} suppression costs for {len(a)} secrets", where="loss"
+            )
+        return np.column_stack([self.loss(a, b.inner), np.broadcast_to(self.cost, (len(a),))])
+
+
+@dataclass(frozen=True)
+class _Powered:
+    distance: Distance
+    exponent: float
+
+    @property
+    def name(self) -> str:
+        return f"{distance_name(self.distance)}^{self.exponent:g}"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        return np.asarray(self.distance(a, b) ** self.exponent)
+
+
+def powered(distance: Distance, exponent: float) -> Distance:
+    """d(s, o) to a positive power: 2 gives the squared error."""
+    return _Powered(distance, float(parse_exact(exponent, where="loss.power", positive=True)))
+
+
+def over_members(distance: Distance, reduce: Reduce = "mean") -> Distance:
+    """Mean, largest or smallest distance from the secret to the members of the observable."""
+    if reduce not in ("mean", "max", "min"):
+        raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
+    return _OverMembers(distance, reduce)
+
+
+def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
+    """``loss`` on the ordinary observables and ``cost`` (a number or one per secret) on the
+    suppression symbol."""
+    array = finite_array(cost, where="loss.suppression")
+    if array.ndim > 1 or (array < 0).any():
+        raise ProblemError(
+            "the cost of suppression must be a number >= 0, or one per secret",
+            where="loss.suppression",
+        )
+    return _WithSuppression(loss, array)

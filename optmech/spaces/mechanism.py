@@ -1,0 +1,179 @@
+"""A mechanism: the row-stochastic matrix p(o|s) with its two domains (PG eq. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import in_order
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.numerators import Numerators, integers
+from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
+from optmech.spaces.domain import Domain
+from optmech.spaces.rationals import RationalRows, composed
+
+ROW_SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism:
+    """p(o|s) as a matrix with a row for every secret and a column for every observable.
+
+    Parameters
+    ----------
+    secrets, observables:
+        The domains.
+    matrix:
+        Shape (secrets, observables), entries >= 0, rows summing to one. An array is in the order
+        of the domains; a pandas or xarray table is read by its labels.
+
+    Raises
+    ------
+    ProblemError
+        On a wrong shape, other labels, a negative or non-finite entry, or a row that does not sum
+        to one (within 1e-9).
+    """
+
+    secrets: Domain
+    observables: Domain
+    matrix: Floats
+    exact: Numerators | RationalRows | None = None
+    """The whole numbers that ``matrix`` is rounded from, where there are any."""
+
+    def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
+        ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
+        values = finite_array(ordered, where="matrix", ndim=2)
+        if values.shape != (len(secrets), len(observables)):
+            raise ProblemError(
+                f"shape {values.shape} does not fit {len(secrets)} secrets x "
+                f"{len(observables)} observables",
+                where="matrix",
+            )
+        if (values < 0).any():
+            i, o = np.argwhere(values < 0)[0].tolist()
+            raise ProblemError(
+                f"p({observables.labels[o]!r} | {secrets.labels[i]!r}) = {values[i, o]:g} < 0",
+                where="matrix",
+            )
+        sums = values.sum(axis=1)
+        worst = int(np.abs(sums - 1).argmax())
+        if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
+            raise ProblemError(
+                f"the row of {secrets.labels[worst]!r} sums to {sums[worst]:.12g}, not 1",
+                where="matrix",
+                remedy="Normalise the rows",
+            )
+        object.__setattr__(self, "secrets", secrets)
+        object.__setattr__(self, "observables", observables)
+        object.__setattr__(self, "matrix", values)
+
+    def __repr__(self) -> str:
+        exact = "floats" if self.exact is None else "exact probabilities"
+        return f"Mechanism({exact}, from {self.secrets!r} to {self.observables!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The matrix, for numpy."""
+        return np.array(self.matrix, dtype=dtype)
+
+    @classmethod
+    def of(
+        cls, secrets: Domain, observables: Domain, exact: Numerators | RationalRows
+    ) -> Mechanism:
+        """The mechanism with exactly these probabilities."""
+        out = cls(secrets, observables, exact.matrix)
+        object.__setattr__(out, "exact", exact)
+        return out
+
+    def sample(self, secret: Hashable, size: int | None = None, seed: int | None = None) -> Any:
+        """Draw an observable's label for a secret's label, or a list of ``size`` of them.
+
+        Probabilities are realised exactly: those of ``exact``, or else the floats of the row, as
+        the binary fractions that they are, over their exact sum. For all secrets a draw reads the
+        same number of bytes from the operating system and makes the same comparisons; the first
+        draw lays out the whole matrix for that. A ``seed`` makes the draws reproducible, and
+        therefore unfit for release.
+        """
+        s = self.secrets.index_evenly(secret)
+        for where, value in (("size", size), ("seed", seed)):
+            if value is not None:
+                whole(value, where)
+        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        drawn = draw(self._table, s, 1 if size is None else int(size), source)
+        labels = list(self.observables.labels)  # touches all of them
+        return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
+
+    @property
+    def _table(self) -> Table:
+        return self._float_table if self.exact is None else self.exact.table
+
+    @cached_property
+    def _float_table(self) -> Table:
+        return Table.of(integers(self.matrix)[0])
+
+    def then(self, other: Mechanism) -> Mechanism:
+        """Post-process every observable with ``other``, whose secrets are these observables.
+
+        Where both have exact probabilities, so has the result; floats whose rows sum to one
+        exactly, such as zeros and ones, count as exact too. Otherwise its ``exact`` is None.
+        """
+        if other.secrets.labels != self.observables.labels:
+            raise ProblemError(
+                "the second mechanism's secrets are not the first one's observables",
+                where="then",
+                remedy="Use the same labels in the same order",
+            )
+        first, second = self._probabilities(), other._probabilities()
+        if first is None or second is None:
+            return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
+        return Mechanism.of(self.secrets, other.observables, composed(first, second))
+
+    def remap(self, f: Callable[[Hashable], Hashable]) -> Mechanism:
+        """Replace every observable o by the label f(o); equal labels are merged, and their exact
+        probabilities added exactly."""
+        images = [f(label) for label in self.observables.labels]
+        try:
+            distinct = list(dict.fromkeys(images))
+        except TypeError as error:
+            raise ProblemError(
+                f"an image is not usable as a label: {error}",
+                where="remap",
+                remedy="Return hashable labels",
+            ) from None
+        position = {label: k for k, label in enumerate(distinct)}
+        onto = np.zeros((len(images), len(distinct)))
+        onto[np.arange(len(images)), [position[label] for label in images]] = 1.0
+        known = self.observables
+        points = None
+        if known.points is not None and all(label in known._index for label in distinct):
+            points = known.points[[known.index(label) for label in distinct]]
+        coordinates = known.coordinates if points is not None else "plane"
+        outputs = Domain(distinct, points, known.unit, coordinates)
+        return self.then(Mechanism(known, outputs, onto))
+
+    def _probabilities(self) -> Numerators | RationalRows | None:
+        """The exact probabilities, or those of floats that sum to one exactly."""
+        if self.exact is not None:
+            return self.exact
+        rows, exponent = integers(self.matrix)
+        whole = all(sum(row) == 1 << exponent for row in rows)
+        return RationalRows(tuple(map(tuple, rows))) if whole else None
+
+    def push(self, lam: ArrayLike) -> Floats:
+        """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,).
+
+        λ is in the order of the secrets; a pandas Series or a mapping is read by its labels.
+        """
+        ordered = in_order(lam, self.secrets.labels, where="lam")
+        weights = finite_array(ordered, where="lam", ndim=1)
+        if weights.shape != (len(self.secrets),):
+            raise ProblemError(
+                f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
+            )
+        return np.asarray(weights @ self.matrix)

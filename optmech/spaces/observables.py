@@ -1,0 +1,119 @@
+"""Observables that are not the secrets: coarser cells, subsets, a suppression symbol.
+
+Each function returns a ``Domain`` to be given as ``Problem(observables=...)``; ``losses`` has
+the matching losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base.arrays import Floats, unwrapped
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.spaces.domain import Domain, Grid
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Subsets(Domain):
+    """Observables that stand for sets of elements of ``base`` (PG section 3.1).
+
+    Where the base has coordinates, a subset lies at the mean of its members.
+    """
+
+    base: Domain = None  # type: ignore[assignment]
+    members: tuple[tuple[int, ...], ...] = ()
+
+    def __init__(
+        self, base: Domain, labels: Iterable[Hashable], members: Iterable[Iterable[int]]
+    ) -> None:
+        groups = tuple(tuple(group) for group in members)
+        for k, group in enumerate(groups):
+            if not group:
+                raise ProblemError("the subset is empty", where=f"observables[{k}]")
+            if not all(0 <= member < len(base) for member in group):
+                raise ProblemError(
+                    f"{group} are not indices of the {len(base)} elements",
+                    where=f"observables[{k}]",
+                    remedy=f"Indices run from 0 to {len(base) - 1}",
+                )
+        points = None
+        if base.points is not None:
+            points = np.array([_mean(base, group) for group in groups])
+        super().__init__(labels, points, base.unit, base.coordinates)
+        if len(groups) != len(self.labels):
+            raise ProblemError(
+                f"{len(groups)} subsets for {len(self.labels)} labels", where="observables"
+            )
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "members", groups)
+
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.base, self.members
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """That of the base."""
+        return self.base.frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Suppressible(Domain):
+    """The observables of ``inner`` and, last, a symbol that says nothing."""
+
+    inner: Domain = None  # type: ignore[assignment]
+
+    def __init__(self, inner: Domain, symbol: Hashable = "suppressed") -> None:
+        super().__init__((*inner.labels, symbol))
+        object.__setattr__(self, "inner", inner)
+
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.inner
+
+    def __repr__(self) -> str:
+        return f"{self.inner!r} or {self.labels[-1]!r}"
+
+
+def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
+    """Merge blocks of ``rows`` x ``columns`` cells; blocks at the far border may be smaller.
+
+    Labels are the (row, column) of the block.
+    """
+    if not isinstance(grid, Grid):
+        raise ProblemError(
+            f"{type(grid).__name__} is not a Grid",
+            where="coarser",
+            remedy="Use observables.subsets for other domains",
+        )
+    for name, value in (("rows", rows), ("columns", columns)):
+        whole(value, f"coarser.{name}", least=1)
+    groups: dict[Hashable, list[int]] = {}
+    for k in range(len(grid)):
+        row, column = divmod(k, grid.columns)
+        groups.setdefault((row // rows, column // columns), []).append(k)
+    return Subsets(grid, groups.keys(), groups.values())
+
+
+def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subsets:
+    """Named subsets of ``base``: a mapping from observable label to member labels."""
+    return Subsets(
+        base,
+        groups.keys(),
+        [[base.index(label) for label in members] for members in groups.values()],
+    )
+
+
+def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
+    assert base.points is not None
+    members = base.points[list(group)]
+    if base.coordinates == "lonlat":
+        members = unwrapped(members, members[0])
+    return np.asarray(members.mean(axis=0))
+
+
+def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible:
+    """Add a suppression symbol after the observables of ``inner``."""
+    return Suppressible(inner, symbol)

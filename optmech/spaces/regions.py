@@ -1,0 +1,171 @@
+"""Population-balanced regions: a grid refined by recursive quadrisection (DP19 §7.1)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.labelled import refuse_other_rows
+from optmech.errors import ProblemError
+from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.prior import Prior
+
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regions(Domain):
+    """Rectangles that tile an area: label (row, column, quarters), point the centre.
+
+    ``quarters`` is "" for a whole cell of the grid, else one digit per split: 0 south-west,
+    1 south-east, 2 north-west, 3 north-east. ``boxes`` holds (west, south, east, north), shape
+    (n, 4), in ``unit``.
+    """
+
+    boxes: Floats = field(default_factory=lambda: np.zeros((0, 4)))
+    scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
+
+    def __init__(
+        self,
+        labels: list[tuple[int, int, str]],
+        boxes: ArrayLike,
+        unit: str = "",
+        scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
+    ) -> None:
+        edges = finite_array(boxes, where="boxes", ndim=2)
+        object.__setattr__(self, "boxes", edges)
+        object.__setattr__(self, "scale", scale)
+        super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
+
+    def _content(self) -> tuple[Hashable, ...]:
+        return *super()._content(), self.scale, self.boxes.tobytes()
+
+    @property
+    def frame(self) -> tuple[Hashable, ...]:
+        """The corner and scale of the grid that was refined, where that reads degrees."""
+        return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
+
+    def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
+        """Index of the region that holds each row of ``xy``, or -1 outside.
+
+        Rows are coordinates of the grid that was refined: (longitude, latitude) if it is
+        geographic. Regions are closed on the low side; the outer border belongs to them.
+        """
+        if max_distance is not None:
+            raise ProblemError("regions take no max_distance", where="max_distance")
+        query = coordinate_rows(xy, 2)
+        x0, y0, sx, sy = self.scale
+        plane = (query - (x0, y0)) * (sx, sy)
+        found = np.full(len(plane), -1, dtype=np.int64)
+        ends = self.boxes.max(axis=0)[2:]
+        for k, (west, south, east, north) in enumerate(self.boxes.tolist()):
+            x, y = plane[:, 0], plane[:, 1]
+            inside = (x >= west) & (y >= south)
+            inside &= (x < east) | ((east == ends[0]) & (x <= east))
+            inside &= (y < north) | ((north == ends[1]) & (y <= north))
+            found[inside & (found < 0)] = k
+        return found
+
+
+def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
+    """Split the cell with the most points into four, again and again, while at most ``regions``
+    remain (DP19 §7.1: 11 × 10 squares become 276 regions).
+
+    ``xy`` are observations, shape (m, 2), as ``grid.locate`` reads them; those outside are
+    ignored. A cell is split at most 12 times, and only where it holds more than one point.
+
+    Raises
+    ------
+    ProblemError
+        When ``regions`` is below the number of cells, or no point lies inside the grid.
+    """
+    if regions < len(grid):
+        raise ProblemError(
+            f"{regions} regions are fewer than the grid's {len(grid)} cells",
+            where="regions",
+            remedy="Use a coarser grid",
+        )
+    scale = _scale(grid)
+    points = coordinate_rows(xy, 2)
+    cells = grid.locate(points)
+    if not (cells >= 0).any():
+        raise ProblemError("no point lies inside the grid", where="xy")
+    plane = (points - scale[:2]) * scale[2:]
+    boxes = grid_boxes(grid)
+    heap: list[tuple[int, int, str, tuple[float, ...], Ints]] = []
+    for k in range(len(grid)):
+        mine = np.flatnonzero(cells == k)
+        heap.append((-len(mine), k, "", tuple(boxes[k].tolist()), mine))
+    heapq.heapify(heap)
+    while len(heap) + 3 <= regions:
+        count, k, quarters, box, mine = heap[0]
+        if count >= -1 or len(quarters) >= _DEEPEST:
+            break
+        heapq.heappop(heap)
+        for digit, quarter, inside in _quarters(box, plane[mine]):
+            part = mine[inside]
+            heapq.heappush(heap, (-len(part), k, quarters + digit, quarter, part))
+    heap.sort(key=lambda entry: (entry[1], entry[2]))
+    labels = [(k // grid.columns, k % grid.columns, quarters) for _, k, quarters, _, _ in heap]
+    return Regions(labels, [entry[3] for entry in heap], grid.unit, scale)
+
+
+def attribute_distributions(
+    domain: Domain, xy: ArrayLike, attribute: ArrayLike
+) -> dict[str, Prior]:
+    """λ_t for every value t of an attribute: where its observations lie (DP19 §7.1).
+
+    ``xy`` as ``domain.locate`` reads it, shape (m, 2); ``attribute`` m values, named by ``str``.
+    Observations outside the domain are counted in each prior's ``binning``.
+    """
+    refuse_other_rows(xy, attribute, where="attribute")
+    values = np.asarray(attribute).astype(str)
+    points = coordinate_rows(xy, 2)
+    if values.shape != (len(points),):
+        raise ProblemError(f"{values.size} values for {len(points)} points", where="attribute")
+    return {
+        str(value): Prior.from_points(domain, points[values == value])
+        for value in np.unique(values)
+    }
+
+
+def grid_boxes(grid: Grid) -> Floats:
+    """(west, south, east, north) of every cell of a grid, in its unit, shape (n, 4)."""
+    row, column = np.divmod(np.arange(len(grid)), grid.columns)
+    (x0, y0), (width, height) = grid.origin, grid.cell
+    return np.column_stack(
+        [
+            x0 + column * width,
+            y0 + row * height,
+            x0 + (column + 1) * width,
+            y0 + (row + 1) * height,
+        ]
+    )
+
+
+def _quarters(
+    box: tuple[float, ...], points: Floats
+) -> list[tuple[str, tuple[float, ...], np.ndarray]]:
+    west, south, east, north = box
+    x, y = (west + east) / 2, (south + north) / 2
+    right, upper = points[:, 0] >= x, points[:, 1] >= y
+    return [
+        ("0", (west, south, x, y), ~right & ~upper),
+        ("1", (x, south, east, y), right & ~upper),
+        ("2", (west, y, x, north), ~right & upper),
+        ("3", (x, y, east, north), right & upper),
+    ]
+
+
+def _scale(grid: Grid) -> tuple[float, float, float, float]:
+    """(x0, y0, sx, sy): how the grid's own coordinates become plane ones."""
+    if grid.bounds is None:
+        return (0.0, 0.0, 1.0, 1.0)
+    west, south, east, north = grid.bounds
+    width, height = grid.columns * grid.cell[0], grid.rows * grid.cell[1]
+    return (west, south, width / (east - west), height / (north - south))

@@ -1,0 +1,124 @@
+"""Distances that files give as matrices: which of them are what their name says.
+
+A file may call any matrix euclidean. Names that follow from labels and coordinates are computed
+again; of all others nothing is said but that a matrix was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.spaces.distances import (
+    Distance,
+    distance_name,
+    euclidean,
+    evaluate,
+    hamming,
+    haversine,
+    manhattan,
+)
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
+
+NAMED: Mapping[str, Distance] = {
+    "euclidean": euclidean(),
+    "manhattan": manhattan(),
+    "hamming": hamming(),
+    "haversine": haversine(),
+}
+"""Distances that follow from labels and coordinates alone: what a file says of them is computed
+again."""
+
+_ROUNDING = 1e-12
+_UNDERFLOW = 1e-150
+_NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
+
+
+@dataclass(frozen=True, eq=False)
+class _Tabulated:
+    name: str
+    tables: tuple[tuple[tuple[Any, ...], tuple[Any, ...], Floats], ...]
+
+    def __repr__(self) -> str:
+        return f"distances.table({self.name[:60]!r})"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        for rows, columns, values in self.tables:
+            if rows == a.labels and columns == b.labels:
+                return values
+        raise ProblemError(
+            f"{self.name} was tabulated for other domains",
+            where="distance",
+            remedy="Use it with the domains it was made for",
+        )
+
+
+def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Distance:
+    """A distance given by its matrices between pairs of domains.
+
+    Raises
+    ------
+    ProblemError
+        Where the name is one of ``NAMED``, and a matrix is not what it gives for the domains.
+    """
+    checked = [(a, b, finite_array(values, where="distance", ndim=2)) for a, b, values in tables]
+    for a, b, values in checked:
+        place = misnamed(name, a, b, values)
+        if place is not None:
+            raise ProblemError(
+                f"is called {name}, and is not that distance of the coordinates and labels "
+                f"given: {values[place]:.9g} at {list(place)}",
+                where="distance",
+                remedy="Call it a matrix, or give the coordinates that it belongs to",
+            )
+    return _Tabulated(name, tuple((a.labels, b.labels, values) for a, b, values in checked))
+
+
+def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int] | None:
+    """A place where a matrix is not what its name says; None where all are, up to rounding, and
+    for names that say nothing which could be computed again. ProblemError where the domains have
+    no such distance."""
+    if name not in NAMED:
+        return None
+    if name in ("euclidean", "manhattan"):
+        _require_one_frame(a, b)
+    proper = evaluate(NAMED[name], a, b, where="distance")
+    if values.shape != proper.shape:
+        return (0, 0)
+    share = np.full(proper.shape, _ROUNDING)
+    if name == "haversine":
+        # an arcsine near 1 loses half of the digits
+        share = np.where(proper < _NEARLY_OPPOSITE, 1e3 * _ROUNDING, 1e5 * _ROUNDING)
+    off = np.argwhere(np.abs(values - proper) > share * proper + _UNDERFLOW)
+    return (int(off[0][0]), int(off[0][1])) if len(off) else None
+
+
+def _require_one_frame(a: Domain, b: Domain) -> None:
+    """Coordinates in two units, or counted from the corners of two boxes, have no distance."""
+    boxes = {d.bounds for d in (a, b) if isinstance(d, Grid) and d.bounds is not None}
+    both = [isinstance(d, Grid) and d.bounds is not None for d in (a, b)]
+    alone = any(both) and not all(both) and not (a.unit and b.unit)
+    if (a.unit and b.unit and a.unit != b.unit) or len(boxes) > 1 or alone:
+        raise ProblemError(
+            f"coordinates in {a.unit!r} and in {b.unit!r}, or over different bounds",
+            where="distance",
+            remedy="Give both sides in one unit and over the same bounds",
+        )
+
+
+def distance_words(distance: object) -> str:
+    """What may be said of a distance: its name where optmech computed it, or computed it again
+    from the coordinates of a file; else that it is given as a matrix."""
+    name = distance_name(distance)
+    read = isinstance(distance, _Tabulated)
+    known = isinstance(distance, tuple(type(own) for own in NAMED.values()))
+    if known or (name in NAMED if read else name not in (*NAMED, "matrix", "given")):
+        return name
+    called = "" if name in ("matrix", "given") else f", called {name!r}"
+    return f"given as a matrix{called}{' in the file' if read and called else ''}"

@@ -1,0 +1,1 @@
+"""The inequalities that are claimed, as plain arrays."""

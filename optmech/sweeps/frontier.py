@@ -1,0 +1,287 @@
+"""Questions to many designs: Pareto fronts, the cheapest design for a wish, the least ε.
+
+The rows are those of a sweep's table (``om.sweep(...).rows``). Every loss in them is that of a
+verified matrix, so a front is attained as it stands; how far it lies from the best possible one
+is bounded by the column ``lower_bound``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from optmech.designs.design import Design
+from optmech.errors import InfeasibleError, ProblemError
+from optmech.exact.number import parse_exact
+from optmech.pipeline.profiles import Profile, load_profile
+from optmech.pipeline.search import solve
+from optmech.problem.problem import MaximizeDistortion, Problem
+from optmech.sweeps.places import parse_place
+from optmech.sweeps.templates import ObjectTemplate
+
+Row = Mapping[str, object]
+_SHARPER = 0.01
+_SHARPEST = 1e-9
+_MOST_HALVINGS = 200
+
+
+def pareto_front(
+    rows: Iterable[Row],
+    minimise: Sequence[str] = ("epsilon", "loss"),
+    maximise: Sequence[str] = (),
+) -> list[Row]:
+    """The rows that no other row beats: none is as good in every column and better in one.
+
+    Rows without a design (failed, infeasible) or without a number in one of the columns are left
+    out; of equal rows the first stays. Sorted by the columns.
+
+    Raises
+    ------
+    ProblemError
+        On an unknown column, or none.
+    """
+    names = [*minimise, *maximise]
+    if not names:
+        raise ProblemError("names no column", where="minimise", remedy="Name at least one")
+    ranked: list[tuple[tuple[float, ...], Row]] = []
+    for row in rows:
+        values = [_number(row, name) for name in names]
+        if not _has_design(row) or any(value is None for value in values):
+            continue
+        signs = [1.0] * len(minimise) + [-1.0] * len(maximise)
+        key = tuple(s * v for s, v in zip(signs, values, strict=True) if v is not None)
+        ranked.append((key, row))
+    ranked.sort(key=lambda pair: pair[0])
+    front: list[tuple[tuple[float, ...], Row]] = []
+    for key, row in ranked:
+        # sorted: only rows before this one can beat it
+        if not any(all(a <= b for a, b in zip(k, key, strict=True)) for k, _ in front):
+            front.append((key, row))
+    return [row for _, row in front]
+
+
+def cheapest(
+    rows: Iterable[Row],
+    at_most: Mapping[str, float] | None = None,
+    at_least: Mapping[str, float] | None = None,
+    minimise: str = "loss",
+) -> Row:
+    """The row with the least value of a column among those that meet the wishes.
+
+    ``cheapest(rows, at_most={"epsilon": 0.5}, at_least={"d_m": 1.0})`` is the least loss at that
+    privacy; ``cheapest(rows, at_most={"loss": 2.0}, minimise="epsilon")`` the most privacy at
+    that loss.
+
+    Raises
+    ------
+    InfeasibleError
+        When no row meets them.
+    ProblemError
+        On an unknown column.
+    """
+    below, above = dict(at_most or {}), dict(at_least or {})
+
+    def meets(row: Row) -> bool:
+        low = [(_number(row, name), limit) for name, limit in above.items()]
+        high = [(_number(row, name), limit) for name, limit in below.items()]
+        return all(v is not None and v >= limit for v, limit in low) and all(
+            v is not None and v <= limit for v, limit in high
+        )
+
+    best: tuple[float, Row] | None = None
+    count = 0
+    for row in rows:
+        count += 1
+        value = _number(row, minimise)
+        if not _has_design(row) or value is None or not meets(row):
+            continue
+        if best is None or value < best[0]:
+            best = (value, row)
+    if best is None:
+        wishes = [f"{k} <= {v:g}" for k, v in below.items()]
+        wishes += [f"{k} >= {v:g}" for k, v in above.items()]
+        raise InfeasibleError(
+            f"none of {count} rows has a design with {' and '.join(wishes) or 'a value'}",
+            where=minimise,
+            remedy="Widen the sweep or the wish",
+        )
+    return best[1]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastEpsilon:
+    """The least ε whose optimal loss stays under a limit lies in (``lower``, ``upper``].
+
+    Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
+    limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
+    there; inf where no mechanism exists at all). ``lower`` equals ``upper`` where the search
+    began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
+    """
+
+    lower: float
+    upper: float
+    design: Design
+    bound: float
+    solves: int
+    reason: str = ""
+
+
+def least_epsilon(
+    problem: Problem,
+    maximum_loss: float,
+    low: float,
+    high: float,
+    *,
+    place: str = "constraints[0].epsilon",
+    tolerance: float = 1e-3,
+    profile: str | Path | Profile = "auto",
+) -> LeastEpsilon:
+    """Bisect for the least ε whose optimal loss is at most ``maximum_loss``.
+
+    The optimal loss does not grow with ε or δ (docs/theory.md, "Frontiers"), so two designs
+    prove a bracket. A step at which the gap does not tell is solved again more sharply.
+
+    Parameters
+    ----------
+    problem:
+        With expected or worst-case loss as objective; the value at ``place`` is replaced.
+    maximum_loss:
+        q, in units of the loss.
+    low, high:
+        Where to look, 0 <= low < high.
+    place:
+        The ε (or δ) that is searched.
+    tolerance:
+        Width of the bracket to reach, relative to its upper end.
+    profile:
+        As for ``solve``.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments.
+    InfeasibleError
+        When even ``high`` is proved not to be enough.
+    """
+    search = _Bisection(problem, place, maximum_loss, load_profile(profile))
+    low, high = _ends(low, high)
+    width = float(parse_exact(tolerance, where="tolerance", positive=True))
+    at_high = search.decide(high)
+    if at_high is None or not at_high.within:
+        raise InfeasibleError(
+            f"at ε = {high:g} the loss {search.seen(at_high)} the limit {maximum_loss:g}",
+            where="maximum_loss",
+            remedy="Allow more loss or a larger ε",
+        )
+    at_low = search.decide(low)
+    if at_low is not None and at_low.within:
+        return LeastEpsilon(low, low, at_low.design, at_low.bound, search.solves)
+    if at_low is None:
+        return LeastEpsilon(0.0, high, at_high.design, 0.0, search.solves, search.undecided(low))
+    reason = ""
+    for _ in range(_MOST_HALVINGS):
+        middle = 0.5 * (low + high)
+        if high - low <= width * high or not low < middle < high:
+            break
+        verdict = search.decide(middle)
+        if verdict is None:
+            reason = search.undecided(middle)
+            break
+        if verdict.within:
+            high, at_high = middle, verdict
+        else:
+            low, at_low = middle, verdict
+    return LeastEpsilon(low, high, at_high.design, at_low.bound, search.solves, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class _Verdict:
+    within: bool
+    design: Design
+    bound: float
+
+
+class _Bisection:
+    """Decides whether the optimal loss at an ε is within the limit, proof at hand."""
+
+    def __init__(self, problem: Problem, place: str, limit: float, profile: Profile) -> None:
+        if not isinstance(problem, Problem):
+            raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
+        if isinstance(problem.objective, MaximizeDistortion):
+            raise ProblemError(
+                "has no loss as objective",
+                where="problem",
+                remedy='Use objective = "expected_loss" or "worst_loss"',
+            )
+        if parse_place(place)[-1] not in ("epsilon", "delta"):
+            raise ProblemError(
+                f"the loss need not fall as {place} grows", where="place", remedy="Name an ε or a δ"
+            )
+        self._template, self._place, self._profile = ObjectTemplate(problem), place, profile
+        self._limit = float(parse_exact(limit, where="maximum_loss"))
+        self._nearest: dict[float, Design] = {}
+        self.solves = 0
+
+    def decide(self, epsilon: float) -> _Verdict | None:
+        """None where not even the sharpest gap tells."""
+        problem = self._template.source([(self._place, epsilon)]).build()
+        gap = self._profile.gap
+        start = self._start(epsilon)
+        while True:
+            design = solve(problem, self._profile, gap=gap, start=start)
+            self.solves += 1
+            if design.status == "infeasible":
+                return _Verdict(False, design, math.inf)
+            self._nearest[epsilon] = start = design
+            if design.loss <= self._limit:
+                return _Verdict(True, design, design.lower_bound)
+            if design.lower_bound > self._limit:
+                return _Verdict(False, design, design.lower_bound)
+            if design.gap > gap or gap <= _SHARPEST:
+                return None
+            gap = max(_SHARPER * gap, _SHARPEST)
+
+    def seen(self, verdict: _Verdict | None) -> str:
+        """Words for a verdict that is not what was hoped for."""
+        return "cannot be told from" if verdict is None else "is proved to exceed"
+
+    def undecided(self, epsilon: float) -> str:
+        """Why the search ended early."""
+        return f"at ε = {epsilon:g} the optimal loss cannot be told from the limit"
+
+    def _start(self, epsilon: float) -> Design | None:
+        if not self._nearest:
+            return None
+        return self._nearest[min(self._nearest, key=lambda other: abs(other - epsilon))]
+
+
+def _ends(low: float, high: float) -> tuple[float, float]:
+    first = float(parse_exact(low, where="low"))
+    last = float(parse_exact(high, where="high"))
+    if not first < last:
+        raise ProblemError(
+            f"{first:g} is not below {last:g}", where="low", remedy="Give low < high"
+        )
+    return first, last
+
+
+def _has_design(row: Row) -> bool:
+    return row.get("status") in ("optimal", "feasible")
+
+
+def _number(row: Row, name: str) -> float | None:
+    if name not in row:
+        raise ProblemError(
+            f"there is no column {name!r}",
+            where="rows",
+            remedy=f"The columns are {', '.join(map(str, row))}",
+        )
+    value = row[name]
+    if isinstance(value, str):
+        try:
+            return float(parse_exact(value, where=name))
+        except ProblemError:
+            return None
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,1 @@
+"""Positions under Markov chains: sequential design, adversaries, leakage."""

@@ -1,0 +1,387 @@
+"""Markov chains over a finite domain: what is known of a discrete trace before it is released, and,
+since the posterior of a hidden Markov chain is again a Markov chain, after.
+
+TP19 = Meehan and Chaudhuri, Location Trace Privacy Under Conditional Priors (workshop version of
+the paper in AISTATS 2021; numbers of equations and definitions are those of the former).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.number import parse_exact
+from optmech.ratios.wide import Wide, product, pushed, tilted
+from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+from optmech.traces.chains.counts import smoothed_chain, transition_counts
+
+_ROW_SUM_TOLERANCE = 1e-9
+LONGEST = 100_000
+"""Steps beyond which a time is taken for a mistake."""
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovPrior:
+    """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (TP19 Def. 2.1 with
+    a finite domain).
+
+    Parameters
+    ----------
+    domain:
+        The cells, n of them.
+    initial:
+        P(X_0), shape (n,), non-negative, normalised here; or a ``Prior``.
+    transitions:
+        P(X_{t+1} = y | X_t = x) in row x, column y: one matrix for all steps, shape (n, n), or
+        one for each of the first k steps, shape (k, n, n). Rows sum to one (within 1e-9).
+    repeat:
+        How many of the last matrices repeat, cyclically, after step k: 24 of 24 for hours of the
+        day. 0 ends the trace after k + 1 times. Default: 1 for one matrix, 0 for several.
+
+    Raises
+    ------
+    ProblemError
+        On shapes that do not fit, entries that are negative or not finite, rows that do not sum
+        to one.
+    """
+
+    domain: Domain
+    initial: Floats
+    transitions: Floats
+    repeat: int
+
+    def __init__(
+        self,
+        domain: Domain,
+        initial: Prior | ArrayLike,
+        transitions: ArrayLike,
+        repeat: int | None = None,
+    ) -> None:
+        start = _start(domain, initial)
+        stack = finite_array(transitions, where="transitions")
+        single = stack.ndim == 2
+        if single:
+            stack = stack[None]
+        count = len(domain)
+        if stack.ndim != 3 or stack.shape[1:] != (count, count):
+            raise ProblemError(
+                f"shape {np.shape(transitions)} does not fit {count} cells",
+                where="transitions",
+                remedy=f"Give ({count}, {count}), or one such matrix per step",
+            )
+        cycle = int(single) if repeat is None else whole(repeat, "repeat")
+        if cycle > len(stack):
+            raise ProblemError(f"{cycle} of {len(stack)} matrices cannot repeat", where="repeat")
+        object.__setattr__(self, "domain", domain)
+        object.__setattr__(self, "initial", start)
+        object.__setattr__(self, "transitions", _stochastic(stack, domain))
+        object.__setattr__(self, "repeat", cycle)
+
+    @classmethod
+    def from_sequences(
+        cls,
+        domain: Domain,
+        sequences: Sequence[ArrayLike],
+        smoothing: float = 0.0,
+        *,
+        base: MarkovPrior | None = None,
+        classes: Sequence[ArrayLike] | None = None,
+        schedule: Sequence[int] | None = None,
+    ) -> MarkovPrior:
+        """Estimate the chain from sequences of cell indices, -1 where the cell is not known.
+
+        Rows are (c(x, y) + α b(y|x)) / (c(x) + α) with c(x, y) the number of steps from x to y
+        and α = ``smoothing``: the posterior mean under a Dirichlet prior of weight α around
+        ``base``, which is uniform unless given. A chain pooled over users as base makes a user's
+        own chain that falls back on the others where the user has been little. P(X_0) is counted
+        from all visits, with the same weight per cell.
+
+        With ``classes``, class indices in the shape of the sequences, steps are counted apart by
+        the class of their departure (hours of the day, say), and ``schedule`` names the class of
+        each step, cyclically.
+
+        Raises
+        ------
+        ProblemError
+            On indices outside the domain, sequences without a visit, classes that do not fit, or
+            a cell that is never left while ``smoothing`` is 0.
+        """
+        counts = transition_counts(sequences, len(domain), classes)
+        start, stack = smoothed_chain(
+            counts,
+            float(parse_exact(smoothing, where="smoothing")),
+            None if base is None else (base.initial, base.transition(0)),
+            domain,
+        )
+        if classes is None:
+            if schedule is not None:
+                raise ProblemError("a schedule needs classes", where="schedule")
+            return cls(domain, start, stack[0])
+        order = _schedule(schedule, len(stack))
+        return cls(domain, start, stack[order], repeat=len(order))
+
+    @classmethod
+    def random_walk(
+        cls,
+        domain: Domain,
+        distance: Distance,
+        scale: float,
+        initial: Prior | ArrayLike | None = None,
+    ) -> MarkovPrior:
+        """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
+        P(X_0) uniform unless given."""
+        width = float(parse_exact(scale, where="scale", positive=True))
+        apart = evaluate(distance, domain, domain, where="distance")
+        kernel = np.exp(-(apart - apart.min(axis=1, keepdims=True)) / width)
+        start = np.ones(len(domain)) if initial is None else initial
+        return cls(domain, start, kernel / kernel.sum(axis=1, keepdims=True))
+
+    def __len__(self) -> int:
+        return len(self.domain)
+
+    @property
+    def horizon(self) -> int | None:
+        """Number of times of the trace; None where it has no end."""
+        return None if self.repeat else len(self.transitions) + 1
+
+    def transition(self, step: int) -> Floats:
+        """P(X_{step+1} | X_step), shape (n, n)."""
+        k = whole(step, "step")
+        self.require_time(k + 1)
+        return np.asarray(self.transitions[self._position(k)])
+
+    def marginals(self, count: int) -> Floats:
+        """P(X_t) for t = 0, ..., count - 1, shape (count, n).
+
+        A cell has 0 exactly where the chain cannot be there; chances below 2^-1022 count as that.
+        """
+        found = self.wide_marginals(whole(count, "count", least=1))
+        return np.array([weights.floats() for weights in found])
+
+    def wide_marginals(self, count: int) -> list[Wide]:
+        """The same, however small the chances are."""
+        self.require_time(count - 1)
+        out = [Wide.of(self.initial)]
+        for t in range(count - 1):
+            weights = pushed(out[-1], self.transition(t))
+            settled = abs(weights.floats().sum() - 1) <= 2.0**-52 * len(self)
+            out.append(weights if settled else weights.normalised())
+        return out
+
+    def marginal(self, time: int) -> Prior:
+        """P(X_time)."""
+        return Prior(self.domain, self.marginals(whole(time, "time") + 1)[-1])
+
+    def conditional(self, time: int, given: int) -> Floats:
+        """P(X_time = y | X_given = x) in row x, column y, for any two times (TP19 section 2).
+
+        The row of an x with P(X_given = x) = 0 is zero: there is nothing to condition on. It is
+        so only where the chain cannot be in x; chances below 2^-1022 count as that.
+        """
+        return self.wide_conditional(time, given).floats()
+
+    def wide_conditional(self, time: int, given: int) -> Wide:
+        """The same, however small the chances are."""
+        t, condition = whole(time, "time"), whole(given, "given")
+        self.require_time(max(t, condition))
+        first = min(t, condition)
+        at_first = self.wide_marginals(first + 1)[-1]
+        if t >= condition:
+            at_first = Wide.of(at_first.positive.astype(float))
+        forward = Wide.of(np.eye(len(self))).times(at_first)
+        for step in range(first, max(t, condition)):
+            forward = product(forward, Wide.of(self.transition(step).T))
+        return (forward if t >= condition else forward.T).normalised()
+
+    def given(self, likelihoods: Mapping[int, ArrayLike]) -> MarkovPrior:
+        """The posterior after releases: P(X_0, X_1, ... | z), a Markov chain again.
+
+        ``likelihoods`` maps a time t to P(z_t | X_t = s), shape (n,): the column of what was
+        released in the mechanism that released it. Times without a release are left out. This is
+        forward-backward smoothing: ``marginal`` of the result is P(X_t | all releases), and
+        ``conditional`` is conditioned on them too.
+
+        Raises
+        ------
+        ProblemError
+            On likelihoods that are negative, not finite or of the wrong shape, and when the
+            releases together are impossible.
+        """
+        seen = {
+            whole(t, "likelihoods"): self._likelihood(t, value) for t, value in likelihoods.items()
+        }
+        if not seen:
+            return self
+        last = max(seen)
+        self.require_time(last)
+        message = Wide.of(seen[last])
+        head: list[Floats] = []
+        for t in reversed(range(last)):
+            step, message = tilted(self.transition(t), message)
+            head.append(step)
+            if t in seen:
+                message = message.times(Wide.of(seen[t]))
+            if not message.positive.any():
+                break
+        start = message.times(Wide.of(self.initial)).normalised().floats()
+        if not start.any():
+            raise ProblemError(
+                "the releases are impossible under the prior",
+                where="likelihoods",
+                remedy="Smooth the prior, so that every cell can be reached",
+            )
+        tail = self._from(last)
+        stack = np.concatenate([np.array(head[::-1]).reshape(-1, *tail.shape[1:]), tail])
+        return MarkovPrior(self.domain, start, stack, self.repeat)
+
+    def stationary(self) -> Prior:
+        """The distribution that a step leaves unchanged.
+
+        Raises
+        ------
+        ProblemError
+            Where the matrices differ between steps, or several distributions are stationary.
+        """
+        if len(self.transitions) != 1 or self.repeat != 1:
+            raise ProblemError(
+                "the steps have different matrices",
+                where="stationary",
+                remedy="Use marginal(time), or a chain with one matrix",
+            )
+        matrix = self.transitions[0]
+        if _closed_classes(matrix) > 1:
+            raise ProblemError(
+                "several distributions are stationary: the chain falls into separate parts",
+                where="stationary",
+                remedy="Smooth the transitions, or use marginal(time)",
+            )
+        count = len(self)
+        system = np.vstack([matrix.T - np.eye(count), np.ones(count)])
+        weights = np.linalg.lstsq(system, np.append(np.zeros(count), 1.0), rcond=None)[0]
+        return Prior(self.domain, np.maximum(weights, 0.0))
+
+    def sample(self, length: int, size: int, seed: int | None = None) -> Ints:
+        """``size`` traces of ``length`` cell indices, shape (size, length), for simulations."""
+        length, size = whole(length, "length"), whole(size, "size")
+        self.require_time(length - 1)
+        rng = np.random.default_rng(seed)
+        out = np.empty((size, length), dtype=np.int64)
+        rows = np.broadcast_to(self.initial, (size, len(self)))
+        for t in range(length):
+            heads = np.cumsum(rows, axis=1)
+            drawn = rng.random(size) * heads[:, -1]
+            out[:, t] = (heads <= drawn[:, None]).sum(axis=1)
+            if t + 1 < length:
+                rows = self.transition(t)[out[:, t]]
+        return out
+
+    def log_likelihood(self, trace: Sequence[int]) -> float:
+        """ln P(X_0 = x_0, X_1 = x_1, ...) of a trace of cell indices; -inf where impossible."""
+        cells = self.indices(trace)
+        with np.errstate(divide="ignore"):
+            steps = [self.transition(t)[x, y] for t, (x, y) in enumerate(pairwise(cells))]
+            return float(np.log([self.initial[cells[0]], *steps]).sum())
+
+    def indices(self, trace: Sequence[int]) -> list[int]:
+        """The trace as a list of whole numbers, checked to be cells of the domain."""
+        values = finite_array(trace, where="trace", ndim=1, observations=True)
+        wrong = np.flatnonzero((values != np.floor(values)) | (values < 0) | (values >= len(self)))
+        if len(wrong) or not len(values):
+            what = f"{values[wrong[0]]:g} at {wrong[0]}" if len(wrong) else "nothing"
+            raise ProblemError(
+                f"has {what} where a cell index is needed",
+                where="trace",
+                remedy=f"Indices run from 0 to {len(self) - 1}",
+            )
+        self.require_time(len(values) - 1)
+        return [int(x) for x in values]
+
+    def require_time(self, time: int) -> None:
+        """Raise ProblemError unless the trace has this time."""
+        if time > LONGEST or (self.horizon is not None and time >= self.horizon):
+            last = LONGEST if self.horizon is None else self.horizon - 1
+            raise ProblemError(
+                f"there is no time {time}: the last one is {last}",
+                where="time",
+                remedy="Give more transition matrices, or let the last ones repeat",
+            )
+
+    def _position(self, step: int) -> int:
+        """Index of the matrix of a step."""
+        count = len(self.transitions)
+        if step < count:
+            return step
+        return count - self.repeat + (step - count) % self.repeat
+
+    def _from(self, step: int) -> Floats:
+        """The matrices that describe the trace from ``step`` on, with the same ``repeat``."""
+        count = max(len(self.transitions) - step, self.repeat)
+        found = [self._position(step + k) for k in range(count)]
+        return self.transitions[np.array(found, dtype=np.int64)]
+
+    def _likelihood(self, time: int, value: ArrayLike) -> Floats:
+        array = finite_array(value, where=f"likelihoods[{time}]", ndim=1)
+        if array.shape != (len(self),) or (array < 0).any() or not array.any():
+            raise ProblemError(
+                f"not {len(self)} numbers >= 0, some above 0", where=f"likelihoods[{time}]"
+            )
+        return array
+
+
+def _start(domain: Domain, initial: Prior | ArrayLike) -> Floats:
+    if isinstance(initial, Prior):
+        if initial.domain.labels != domain.labels:
+            raise ProblemError("is over another domain", where="initial")
+        return initial.weights
+    try:
+        return Prior(domain, initial).weights
+    except ProblemError as error:
+        raise ProblemError(error.message, where="initial", remedy=error.remedy) from error
+
+
+def _stochastic(stack: Floats, domain: Domain) -> Floats:
+    if not len(stack):
+        raise ProblemError("there is no matrix", where="transitions")
+    sums = stack.sum(axis=2)
+    wrong = np.argwhere((stack < 0).any(axis=2) | (np.abs(sums - 1) > _ROW_SUM_TOLERANCE))
+    if len(wrong):
+        k, x = wrong[0].tolist()
+        raise ProblemError(
+            f"the row of {domain.labels[x]!r} has least entry {stack[k, x].min():g} and sum "
+            f"{sums[k, x]:.12g}",
+            where=f"transitions[{k}]",
+            remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
+        )
+    out: Floats = stack / sums[:, :, None]
+    out.setflags(write=False)
+    return out
+
+
+def _closed_classes(matrix: Floats) -> int:
+    """Number of sets of cells that the chain cannot leave once inside."""
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(matrix > 0, directed=True, connection="strong")
+    x, y = np.nonzero(matrix > 0)
+    leaving = label[x] != label[y]
+    return int(count) - len(np.unique(label[x[leaving]]))
+
+
+def _schedule(schedule: Sequence[int] | None, classes: int) -> Ints:
+    order = finite_array([] if schedule is None else schedule, where="schedule", ndim=1)
+    if not len(order) or not np.isin(order, np.arange(classes)).all():
+        raise ProblemError(
+            f"{list(order)} is not a list of class indices",
+            where="schedule",
+            remedy=f"Name the class, 0 to {classes - 1}, of each step",
+        )
+    return order.astype(np.int64)

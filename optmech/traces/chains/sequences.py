@@ -1,0 +1,172 @@
+"""From position fixes (GPS, check-ins) to sequences of cells at regular times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.number import parse_exact
+from optmech.spaces.domain import Domain
+
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, eq=False)
+class CellSequence:
+    """Where one user was, step by step."""
+
+    user: str
+    times: Floats
+    """Seconds, shape (k,); since 1970 in UTC where the data have dates."""
+    cells: Ints
+    """Indices into the domain, -1 outside of it, shape (k,)."""
+
+    def day_classes(self, starts: Sequence[float], offset: float = 0.0) -> Ints:
+        """Index of the part of the day for every time, shape (k,).
+
+        ``starts`` are the hours at which the parts begin, increasing, from 0 to below 24; before
+        the first of them the last one still lasts. ``offset`` is local time minus UTC, in hours.
+        """
+        hours = finite_array(starts, where="starts", ndim=1, observations=True)
+        if not len(hours) or (np.diff(hours) <= 0).any() or hours[0] < 0 or hours[-1] >= 24:
+            raise ProblemError(
+                f"{list(starts)} are not increasing hours from 0 to below 24", where="starts"
+            )
+        clock = ((self.times + 3600 * float(offset)) % _DAY) / 3600
+        return np.asarray((np.searchsorted(hours, clock, side="right") - 1) % len(hours))
+
+
+@dataclass(frozen=True, eq=False)
+class Fixes:
+    """Positions of users at times, in the order of the data.
+
+    Parameters
+    ----------
+    users:
+        A name per fix.
+    times:
+        Seconds, shape (m,). Fixes are sorted by them; a repeated time counts once, its last fix.
+    xy:
+        Coordinates in the order that the domain expects, shape (m, 2): (x, y) or (longitude,
+        latitude).
+
+    Raises
+    ------
+    ProblemError
+        On lengths that differ, or times that are not finite.
+    """
+
+    users: tuple[str, ...]
+    times: Floats
+    xy: Floats
+    missing: int = 0
+    """Rows of the file that had no usable position, and are left out."""
+
+    def __init__(
+        self,
+        users: Sequence[str],
+        times: Sequence[float] | Floats,
+        xy: Floats,
+        missing: int = 0,
+    ) -> None:
+        seconds = finite_array(times, where="times", ndim=1, observations=True)
+        places = finite_array(xy, where="xy", ndim=2, observations=True)
+        if not len(users) == len(seconds) == len(places) or places.shape[1] != 2:
+            raise ProblemError(
+                f"{len(users)} users, {len(seconds)} times and positions of shape {places.shape}",
+                where="fixes",
+                remedy="Give one user, one time and one (x, y) per fix",
+            )
+        object.__setattr__(self, "users", tuple(users))
+        object.__setattr__(self, "times", seconds)
+        object.__setattr__(self, "xy", places)
+        object.__setattr__(self, "missing", missing)
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, user: str, time: str, x: str, y: str) -> Fixes:
+        """Read a CSV file with a header; ``user``, ``time``, ``x``, ``y`` name its columns.
+
+        Times are numbers of seconds or ISO 8601 dates (UTC unless they name an offset). For
+        geographic domains ``x`` is the longitude. Rows without a usable position are left out.
+        """
+        from optmech.reading.columns import read_columns, read_text_columns
+
+        places = read_columns(path, [x, y])
+        xy = np.column_stack([places[x], places[y]])
+        text = read_text_columns(path, [user, time])
+        usable = np.isfinite(xy).all(axis=1)
+        kept = np.flatnonzero(usable).tolist()
+        times = [_seconds(text[time][k], f"{path}: data row {k + 1}") for k in kept]
+        users = [text[user][k] for k in kept]
+        return cls(users, times, xy[usable], int((~usable).sum()))
+
+    def sequences(
+        self,
+        domain: Domain,
+        interval: float,
+        max_gap: float,
+        max_distance: float | None = None,
+    ) -> list[CellSequence]:
+        """Cells at regular times, every ``interval`` seconds, on multiples of the interval.
+
+        Between two fixes at most ``max_gap`` seconds apart the position is interpolated linearly;
+        a longer gap ends the sequence. ``max_distance`` as in ``Domain.locate``. Sequences of a
+        single time are left out.
+        """
+        step = float(parse_exact(interval, where="interval", positive=True))
+        gap = float(parse_exact(max_gap, where="max_gap", positive=True))
+        out = []
+        for user, times, xy in self.runs(gap):
+            first, last = np.ceil(times[0] / step), np.floor(times[-1] / step)
+            grid = np.arange(first, last + 1) * step
+            if len(grid) < 2:
+                continue
+            places = np.column_stack([np.interp(grid, times, xy[:, k]) for k in (0, 1)])
+            out.append(CellSequence(user, grid, domain.locate(places, max_distance)))
+        return out
+
+    def visits(
+        self, domain: Domain, max_gap: float, max_distance: float | None = None
+    ) -> list[CellSequence]:
+        """One step per fix (a check-in, say), whatever the time between them; a gap of more than
+        ``max_gap`` seconds ends the sequence. Single fixes are left out."""
+        gap = float(parse_exact(max_gap, where="max_gap", positive=True))
+        return [
+            CellSequence(user, times, domain.locate(xy, max_distance))
+            for user, times, xy in self.runs(gap)
+            if len(times) > 1
+        ]
+
+    def runs(self, max_gap: float) -> list[tuple[str, Floats, Floats]]:
+        """Runs of fixes of one user, in time, without a gap."""
+        names = np.array(self.users)
+        out = []
+        for user in dict.fromkeys(self.users):
+            own = np.flatnonzero(names == user)
+            own = own[np.argsort(self.times[own], kind="stable")]
+            own = own[np.append(np.diff(self.times[own]) > 0, True)]
+            cuts = np.flatnonzero(np.diff(self.times[own]) > max_gap) + 1
+            out += [(user, self.times[part], self.xy[part]) for part in np.split(own, cuts)]
+        return out
+
+
+def _seconds(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ProblemError(
+            f"{text!r} is not a time",
+            where=where,
+            remedy="Write seconds, or a date such as 2008-10-23T02:53:04",
+        ) from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,350 @@
+"""Sequential design: after every release the prior is updated by Bayes and the chain, and the next
+mechanism is designed on it (PG sections 2 and 3).
+
+The policy reads the earlier releases and never the trace, so that whoever knows the policy and
+sees the releases can redo every design, and gains nothing by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats
+from optmech.designs.design import Design
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact, parse_exact
+from optmech.pipeline.profiles import Profile
+from optmech.pipeline.search import solve
+from optmech.problem.constraints import (
+    Constraint,
+    DistortionPrivacy,
+    MaximizeDistortion,
+    MetricPrivacy,
+)
+from optmech.problem.problem import Problem
+from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.domain import Domain
+from optmech.spaces.losses import as_loss
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.statement.statement import Objective
+from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
+from optmech.traces.chains.markov import MarkovPrior
+from optmech.traces.chains.policy import updated
+
+StepConstraint = Constraint | ConditionalPrivacy | ConditionalDistortion
+Fallback = Literal["stop", "skip", "relax"]
+Action = Literal["design", "relax", "skip", "stop"]
+
+_FALLBACKS: tuple[Fallback, ...] = ("stop", "skip", "relax")
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialDesigner:
+    """Designs one mechanism per time on the prior that the earlier releases leave.
+
+    Parameters
+    ----------
+    prior:
+        The chain, known to the adversary as well.
+    loss, observables, objective:
+        As in ``Problem``; the prior of the loss is the filtered one.
+    constraints:
+        Those of ``Problem``, in which a missing prior means the filtered one, and
+        ``ConditionalPrivacy`` and ``ConditionalDistortion``; or a function of the time that
+        returns them.
+    on_infeasible:
+        What to do when no mechanism satisfies them, because the adversary already knows too
+        much, say: ``"stop"`` (nothing is released from there on), ``"skip"`` (nothing at this
+        time) or ``"relax"`` (every distortion minimum above ``fraction`` of what is possible is
+        lowered to that; skip where this does not help).
+    fraction:
+        For ``"relax"``: in (0, 1).
+    total_epsilon:
+        Largest sum of the ε of ``MetricPrivacy`` over the releases: a release that would exceed
+        it gets what is left, and none is made when nothing is.
+    profile, gap:
+        As in ``solve``.
+
+    Raises
+    ------
+    ProblemError
+        On arguments that do not fit.
+    """
+
+    prior: MarkovPrior
+    loss: Distance | Floats
+    constraints: tuple[StepConstraint, ...] | Callable[[int], Sequence[StepConstraint]]
+    observables: Domain | None
+    objective: Objective | MaximizeDistortion
+    on_infeasible: Fallback
+    fraction: float
+    total_epsilon: Exact | None
+    profile: str | Path | Profile
+    gap: float | None
+
+    def __init__(
+        self,
+        prior: MarkovPrior,
+        loss: Distance | ArrayLike,
+        constraints: Sequence[StepConstraint] | Callable[[int], Sequence[StepConstraint]] = (),
+        observables: Domain | None = None,
+        objective: Objective | MaximizeDistortion = "expected_loss",
+        on_infeasible: Fallback = "stop",
+        fraction: float = 0.9,
+        total_epsilon: object = None,
+        profile: str | Path | Profile = "auto",
+        gap: float | None = None,
+    ) -> None:
+        if not isinstance(prior, MarkovPrior):
+            raise ProblemError(
+                f"{type(prior).__name__} is not a MarkovPrior",
+                where="prior",
+                remedy="Make one with om.traces.MarkovPrior(domain, initial, transitions)",
+            )
+        if on_infeasible not in _FALLBACKS:
+            raise ProblemError(
+                f"{on_infeasible!r} is unknown",
+                where="on_infeasible",
+                remedy='Use "stop", "skip" or "relax"',
+            )
+        share = float(parse_exact(fraction, where="fraction", positive=True))
+        if share >= 1:
+            raise ProblemError(f"{share:g} is not below 1", where="fraction")
+        budget = None
+        if total_epsilon is not None:
+            budget = parse_exact(total_epsilon, where="total_epsilon", positive=True)
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "loss", as_loss(loss, "loss"))
+        fixed = constraints if callable(constraints) else tuple(constraints)
+        object.__setattr__(self, "constraints", fixed)
+        object.__setattr__(self, "observables", observables)
+        object.__setattr__(self, "objective", objective)
+        object.__setattr__(self, "on_infeasible", on_infeasible)
+        object.__setattr__(self, "fraction", share)
+        object.__setattr__(self, "total_epsilon", budget)
+        object.__setattr__(self, "profile", profile)
+        object.__setattr__(self, "gap", gap)
+
+    def start(self) -> Step:
+        """The first step, designed on the prior itself."""
+        return Step(self, 0, self.prior, (), ())
+
+    def stated(self, time: int) -> tuple[StepConstraint, ...]:
+        """The constraints on the release of a time."""
+        stated = tuple(self.constraints(time)) if callable(self.constraints) else self.constraints
+        for k, constraint in enumerate(stated):
+            if not isinstance(constraint, StepConstraint):
+                raise ProblemError(
+                    f"{type(constraint).__name__} is not a constraint",
+                    where=f"constraints[{k}]",
+                    remedy="Use those of Problem, ConditionalPrivacy or ConditionalDistortion",
+                )
+        return stated
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a sequential designer decided for one time."""
+
+    action: Action
+    design: Design | None
+    """The certified design; None where nothing is released."""
+    reason: str = ""
+    """Why the action is not "design"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One time of a sequential design: what is known, and the mechanism for it, which is designed
+    when it is first asked for."""
+
+    designer: SequentialDesigner
+    time: int
+    belief: MarkovPrior
+    """P(X_0, X_1, ... | earlier releases)."""
+    history: tuple[Hashable | None, ...]
+    """The earlier releases, None where there was none."""
+    spent: tuple[Exact, ...]
+    """ε of metric privacy of the earlier releases, one per release made."""
+    stopped: Outcome | None = None
+    """Why nothing is released any more."""
+
+    @property
+    def prior(self) -> Prior:
+        """P(X_t | earlier releases), on which the mechanism is designed."""
+        return self.belief.marginal(self.time)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """The design of this time, or why there is none.
+
+        Raises
+        ------
+        ProblemError
+            Past the end of the trace; where a constraint does not fit the domain.
+        SolverError
+            As ``solve`` does.
+        """
+        return self.stopped or _outcome(self)
+
+    @property
+    def action(self) -> Action:
+        """What is done at this time."""
+        return self.outcome.action
+
+    @property
+    def design(self) -> Design | None:
+        """The certified design; None where nothing is released."""
+        return self.outcome.design
+
+    @property
+    def reason(self) -> str:
+        """Why the action is not "design"."""
+        return self.outcome.reason
+
+    @cached_property
+    def mechanism(self) -> Mechanism | None:
+        """The mechanism of this time, which samples the certified probabilities."""
+        return None if self.design is None else self.design.mechanism
+
+    @property
+    def epsilon(self) -> Exact | None:
+        """The largest ε of metric privacy stated for this release; None where there is none."""
+        return None if self.design is None else _metric_epsilon(self.design.problem.constraints)
+
+    @property
+    def total_epsilon(self) -> float:
+        """Sum of the ε of metric privacy over the earlier releases and this one."""
+        own = self.epsilon
+        return float(sum(self.spent)) + (0.0 if own is None else float(own))
+
+    def after(self, observable: Hashable | None = None) -> Step:
+        """The next step, when ``observable`` (a label) was released; None where nothing was."""
+        belief = updated(self.belief, self.time, self.mechanism, observable)
+        own = self.epsilon
+        return Step(
+            self.designer,
+            self.time + 1,
+            belief,
+            (*self.history, observable),
+            self.spent if own is None else (*self.spent, own),
+            self.outcome if self.action == "stop" else None,
+        )
+
+
+def _outcome(step: Step) -> Outcome:
+    designer = step.designer
+    step.belief.require_time(step.time)
+    stated = _within_budget(designer, designer.stated(step.time), step.spent)
+    silent: Action = "stop" if designer.on_infeasible == "stop" else "skip"
+    if stated is None:
+        total = float(designer.total_epsilon or 0.0)
+        return Outcome(silent, None, f"the total epsilon of {total:g} is used up")
+    problem = _problem(designer, step.belief, step.time, stated)
+    design = solve(problem, profile=designer.profile, gap=designer.gap)
+    if design.status != "infeasible":
+        return Outcome("design", design)
+    if designer.on_infeasible == "relax":
+        relaxed = _relaxed(problem, designer.fraction)
+        again = None if relaxed is None else solve(relaxed, designer.profile, designer.gap)
+        if again is not None and again.status != "infeasible":
+            return Outcome("relax", again, design.reason)
+    return Outcome(silent, None, design.reason)
+
+
+def _problem(
+    designer: SequentialDesigner,
+    belief: MarkovPrior,
+    time: int,
+    stated: tuple[StepConstraint, ...],
+) -> Problem:
+    constraints: list[Constraint] = []
+    for constraint in stated:
+        if isinstance(constraint, ConditionalPrivacy | ConditionalDistortion):
+            constraints += constraint.at(belief, time)
+        else:
+            constraints.append(constraint)
+    return Problem(
+        belief.marginal(time),
+        designer.loss,
+        designer.observables,
+        designer.objective,
+        constraints,
+        title=f"time {time}",
+    )
+
+
+def _within_budget(
+    designer: SequentialDesigner,
+    stated: tuple[StepConstraint, ...],
+    spent: tuple[Exact, ...],
+) -> tuple[StepConstraint, ...] | None:
+    """The constraints with the ε of metric privacy cut to what is left; None if nothing is."""
+    if designer.total_epsilon is None:
+        return stated
+    own = _metric_epsilon(stated)
+    if own is None:
+        raise ProblemError(
+            "a total epsilon needs a metric privacy constraint at every time",
+            where="total_epsilon",
+            remedy="Add MetricPrivacy(epsilon, distance)",
+        )
+    # rounded down twice, so that sums of what is granted never exceed the total
+    left = (float(designer.total_epsilon) - float(sum(spent)) * (1 + 2.0**-50)) * (1 - 2.0**-50)
+    if own <= left:
+        return stated
+    if left <= 0 or left < 2.0**-40 * float(designer.total_epsilon):
+        return None
+    return tuple(
+        _with_epsilon(c, left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
+        for c in stated
+    )
+
+
+def _metric_epsilon(constraints: Sequence[object]) -> Exact | None:
+    return max((c.epsilon for c in constraints if isinstance(c, MetricPrivacy)), default=None)
+
+
+def _with_epsilon(constraint: MetricPrivacy, epsilon: float) -> MetricPrivacy:
+    return MetricPrivacy(
+        epsilon,
+        constraint.distance,
+        constraint.threshold,
+        constraint.observable_threshold,
+        constraint.delta,
+    )
+
+
+def _relaxed(problem: Problem, fraction: float) -> Problem | None:
+    """The problem with distortion minima within ``fraction`` of their largest values; None where
+    they are already."""
+    lowered = False
+    constraints: list[Constraint] = []
+    for constraint in problem.constraints:
+        if isinstance(constraint, DistortionPrivacy):
+            prior = problem.prior if constraint.prior is None else constraint.prior
+            apart = evaluate(
+                constraint.distance, problem.secrets, problem.secrets, where="distance"
+            )
+            limit = fraction * float((apart @ prior.weights).min())
+            if limit < constraint.minimum:
+                lowered = True
+                constraint = DistortionPrivacy(limit, constraint.distance, constraint.prior)
+        constraints.append(constraint)
+    if not lowered:
+        return None
+    return Problem(
+        problem.prior,
+        problem.loss,
+        problem.observables,
+        problem.objective,
+        constraints,
+        problem.title,
+    )

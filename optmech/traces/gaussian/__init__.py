@@ -1,0 +1,1 @@
+"""Positions under Gaussian priors: proved losses and least noise."""

@@ -1,0 +1,133 @@
+"""The largest value of xᵀMx over a ball and over a box, from both sides, rigorously."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.errors import VerificationError
+from optmech.traces.gaussian.balls import (
+    Enclosure,
+    above,
+    below,
+    elimination_bits,
+    identity,
+    of_floats,
+    positive_definite,
+)
+from optmech.traces.gaussian.relaxation import diagonal_dual, local_maximum
+
+EXACT_SIZE = 24
+"""Coordinates up to which every vertex of the box is tried."""
+_BITS = 128
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Extreme:
+    """Bounds of the maximum, and a point that attains the lower one."""
+
+    lower: float
+    upper: float
+    point: Floats
+
+
+def over_ball(matrix: Enclosure) -> Extreme:
+    """The maximum over ‖x‖₂ ≤ 1: the top eigenvalue (TP19 eq. 4)."""
+    values, vectors = np.linalg.eigh(matrix.mid)
+    point = np.asarray(vectors[:, -1])
+    with flint.ctx.workprec(_BITS):
+        lower = below(_form(matrix, point) / sum(flint.arb(x) ** 2 for x in point.tolist()))
+        spread = max(sum((flint.arb(r) for r in row), flint.arb(0)) for row in matrix.rad.tolist())
+        top = _eigenvalue_bound(matrix.mid, float(values[-1]))
+        return Extreme(max(lower, 0.0), above(flint.arb(top) + spread), point)
+
+
+def over_box(matrix: Enclosure) -> Extreme:
+    """The maximum over ‖x‖_∞ ≤ 1, for M positive semidefinite: attained at a vertex.
+
+    Groups of coordinates without common entries are maximised one by one. A group of up to 24 is
+    solved by trying every vertex, larger ones are bounded by local search from below and by a
+    diagonal dual from above.
+    """
+    point = np.ones(len(matrix.mid))
+    with flint.ctx.workprec(_BITS):
+        upper = flint.arb(0)
+        for group in components(matrix):
+            places = np.ix_(group, group)
+            inner = Enclosure(matrix.mid[places], matrix.rad[places])
+            point[group], bound = _exact(inner.mid) if len(group) <= EXACT_SIZE else _wide(inner)
+            upper += bound + sum(map(flint.arb, inner.rad.ravel().tolist()), flint.arb(0))
+        return Extreme(max(below(_form(matrix, point)), 0.0), above(upper), point)
+
+
+def components(matrix: Enclosure) -> list[Ints]:
+    """Groups of coordinates that are linked by entries other than exact zeros."""
+    from scipy.sparse.csgraph import connected_components
+
+    linked = (matrix.mid != 0) | (matrix.rad != 0)
+    count, label = connected_components(linked, directed=False)
+    return [np.flatnonzero(label == k) for k in range(count)]
+
+
+def best_vertex(matrix: Floats) -> tuple[Floats, float]:
+    """The vertex of [−1, 1]^m with the largest xᵀMx, of all of them, and that value, rounded."""
+    half = len(matrix) // 2
+    left, right = signs(half), signs(len(matrix) - half)
+    right = right[: (len(right) + 1) // 2]
+    a, b, c = matrix[:half, :half], matrix[half:, half:], matrix[:half, half:]
+    total = 2 * (left @ c) @ right.T
+    total += np.einsum("ij,ij->i", left @ a, left)[:, None]
+    total += np.einsum("ij,ij->i", right @ b, right)[None, :]
+    i, j = np.unravel_index(int(total.argmax()), total.shape)
+    return np.concatenate([left[i], right[j]]), float(total[i, j])
+
+
+def signs(count: int) -> Floats:
+    """All vertices of [−1, 1]^count, shape (2^count, count); x and −x in opposite halves."""
+    bits = np.arange(2**count)[:, None] >> np.arange(count)[::-1]
+    return np.asarray(1.0 - 2.0 * (bits & 1))
+
+
+def _exact(mid: Floats) -> tuple[Floats, flint.arb]:
+    point, value = best_vertex(mid)
+    size = len(mid)
+    # a sum of size² terms, in whatever order, errs by less than size² units of their moduli
+    error = (size * size + 8) * flint.arb(_UNIT) * sum(map(flint.arb, np.abs(mid).ravel().tolist()))
+    return point, flint.arb(value) + error
+
+
+def _wide(matrix: Enclosure) -> tuple[Floats, flint.arb]:
+    vectors, dual = diagonal_dual(matrix.mid)
+    shifted = np.diag(dual) - matrix.mid
+    shift = _eigenvalue_bound(-shifted, float(-np.linalg.eigvalsh(shifted)[0]))
+    bound = sum(map(flint.arb, dual.tolist()), flint.arb(0)) + len(dual) * flint.arb(shift)
+    rows = sum(map(flint.arb, np.abs(matrix.mid).ravel().tolist()), flint.arb(0))
+    return local_maximum(matrix.mid, vectors), min(bound, rows, key=above)
+
+
+def _eigenvalue_bound(matrix: Floats, estimate: float) -> float:
+    """A number that no eigenvalue of a symmetric matrix exceeds, close to the estimate."""
+    scale = float(np.abs(matrix).sum(axis=1).max())
+    if scale == 0:
+        return 0.0
+    balls = of_floats(matrix)
+    with flint.ctx.workprec(elimination_bits(len(matrix))):
+        for margin in (1e-14, 1e-13, 1e-12, 1e-10, 1e-8, 1e-4, 3.0):
+            bound = estimate + margin * scale
+            if positive_definite(identity(len(matrix), flint.arb(bound)) - balls):
+                return bound
+    raise VerificationError("no bound of the largest eigenvalue could be proved")
+
+
+def _form(matrix: Enclosure, point: Floats) -> flint.arb:
+    """xᵀMx for every matrix of the enclosure."""
+    column = of_floats(point[:, None])
+    middle = (column.transpose() * of_floats(matrix.mid) * column)[0, 0]
+    weight = of_floats(np.abs(point)[:, None])
+    spread = (weight.transpose() * of_floats(matrix.rad) * weight)[0, 0]
+    total: flint.arb = middle + flint.arb(0, 1) * spread
+    return total

@@ -1,0 +1,234 @@
+"""Kernels fitted to real traces by maximum likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError, SolverError
+from optmech.traces.gaussian.intervals import require_family
+from optmech.traces.gaussian.kernels import Kernel, rbf
+from optmech.traces.gaussian.prior import increasing
+
+Mean = Literal["fitted", "zero"]
+_GRID = 13
+_LEAST_NOISE = 1e-9
+"""Share of the variance; keeps smooth kernels factorisable in floats."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What maximises the likelihood of the traces."""
+
+    kernel: Kernel
+    """The family at the fitted length scale, times the fitted variance; without the noise."""
+    length_scale: float
+    variance: float
+    """In squared units of position, of every axis."""
+    noise: float
+    """Variance of independent errors of observation."""
+    log_likelihood: float
+    observations: int
+    """Coordinates that went in."""
+
+
+def fit(
+    traces: Sequence[tuple[ArrayLike, ArrayLike]],
+    family: Callable[[float], Kernel] = rbf,
+    *,
+    bounds: tuple[float, float] | None = None,
+    noise: float | None = None,
+    mean: Mean = "fitted",
+) -> Fit:
+    """The length scale, variance and error variance under which some traces are likeliest.
+
+    Every trace is a Gaussian process of its own, every axis of it too, all with the same kernel
+    variance · family(length_scale) and independent errors. The variance is maximised in closed
+    form, a grid and a local search do the rest.
+
+    Parameters
+    ----------
+    traces:
+        Pairs of times, shape (d,), and positions, shape (d,) or (d, k).
+    family:
+        From a length scale to a kernel of variance 1, such as ``om.traces.rbf``.
+    bounds:
+        Of the length scale; default: half the least step of time to five times the longest span.
+    noise:
+        Share of the variance that the errors have; default: fitted, at least 10⁻⁹.
+    mean:
+        ``"fitted"``: a constant for every trace and axis, by maximum likelihood; or ``"zero"``.
+
+    Raises
+    ------
+    ProblemError
+        On traces that are too short, positions that never change, and bad arguments.
+    SolverError
+        Where no length scale gives a covariance that can be factorised.
+    """
+    from scipy.optimize import minimize
+
+    require_family(family)
+    try:
+        listed = list(traces)
+    except TypeError:
+        raise ProblemError(
+            f"{traces!r} is not a list", where="traces", remedy="Give [(times, positions), ...]"
+        ) from None
+    data = [_trace(pair, k) for k, pair in enumerate(listed)]
+    if mean not in ("fitted", "zero"):
+        raise ProblemError(f"{mean!r} is unknown", where="mean", remedy='Use "fitted" or "zero"')
+    if not data or max(len(times) for times, _ in data) < 2:
+        raise ProblemError("there is no trace of two positions", where="traces")
+    low, high = _bounds(bounds, [times for times, _ in data])
+    share = None if noise is None else _share(noise)
+
+    def score(point: Floats) -> float:
+        value, _ = _profile(data, family, *_read(point, share), mean)
+        return -value
+
+    start = _grid((low, high), share)
+    values = [score(point) for point in start]
+    if not np.isfinite(min(values)):
+        raise SolverError(
+            "no length scale gives a covariance that can be factorised",
+            where="fit",
+            remedy="Give a larger noise, or thin out the times",
+        )
+    limits = [(np.log(low), np.log(high)), (np.log(_LEAST_NOISE), np.log(100.0))]
+    best = min(
+        (
+            minimize(score, start[k], method="Nelder-Mead", bounds=limits[: len(start[k])],
+                     options={"xatol": 1e-5, "fatol": 1e-7, "maxiter": 300})
+            for k in np.argsort(values)[:2]
+        ),
+        key=lambda found: float(found.fun),
+    )  # fmt: skip
+    length, ratio = _read(best.x, share)
+    log_likelihood, variance = _profile(data, family, length, ratio, mean)
+    return Fit(
+        variance * family(length),
+        length,
+        variance,
+        ratio * variance,
+        float(log_likelihood),
+        sum(positions.size for _, positions in data),
+    )
+
+
+def log_likelihood(
+    traces: Sequence[tuple[ArrayLike, ArrayLike]], kernel: Kernel, noise: float = 0.0
+) -> float:
+    """The logarithm of the density of some traces of mean zero under a kernel and independent
+    errors of a variance."""
+    total = 0.0
+    for k, pair in enumerate(traces):
+        times, positions = _trace(pair, k)
+        root = _factor(kernel.covariance(times) + noise * np.eye(len(times)))
+        if root is None:
+            raise ProblemError(
+                "the covariance is singular in float64",
+                where="kernel",
+                remedy="Give a noise",
+            )
+        _, square, log_det = _whitened(root, positions, "zero")
+        count = positions.size
+        total -= (square + positions.shape[1] * log_det + count * np.log(2 * np.pi)) / 2
+    return total
+
+
+def _profile(
+    data: Sequence[tuple[Floats, Floats]],
+    family: Callable[[float], Kernel],
+    length: float,
+    ratio: float,
+    mean: Mean,
+) -> tuple[float, float]:
+    """The likelihood at the best variance, and that variance."""
+    kernel = family(length)
+    count, square, log_det = 0, 0.0, 0.0
+    for times, positions in data:
+        root = _factor(kernel.covariance(times) + ratio * np.eye(len(times)))
+        if root is None:
+            return -np.inf, np.nan
+        size, own, own_det = _whitened(root, positions, mean)
+        count, square, log_det = count + size, square + own, log_det + positions.shape[1] * own_det
+    variance = square / count
+    if not variance > 0:
+        raise ProblemError(
+            "the positions never change", where="traces", remedy="Give traces that move"
+        )
+    return -(count * (np.log(2 * np.pi * variance) + 1) + log_det) / 2, variance
+
+
+def _whitened(root: Floats, positions: Floats, mean: Mean) -> tuple[int, float, float]:
+    """The number of coordinates, Σ xᵀK⁻¹x over the axes, and log det K."""
+    from scipy.linalg import solve_triangular
+
+    white = solve_triangular(root, positions, lower=True)
+    if mean == "fitted":
+        ones = solve_triangular(root, np.ones((len(root), 1)), lower=True)
+        white = white - ones @ (ones.T @ white) / float((ones**2).sum())
+    return positions.size, float((white**2).sum()), 2 * float(np.log(np.diag(root)).sum())
+
+
+def _factor(covariance: Floats) -> Floats | None:
+    try:
+        return np.asarray(np.linalg.cholesky(covariance))
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _read(point: Floats, share: float | None) -> tuple[float, float]:
+    length = float(np.exp(point[0]))
+    return length, float(np.exp(point[1])) if share is None else share
+
+
+def _grid(interval: tuple[float, float], share: float | None) -> list[Floats]:
+    lengths = np.log(np.geomspace(*interval, _GRID))
+    if share is not None:
+        return [np.array([length]) for length in lengths]
+    return [np.array([a, np.log(ratio)]) for a in lengths for ratio in (1e-6, 1e-3, 0.1)]
+
+
+def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:
+    try:
+        times, positions = pair
+    except (TypeError, ValueError):
+        raise ProblemError(
+            "is not a pair of times and positions", where=f"traces[{k}]", remedy="Give (t, x)"
+        ) from None
+    try:
+        moments = increasing(times)
+    except ProblemError as error:
+        raise error.at(f"traces[{k}]") from error
+    values = finite_array(positions, where=f"traces[{k}].positions", observations=True)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.ndim != 2 or len(values) != len(moments) or not values.shape[1]:
+        raise ProblemError(
+            f"shape {values.shape} does not fit {len(moments)} times",
+            where=f"traces[{k}].positions",
+        )
+    return moments, values
+
+
+def _bounds(bounds: tuple[float, float] | None, times: list[Floats]) -> tuple[float, float]:
+    if bounds is None:
+        steps = [np.diff(moments).min() for moments in times if len(moments) > 1]
+        return float(min(steps)) / 2, 5 * float(max(m[-1] - m[0] for m in times))
+    low, high = (float(x) for x in finite_array(bounds, where="bounds", ndim=1))
+    if not 0 < low < high:
+        raise ProblemError(f"({low:g}, {high:g}) is not an interval above 0", where="bounds")
+    return low, high
+
+
+def _share(noise: float) -> float:
+    number = float(finite_array(noise, where="noise", ndim=0))
+    if number < 0:
+        raise ProblemError(f"{number:g} is negative", where="noise")
+    return number

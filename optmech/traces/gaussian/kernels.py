@@ -1,0 +1,333 @@
+"""Kernels: the covariance of a position at two times, as floats and as rigorous enclosures.
+
+Smooth kernels make covariance matrices that no float64 matrix stands for: rounding alone leaves
+them indefinite. The kernels here are therefore also evaluated in ball arithmetic of any precision.
+Callables and scikit-learn kernels are taken as the float64 matrices that they return.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
+
+Parameter = Any
+"""A float; or a power series of balls, where a length scale varies (``traces.taylor``)."""
+
+
+class Kernel(ABC):
+    """A covariance function of time; kernels can be added and multiplied."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether ``ball`` encloses the kernel itself, and not a rounded matrix."""
+        return True
+
+    @abstractmethod
+    def covariance(self, times: Floats) -> Floats:
+        """Covariances of all pairs of times, shape (d, d), in squared units of position."""
+
+    @abstractmethod
+    def ball(self, lag: Ball) -> Ball:
+        """The covariance over an exact non-negative lag, at the current precision."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return _Sum(self, _kernel(other))
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return _Product(self, _kernel(other))
+
+    __rmul__ = __mul__
+
+
+class Stationary(Kernel):
+    """A kernel of the lag alone."""
+
+    def covariance(self, times: Floats) -> Floats:
+        return self.of_lags(np.abs(times[:, None] - times[None, :]))
+
+    @abstractmethod
+    def of_lags(self, lag: Floats) -> Floats:
+        """Covariances over an array of lags >= 0."""
+
+
+@dataclass(frozen=True)
+class _Rbf(Stationary):
+    length_scale: Parameter
+    variance: Parameter
+
+    def of_lags(self, lag: Floats) -> Floats:
+        return np.asarray(self.variance * np.exp(-((lag / self.length_scale) ** 2) / 2))
+
+    def ball(self, lag: Ball) -> Ball:
+        return self.variance * (-((lag / self.length_scale) ** 2) / 2).exp()
+
+
+@dataclass(frozen=True)
+class _Periodic(Stationary):
+    length_scale: Parameter
+    period: Parameter
+    variance: Parameter
+
+    def of_lags(self, lag: Floats) -> Floats:
+        wave = np.sin(np.pi * lag / self.period) / self.length_scale
+        return np.asarray(self.variance * np.exp(-2 * wave**2))
+
+    def ball(self, lag: Ball) -> Ball:
+        wave = (lag / self.period).sin_pi() / self.length_scale
+        return self.variance * (-2 * wave**2).exp()
+
+
+@dataclass(frozen=True)
+class _Matern(Stationary):
+    length_scale: Parameter
+    smoothness: float
+    variance: Parameter
+
+    def of_lags(self, lag: Floats) -> Floats:
+        from scipy.special import gamma, kv
+
+        nu = self.smoothness
+        z = math.sqrt(2 * nu) * lag / self.length_scale
+        order = self._half_order
+        if order is not None:
+            polynomial = np.polyval([float(c) for c in _coefficients(order)], 2 * z)
+            return np.asarray(self.variance * np.exp(-z) * polynomial)
+        with np.errstate(invalid="ignore", over="ignore"):
+            values = 2 ** (1 - nu) / gamma(nu) * z**nu * kv(nu, z)
+        return np.asarray(self.variance * np.where(z > 0, values, 1.0))
+
+    def ball(self, lag: Ball) -> Ball:
+        nu = flint.arb(self.smoothness)
+        z = (2 * nu).sqrt() * lag / self.length_scale
+        order = self._half_order
+        if order is not None:
+            total = flint.arb(0)
+            for coefficient in _coefficients(order):
+                total = total * (2 * z) + flint.arb(
+                    flint.fmpq(coefficient.numerator, coefficient.denominator)
+                )
+            return self.variance * (-z).exp() * total
+        if lag == 0:
+            return flint.arb(self.variance)
+        return self.variance * 2 ** (1 - nu) * nu.rgamma() * z**nu * z.bessel_k(nu)
+
+    @property
+    def _half_order(self) -> int | None:
+        """p where the smoothness is p + 1/2 and a polynomial does; None elsewhere."""
+        p = self.smoothness - 0.5
+        return int(p) if p == int(p) and p <= 20 else None
+
+
+@dataclass(frozen=True)
+class _White(Stationary):
+    variance: Parameter
+
+    def of_lags(self, lag: Floats) -> Floats:
+        return np.where(lag == 0, float(self.variance), 0.0)
+
+    def ball(self, lag: Ball) -> Ball:
+        return flint.arb(self.variance) if lag == 0 else flint.arb(0)
+
+
+@dataclass(frozen=True)
+class _Constant(Stationary):
+    variance: Parameter
+
+    def of_lags(self, lag: Floats) -> Floats:
+        return np.full(lag.shape, float(self.variance))
+
+    def ball(self, lag: Ball) -> Ball:
+        return flint.arb(self.variance)
+
+
+@dataclass(frozen=True)
+class _Sum(Kernel):
+    left: Kernel
+    right: Kernel
+
+    @property
+    def exact(self) -> bool:
+        return self.left.exact and self.right.exact
+
+    def covariance(self, times: Floats) -> Floats:
+        return self.left.covariance(times) + self.right.covariance(times)
+
+    def ball(self, lag: Ball) -> Ball:
+        return self.left.ball(lag) + self.right.ball(lag)
+
+
+@dataclass(frozen=True)
+class _Product(Kernel):
+    left: Kernel
+    right: Kernel
+
+    @property
+    def exact(self) -> bool:
+        return self.left.exact and self.right.exact
+
+    def covariance(self, times: Floats) -> Floats:
+        return self.left.covariance(times) * self.right.covariance(times)
+
+    def ball(self, lag: Ball) -> Ball:
+        return self.left.ball(lag) * self.right.ball(lag)
+
+
+@dataclass(frozen=True)
+class _Function(Kernel):
+    """A kernel that is known by the matrices that it returns."""
+
+    function: Callable[[NDArray[np.float64]], object]
+
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def covariance(self, times: Floats) -> Floats:
+        values = finite_array(self.function(times), where="kernel", ndim=2)  # type: ignore[arg-type]
+        if values.shape != (len(times), len(times)):
+            raise ProblemError(
+                f"the kernel returned shape {values.shape} for {len(times)} times",
+                where="kernel",
+                remedy="Return the covariances of all pairs of times",
+            )
+        return symmetric(values, where="kernel")
+
+    def ball(self, lag: Ball) -> Ball:
+        raise NotImplementedError("a kernel known by its matrices has no enclosure")
+
+
+def rbf(length_scale: float, variance: float = 1.0) -> Kernel:
+    """variance · exp(−lag²/(2 length_scale²)): smooth paths (TP19 section 3.2).
+
+    Parameters
+    ----------
+    length_scale:
+        In the unit of the times.
+    variance:
+        In squared units of position.
+    """
+    return _Rbf(_positive(length_scale, "length_scale"), _positive(variance, "variance"))
+
+
+def ornstein_uhlenbeck(length_scale: float, variance: float = 1.0) -> Kernel:
+    """variance · exp(−lag/length_scale): the Markovian kernel, Matérn with smoothness 1/2."""
+    return matern(length_scale, 0.5, variance)
+
+
+def matern(length_scale: float, smoothness: float = 1.5, variance: float = 1.0) -> Kernel:
+    """The Matérn kernel (Rasmussen and Williams, 4.14); paths have ⌈smoothness⌉ − 1 derivatives."""
+    nu = _positive(smoothness, "smoothness")
+    if nu > 100:
+        raise ProblemError(
+            f"{nu:g} is too large", where="smoothness", remedy="Use rbf, its limit at infinity"
+        )
+    return _Matern(
+        _positive(length_scale, "length_scale"), float(nu), _positive(variance, "variance")
+    )
+
+
+def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kernel:
+    """variance · exp(−2 sin²(π lag/period)/length_scale²): paths that repeat themselves.
+
+    ``length_scale`` has no unit here; ``period`` has the unit of the times.
+    """
+    return _Periodic(
+        _positive(length_scale, "length_scale"),
+        _positive(period, "period"),
+        _positive(variance, "variance"),
+    )
+
+
+def white(variance: float) -> Kernel:
+    """Independent positions: ``variance`` at lag 0 and nothing elsewhere."""
+    return _White(_positive(variance, "variance"))
+
+
+def constant(variance: float) -> Kernel:
+    """One unknown position for all times; a factor in products."""
+    return _Constant(_positive(variance, "variance"))
+
+
+def custom(function: Callable[[Floats, Floats], object]) -> Kernel:
+    """A kernel given as ``function(s, t)``, called once with a column (d, 1) and a row (1, d) of
+    times. The float64 matrix that it returns is taken as the covariance, exactly; it must be
+    positive definite as it is."""
+    if not callable(function):
+        raise ProblemError(
+            f"{type(function).__name__} is not a kernel",
+            where="kernel",
+            remedy="Use om.traces.rbf(...) or another kernel, or a function of two times",
+        )
+    return _Function(lambda times: function(times[:, None], times[None, :]))
+
+
+def as_kernel(value: object) -> Kernel:
+    """A kernel from what users hand over: one of ours, scikit-learn's, or a function."""
+    if isinstance(value, Kernel):
+        return value
+    if hasattr(value, "is_stationary") and callable(value):
+        return _Function(lambda times: value(times[:, None]))
+    return custom(value)  # type: ignore[arg-type]
+
+
+def enclosed_covariance(kernel: Kernel, times: Floats) -> BallMatrix:
+    """Enclosures of the covariances of all pairs of times, at the current precision."""
+    if not kernel.exact:
+        return of_floats(kernel.covariance(times))
+    moments = [flint.arb(t) for t in times.tolist()]
+    out = flint.arb_mat(len(moments), len(moments))
+    for i, late in enumerate(moments):
+        for j in range(i + 1):
+            out[i, j] = out[j, i] = kernel.ball(late - moments[j])
+    return out
+
+
+def symmetric(values: Floats, *, where: str) -> Floats:
+    """The mean of a square matrix and its transpose; refuses what is not symmetric but for
+    rounding."""
+    off = np.abs(values - values.T)
+    if off.max() > 1e-10 * np.abs(values).max():
+        i, j = (int(k) for k in np.unravel_index(int(off.argmax()), off.shape))
+        raise ProblemError(
+            f"is not symmetric: {values[i, j]:g} at [{i}, {j}] and {values[j, i]:g} at [{j}, {i}]",
+            where=where,
+            remedy="Give a covariance matrix",
+        )
+    # halves first: sums of the largest floats are none; but half of the least float is none either
+    out = np.where(values == values.T, values, values / 2 + values.T / 2)
+    out.setflags(write=False)
+    return out
+
+
+def _kernel(value: object) -> Kernel:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return constant(value)
+    return as_kernel(value)
+
+
+def _positive(value: Parameter, where: str) -> Parameter:
+    if isinstance(value, flint.arb_series):
+        return value
+    number = float(finite_array(value, where=where, ndim=0))
+    if not number > 0:
+        raise ProblemError(f"{number:g} must be above 0", where=where, remedy="Correct it")
+    return number
+
+
+def _coefficients(p: int) -> list[Any]:
+    """Of the Matérn polynomial in 2√(2ν)·lag/ℓ, highest power first, for ν = p + 1/2."""
+    from fractions import Fraction
+
+    f = math.factorial
+    return [Fraction(f(p) * f(p + i), f(2 * p) * f(i) * f(p - i)) for i in range(p + 1)]

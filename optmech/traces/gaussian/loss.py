@@ -1,0 +1,145 @@
+"""The conditional inferential loss of a released trace (TP19 Definition 2.2, eqs. 3 and 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array
+from optmech.errors import ProblemError
+from optmech.traces.gaussian.balls import Enclosure, above, below
+from optmech.traces.gaussian.conversion import gaussian_delta, gaussian_epsilon
+from optmech.traces.gaussian.extremes import over_ball, over_box
+from optmech.traces.gaussian.information import information, noise_matrix
+from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
+
+
+@dataclass(frozen=True, eq=False)
+class TraceLoss:
+    """Bounds of the worst Rényi loss over all hypotheses about the secret positions."""
+
+    lower: float
+    """The loss at ``hypothesis``, rounded down."""
+    upper: float
+    """No hypothesis loses more. Equal to ``lower`` but for rounding, except in boxes of more than
+    24 linked coordinates."""
+    hypothesis: Floats
+    """The worst Δ found: by how much the two assumed secrets differ, shape (|S|,), or (|S|, k)."""
+    secrets: tuple[int, ...]
+    radius: float
+    order: float
+    ball: bool
+
+    @property
+    def expected_gain(self) -> tuple[float, float]:
+        """Bounds of how many nats an adversary who compares two hypotheses gains on average for the
+        right one, in the worst case: the log-odds of s against s + Δ after the release minus
+        before, in expectation when s is true.
+
+        That is KL = loss/λ for Gaussians of one covariance, whatever the prior odds. TP19 Corollary
+        1 takes the expectation when the other one is true, where it is -KL (docs/theory.md).
+        """
+        lower, upper = self.lower / self.order, self.upper / self.order
+        return max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf)
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound of the δ at which the release keeps (ε, δ) for every hypothesis.
+
+        Exact for the Gaussians at hand (Balle and Wang, ICML 2018, Theorem 8), and so
+        far below what a Rényi loss of one order implies.
+        """
+        return gaussian_delta(self.upper, self.order, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """The least ε, rounded up, for which the release keeps (ε, δ) for every hypothesis."""
+        return gaussian_epsilon(self.upper, self.order, delta)
+
+
+def privacy_loss(
+    trace: GaussianPrior,
+    noise_covariance: ArrayLike,
+    secrets: Iterable[int],
+    radius: float,
+    order: float,
+    ball: bool = False,
+) -> TraceLoss:
+    """The worst Rényi loss of order λ between secrets within ``radius`` of each other.
+
+    (λ/2) max ΔᵀMΔ, M = Bᵀ(N + C)⁻¹B (TP19 eq. 3 for N = σ_z² I), over the box ‖Δ‖_∞ ≤ r of
+    Definition 2.2; or over the ball ‖Δ‖² ≤ r² m around it, m the number of secret coordinates
+    (eq. 4). Both bounds are rigorous for the prior and the float64 noise given.
+
+    Parameters
+    ----------
+    noise_covariance:
+        A variance for every coordinate; variances by time, shape (d,); or a covariance, shape
+        (d, d), or (d·k, d·k) for k axes.
+    secrets:
+        Indices of the secret times.
+    radius:
+        r > 0, in the unit of the positions, for every coordinate.
+    order:
+        λ ≥ 1 as in TP19; 1 stands for its limit, the Kullback-Leibler divergence.
+
+    Raises
+    ------
+    ProblemError
+        On bad arguments, and where the loss has no bound.
+    """
+    steps = secret_steps(trace, secrets)
+    r, power = scale(radius, "radius"), renyi_order(order)
+    noise = noise_matrix(trace, noise_covariance)
+    return worst(trace, information(trace, noise, steps), tuple(steps.tolist()), r, power, ball)
+
+
+def worst(
+    trace: GaussianPrior,
+    matrix: Enclosure,
+    secrets: tuple[int, ...],
+    radius: float,
+    order: float,
+    ball: bool,
+) -> TraceLoss:
+    """The loss of an enclosed M."""
+    found = over_ball(matrix) if ball else over_box(matrix)
+    size = len(matrix.mid)
+    with flint.ctx.workprec(128):
+        factor = flint.arb(order) / 2 * flint.arb(radius) ** 2 * (size if ball else 1)
+        lower, upper = below(factor * found.lower), above(factor * found.upper)
+    if not np.isfinite(upper):
+        raise ProblemError(
+            "the loss exceeds every float", where="noise_covariance", remedy="Add more noise"
+        )
+    reach = radius * float(np.sqrt(size)) if ball else radius
+    hypothesis = reach * found.point
+    if trace.dimensions > 1:
+        hypothesis = hypothesis.reshape(-1, trace.dimensions)
+    hypothesis.setflags(write=False)
+    return TraceLoss(max(lower, 0.0), upper, hypothesis, secrets, radius, order, ball)
+
+
+def scale(value: float, where: str) -> float:
+    """A finite number above 0."""
+    number = float(finite_array(value, where=where, ndim=0))
+    if isinstance(value, bool) or not number > 0:
+        raise ProblemError(
+            f"{value!r} must be above 0", where=where, remedy="Give a positive number"
+        )
+    return number
+
+
+def renyi_order(value: float) -> float:
+    """A finite order of at least 1."""
+    number = float(finite_array(value, where="order", ndim=0))
+    if isinstance(value, bool) or not number >= 1:
+        raise ProblemError(
+            f"{value!r} is below 1",
+            where="order",
+            remedy="Give the Rényi order: above 1, or 1 for the Kullback-Leibler divergence",
+        )
+    return number

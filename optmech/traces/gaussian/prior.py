@@ -1,0 +1,188 @@
+"""Gaussian conditional priors over the positions of a trace (TP19 section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.traces.gaussian.balls import BallMatrix, elimination_bits, of_floats, positive_definite
+from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPrior:
+    """How the positions of a trace depend on each other: a Gaussian process at given times.
+
+    Only conditional distributions of some positions given others are used, so the marginal
+    prior need not be Gaussian (TP19 section 2). Coordinates are ordered by time, and by
+    axis within a time: coordinate t·k + a is axis a at time t.
+
+    Parameters
+    ----------
+    times:
+        Strictly increasing, shape (d,).
+    kernel:
+        From ``om.traces``; or a scikit-learn kernel, or a function of two times.
+    dimensions:
+        Spatial axes k, independent of each other unless ``cross`` is given.
+    cross:
+        Covariance between the axes, shape (k, k), times which the kernel is taken.
+
+    Raises
+    ------
+    ProblemError
+        On times that are not increasing, and covariances that are not positive definite.
+    """
+
+    times: Floats
+    kernel: Kernel
+    cross: Floats
+    covariance: Floats
+    """Of all coordinates, shape (d·k, d·k), rounded to float64."""
+
+    def __init__(
+        self,
+        times: ArrayLike,
+        kernel: object,
+        dimensions: int = 1,
+        cross: ArrayLike | None = None,
+    ) -> None:
+        moments = increasing(times)
+        own = as_kernel(kernel)
+        axes = _cross(dimensions, cross)
+        values = own.covariance(moments)
+        if not np.isfinite(values).all():
+            raise ProblemError("overflows", where="kernel", remedy="Use a smaller variance")
+        if not own.exact:
+            _require_definite(values, "kernel")
+        covariance = np.kron(values, axes)
+        covariance.setflags(write=False)
+        for name, value in (
+            ("times", moments),
+            ("kernel", own),
+            ("cross", axes),
+            ("covariance", covariance),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_covariance(
+        cls, covariance: ArrayLike, times: ArrayLike | None = None, dimensions: int = 1
+    ) -> GaussianPrior:
+        """The prior with this covariance of the positions on an axis, shape (d, d), taken exactly.
+
+        ``times`` are 0, 1, …, d − 1 unless given.
+        """
+        values = finite_array(covariance, where="covariance", ndim=2)
+        if values.shape[0] != values.shape[1] or not len(values):
+            raise ProblemError(f"shape {values.shape} is not square", where="covariance")
+        values = symmetric(values, where="covariance")
+        moments = np.arange(len(values), dtype=float) if times is None else times
+        return cls(moments, lambda s, t: values, dimensions)
+
+    def __len__(self) -> int:
+        """The number of times."""
+        return len(self.times)
+
+    @property
+    def dimensions(self) -> int:
+        """The number of spatial axes, k."""
+        return len(self.cross)
+
+    @property
+    def independent_axes(self) -> bool:
+        """Whether no axis says anything of another."""
+        return not np.any(self.cross - np.diag(np.diag(self.cross)))
+
+    def balls(self) -> BallMatrix:
+        """Enclosures of the covariance over time, shape (d, d), at the current precision."""
+        return enclosed_covariance(self.kernel, self.times)
+
+    def sample(self, seed: int | None = None) -> Floats:
+        """A path with mean zero, shape (d,), or (d, k) for several axes."""
+        spread, axes = np.linalg.eigh(self.covariance)
+        normal = np.random.default_rng(seed).standard_normal(len(spread))
+        path: Floats = (axes @ (np.sqrt(np.maximum(spread, 0.0)) * normal)).reshape(len(self), -1)
+        return path[:, 0] if self.dimensions == 1 else path
+
+
+def increasing(times: ArrayLike) -> Floats:
+    """Times as floats; refuses empty, repeated and unsorted ones."""
+    moments = finite_array(times, where="times", ndim=1, observations=True)
+    if not len(moments):
+        raise ProblemError("there are none", where="times", remedy="Give at least one")
+    steps = np.diff(moments)
+    if len(steps) and steps.min() <= 0:
+        k = int(np.flatnonzero(steps <= 0)[0]) + 1
+        what = "repeats" if moments[k] == moments[k - 1] else "is before"
+        raise ProblemError(
+            f"{moments[k]:g} {what} the time {moments[k - 1]:g} that precedes it",
+            where=f"times[{k}]",
+            remedy="Sort the times, and keep one position for each",
+        )
+    return moments
+
+
+def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
+    """Indices of the secret times, in the order given; refuses what is not among the times."""
+    if not isinstance(trace, GaussianPrior):
+        raise ProblemError(
+            f"{type(trace).__name__} is not a prior",
+            where="trace",
+            remedy="Give om.traces.GaussianPrior(times, kernel)",
+        )
+    try:
+        listed = list(secrets)
+    except TypeError:
+        raise ProblemError(
+            f"{secrets!r} is not a list of indices", where=where, remedy="Give [0, 2, ...]"
+        ) from None
+    if not listed:
+        raise ProblemError("is empty", where=where, remedy="Name at least one position")
+    for k, index in enumerate(listed):
+        if not 0 <= whole(index, f"{where}[{k}]", least=None) < len(trace):
+            raise ProblemError(
+                f"{index} is not the index of one of the {len(trace)} times",
+                where=f"{where}[{k}]",
+                remedy=f"Use 0 to {len(trace) - 1}",
+            )
+        if index in listed[:k]:
+            raise ProblemError(f"{index} occurs twice", where=f"{where}[{k}]")
+    return np.array(listed, dtype=np.int64)
+
+
+def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
+    whole(dimensions, "dimensions", least=1)
+    if cross is None:
+        return np.eye(dimensions)
+    values = finite_array(cross, where="cross", ndim=2)
+    if values.shape[0] != values.shape[1] or dimensions not in (1, len(values)):
+        raise ProblemError(
+            f"shape {values.shape} does not fit {dimensions} axes",
+            where="cross",
+            remedy="Give a covariance between the axes, shape (k, k)",
+        )
+    values = symmetric(values, where="cross")
+    _require_definite(values, "cross")
+    return values
+
+
+def _require_definite(values: Floats, where: str) -> None:
+    with flint.ctx.workprec(elimination_bits(len(values))):
+        proved = positive_definite(of_floats(values))
+    if not proved:
+        least = float(np.linalg.eigvalsh(values)[0])
+        raise ProblemError(
+            "as a float64 matrix the covariance is singular or not positive definite "
+            f"(least eigenvalue about {least:.3g})",
+            where=where,
+            remedy="Use a kernel of om.traces, which is not rounded, add white(variance), or "
+            "thin out the times",
+        )

@@ -1,0 +1,198 @@
+"""min tr(L N Lᵀ) subject to N ≽ A_j for all j and N ≽ φ I: candidates, and a proved bound.
+
+With one A the answer is closed: for L = I, the matrix with the eigenvalues of A raised to φ.
+With several it is a semidefinite program. Nothing here is believed: candidates are checked
+elsewhere, and the bound is evaluated from multipliers that are made feasible first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import flint
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.traces.gaussian.balls import (
+    Enclosure,
+    below,
+    elimination_bits,
+    identity,
+    of_floats,
+    positive_definite,
+)
+
+_ROUNDS = 3000
+_REGULAR = 1e-8
+"""Weight of directions that the query does not see, so that their noise stays bounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A matrix N that should be feasible, and multipliers Z_j ≽ 0 of N ≽ A_j with Σ Z_j ≼ I,
+    in the coordinates of L: Z_j stands for Lᵀ Z_j L."""
+
+    matrix: Floats
+    multipliers: dict[int, Floats]
+
+
+def raised(matrix: Floats, floor: float) -> Floats:
+    """The least matrix in trace above both ``matrix`` and ``floor`` times the identity."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def single(matrix: Floats, query: Floats, floor: float) -> Candidate:
+    """The optimum for one A and an L of full column rank: L⁻¹(L A Lᵀ)₊L⁻ᵀ, up to the floor."""
+    inverse = np.linalg.pinv(query)
+    inner = query @ matrix @ query.T
+    values, vectors = np.linalg.eigh((inner + inner.T) / 2)
+    positive = vectors[:, values > 0]
+    if np.array_equal(query, np.eye(len(matrix))):
+        return Candidate(raised(matrix, floor), {0: positive @ positive.T})
+    above = inverse @ ((vectors * np.maximum(values, 0.0)) @ vectors.T) @ inverse.T
+    return Candidate(raised((above + above.T) / 2, floor), {0: positive @ positive.T})
+
+
+def stacked(matrices: Sequence[Floats], floor: float) -> Floats:
+    """A feasible N without any solver: raised by what each A still asks for, in turn."""
+    order = sorted(range(len(matrices)), key=lambda j: -float(np.linalg.eigvalsh(matrices[j])[-1]))
+    out = raised(matrices[order[0]], floor)
+    for j in order[1:]:
+        out = out + raised(matrices[j] - out, 0.0)
+    return out
+
+
+def several(
+    matrices: Sequence[Floats], query: Floats, floor: float, diagonal: bool, solver: str
+) -> Candidate | None:
+    """The solver's answer, or None where it has none."""
+    import cvxpy as cp
+
+    unit = max(float(np.abs(a).max()) for a in matrices) or 1.0
+    size = len(matrices[0])
+    variable = cp.Variable(size) if diagonal else cp.Variable((size, size), symmetric=True)
+    noise = cp.diag(variable) if diagonal else variable
+    bounds = [noise - a / unit >> 0 for a in matrices]
+    bottom = variable >= floor / unit if diagonal else noise - floor / unit * np.eye(size) >> 0
+    weight = query.T @ query
+    weight = weight + _REGULAR * np.trace(weight) / size * np.eye(size)
+    objective = np.diag(weight) @ variable if diagonal else cp.trace(weight @ noise)
+    program = cp.Problem(cp.Minimize(objective), [*bounds, bottom])
+    try:
+        program.solve(solver=solver)
+    except (cp.error.SolverError, ValueError, ArithmeticError):
+        return None
+    if variable.value is None or not np.isfinite(variable.value).all():
+        return None
+    found = np.diag(variable.value) if diagonal else (variable.value + variable.value.T) / 2
+    inverse = np.linalg.pinv(query)
+    multipliers = {
+        j: inverse.T @ np.asarray(bound.dual_value) @ inverse for j, bound in enumerate(bounds)
+    }
+    return Candidate(unit * found, multipliers)
+
+
+def consensus(
+    matrices: Sequence[Floats], query: Floats, floor: float, tolerance: float = 1e-5
+) -> Candidate:
+    """The answer for invertible L without a solver, where cones are too large for one.
+
+    Alternating directions on copies X_j ≽ L A_j Lᵀ of one L N Lᵀ, one of them for the floor: a
+    round costs an eigenvalue problem for each, and multipliers are positive semidefinite by
+    construction.
+    """
+    bounds = [query @ a @ query.T for a in (*matrices, floor * np.eye(len(matrices[0])))]
+    size = len(query)
+    unit = max(float(np.linalg.eigvalsh(a)[-1]) for a in bounds)
+    bounds = [a / unit for a in bounds]
+    step, copies = 1.0, [raised(a, 0.0) for a in bounds]
+    scaled = [np.zeros((size, size)) for _ in bounds]
+    joint = np.mean(copies, axis=0)
+    for k in range(_ROUNDS):
+        joint = np.mean([x - u for x, u in zip(copies, scaled, strict=True)], axis=0)
+        joint -= np.eye(size) / (step * len(bounds))
+        copies = [a + raised(joint + u - a, 0.0) for a, u in zip(bounds, scaled, strict=True)]
+        scaled = [u + joint - x for u, x in zip(scaled, copies, strict=True)]
+        apart = float(np.sqrt(sum(((joint - x) ** 2).sum() for x in copies)))
+        missing = float(np.linalg.norm(np.eye(size) + step * sum(scaled)))
+        primal, dual = apart / float(np.linalg.norm(joint)), missing / np.sqrt(size)
+        if max(primal, dual) <= tolerance:
+            break
+        factor = 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
+        if k % 10 == 9 and factor != 1.0:
+            step *= factor
+            scaled = [u / factor for u in scaled]
+    inverse = np.linalg.inv(query)
+    multipliers = {j: -step * u for j, u in enumerate(scaled[:-1])}
+    return Candidate(raised(unit * inverse @ joint @ inverse.T, floor), multipliers)
+
+
+def lower_bound(
+    matrices: Sequence[Enclosure], query: Floats, multipliers: dict[int, Floats], diagonal: bool
+) -> float:
+    """A number that tr(L N Lᵀ) of no feasible N falls short of, whatever the multipliers.
+
+    Z_j is made G_j G_jᵀ, and all are scaled so that Σ Z_j ≼ I is proved. Then
+    tr(L N Lᵀ) ≥ Σ tr(L N Lᵀ Z_j) ≥ Σ tr(A_j Lᵀ Z_j L). With a diagonal N only the diagonal of
+    Lᵀ(Σ Z_j)L has to stay below that of LᵀL.
+    """
+    roots = {j: _root(z) for j, z in multipliers.items()}
+    roots = {j: root for j, root in roots.items() if root.shape[1]}
+    if not roots:
+        return 0.0
+    total = sum(root @ root.T for root in roots.values())
+    assert isinstance(total, np.ndarray)
+    if diagonal:
+        ratio = np.einsum("ji,jk,ki->i", query, total, query) / (query**2).sum(axis=0)
+        largest = float(ratio.max())
+    else:
+        largest = float(np.linalg.eigvalsh(total)[-1])
+    with flint.ctx.workprec(elimination_bits(len(total))):
+        for margin in (1e-13, 1e-11, 1e-8):
+            factor = 1.0 / np.sqrt(largest * (1 + margin))
+            scaled = {j: of_floats(query.T) * of_floats(factor * root) for j, root in roots.items()}
+            if _feasible([of_floats(factor * r) for r in roots.values()], scaled, query, diagonal):
+                return max(
+                    below(sum(map(_gain, matrices_of(matrices, scaled), scaled.values()))), 0.0
+                )
+    return 0.0
+
+
+def matrices_of(matrices: Sequence[Enclosure], chosen: dict[int, object]) -> list[Enclosure]:
+    """The enclosures that have a multiplier, in its order."""
+    return [matrices[j] for j in chosen]
+
+
+def _feasible(
+    roots: list[flint.arb_mat], scaled: dict[int, flint.arb_mat], query: Floats, diagonal: bool
+) -> bool:
+    if not diagonal:
+        total = identity(roots[0].nrows())
+        for root in roots:
+            total -= root * root.transpose()
+        return positive_definite(total)
+    rest = of_floats(query.T) * of_floats(query)
+    for root in scaled.values():
+        rest -= root * root.transpose()
+    return all(rest[i, i] >= 0 for i in range(rest.nrows()))
+
+
+def _gain(matrix: Enclosure, root: flint.arb_mat) -> flint.arb:
+    """tr(A R Rᵀ) for every A of the enclosure."""
+    weight = root * root.transpose()
+    total = flint.arb(0)
+    size = len(matrix.mid)
+    for i in range(size):
+        for j in range(size):
+            spread = flint.arb(0, 1) * flint.arb(float(matrix.rad[i, j]))
+            total += weight[i, j] * (flint.arb(float(matrix.mid[i, j])) + spread)
+    return total
+
+
+def _root(matrix: Floats) -> Floats:
+    """G with G Gᵀ the positive part of a matrix."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    kept = values > 1e-14 * max(float(values[-1]), 1e-300)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

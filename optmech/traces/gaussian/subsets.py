@@ -1,0 +1,151 @@
+"""Every set of secret positions up to a size, and the one that is worst protected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Ints
+from optmech.errors import ProblemError, TooLargeError
+from optmech.exact.checked import whole
+from optmech.traces.gaussian.balls import (
+    BallMatrix,
+    Enclosure,
+    at_first_precision,
+    enclose,
+    of_floats,
+    part,
+)
+from optmech.traces.gaussian.information import axis_groups, noise_matrix
+from optmech.traces.gaussian.loss import TraceLoss, renyi_order, scale, worst
+from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
+
+MOST = 20_000
+"""Sets that are looked at before the question is refused as too large."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorstSubset:
+    """The set with the largest loss among all that were asked about."""
+
+    secrets: tuple[int, ...]
+    loss: TraceLoss
+    """Of that set."""
+    upper: float
+    """No set loses more."""
+    by_size: tuple[tuple[int, TraceLoss], ...]
+    """The worst loss found of every size."""
+    count: int
+    """How many sets there were."""
+
+
+def worst_subset(
+    trace: GaussianPrior,
+    noise_covariance: ArrayLike,
+    size: int,
+    radius: float,
+    order: float,
+    ball: bool = False,
+    among: Iterable[int] | None = None,
+) -> WorstSubset:
+    """The worst loss over all sets of 1 to ``size`` secret positions.
+
+    True privacy of a position asks for every set that it is in (TP19 section 2). Every set is
+    enclosed rigorously: with V the covariance of the positions given the release,
+    M = V_ss⁻¹ − Σ_ss⁻¹ needs matrices of the size of the set only (docs/theory.md).
+
+    Parameters
+    ----------
+    among:
+        Times that may be secret; default: all.
+
+    Raises
+    ------
+    TooLargeError
+        Beyond 20,000 sets.
+    """
+    pool = secret_steps(trace, range(len(trace)) if among is None else among, where="among")
+    r, power, most = scale(radius, "radius"), renyi_order(order), _size(size, len(pool))
+    count = sum(math.comb(len(pool), k) for k in range(1, most + 1))
+    if count > MOST:
+        raise TooLargeError(
+            f"there are {count:,} sets of up to {most} of {len(pool)} positions, beyond {MOST:,}",
+            where="size",
+            remedy="Use a smaller size, or name fewer positions in among",
+        )
+    posterior = _Posterior(trace, noise_matrix(trace, noise_covariance))
+    champions: list[tuple[int, TraceLoss]] = []
+    upper = 0.0
+    for k in range(1, most + 1):
+        losses = [
+            worst(trace, posterior.information(np.array(chosen)), chosen, r, power, ball)
+            for chosen in combinations(sorted(pool.tolist()), k)
+        ]
+        champions.append((k, max(losses, key=lambda loss: loss.lower)))
+        upper = max(upper, *(loss.upper for loss in losses))
+    top = max((loss for _, loss in champions), key=lambda loss: loss.lower)
+    return WorstSubset(top.secrets, top, upper, tuple(champions), count)
+
+
+class _Posterior:
+    """Prior and posterior covariances on every group of axes, at a precision that suffices."""
+
+    def __init__(self, trace: GaussianPrior, noise: np.ndarray) -> None:
+        self.trace = trace
+        self.noise = noise
+        self.groups = axis_groups(trace, noise)
+        self.pairs: list[tuple[BallMatrix, BallMatrix]] = []
+
+    def information(self, steps: Ints) -> Enclosure:
+        """M of one set; raises ProblemError where it has no bound."""
+        if self.pairs:
+            found = self._narrow(steps)
+            if found is not None:
+                return found
+
+        def attempt() -> Enclosure | None:
+            self.pairs = list(self._covariances())
+            return self._narrow(steps)
+
+        found = at_first_precision(attempt)
+        if found is None:
+            raise ProblemError(
+                f"the loss of the positions {steps.tolist()} has no bound",
+                where="noise_covariance",
+                remedy="Use noise everywhere, and a kernel that is not singular",
+            )
+        return found
+
+    def _covariances(self) -> Iterator[tuple[BallMatrix, BallMatrix]]:
+        over_time = self.trace.balls()
+        for group in self.groups:
+            own = group.coordinates
+            prior = group.covariance(over_time)
+            released = prior + of_floats(self.noise[np.ix_(own, own)])
+            yield prior, prior - prior * released.solve(prior)
+
+    def _narrow(self, steps: Ints) -> Enclosure | None:
+        size = len(steps) * self.trace.dimensions
+        whole = Enclosure(np.zeros((size, size)), np.zeros((size, size)))
+        for group, (prior, left) in zip(self.groups, self.pairs, strict=True):
+            secrets = np.searchsorted(group.coordinates, group.of_steps(steps)).tolist()
+            try:
+                block = enclose(
+                    part(left, secrets, secrets).inv() - part(prior, secrets, secrets).inv()
+                )
+            except ZeroDivisionError:
+                return None
+            if block is None or not block.narrow:
+                return None
+            places = np.ix_(*2 * (group.of_steps(np.arange(len(steps))),))
+            whole.mid[places], whole.rad[places] = block.mid, block.rad
+        return whole
+
+
+def _size(value: int, most: int) -> int:
+    return whole(value, "size", least=1, most=most)
