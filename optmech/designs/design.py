@@ -11,22 +11,16 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.certificate import Bound, Check, Multipliers, values
-from optmech.certificate.factors import Factors
-from optmech.certificate.figures import figures_of
+from optmech.certificate import Bound, Check, Multipliers
 from optmech.certificate.objective import is_optimal
-from optmech.designs.approximation import Approximation, measure_approximations
-from optmech.designs.notes import weightless_notes
+from optmech.designs.approximation import Approximation
 from optmech.errors import InfeasibleError
-from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 from optmech.problem.problem import Problem
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement.statement import Statement
 
 if TYPE_CHECKING:
-    from optmech.certificate.verdict import CheckReport
-    from optmech.pipeline.session import Session
+    pass
 
 Status = Literal["optimal", "feasible", "infeasible"]
 
@@ -165,101 +159,3 @@ class Design:
 def _word(text: str) -> str:
     """An engine's name as it is, and quoted where it is none: files may write sentences there."""
     return text if re.fullmatch(r"[\w.+-]{1,40}", text, re.ASCII) else ascii(text[:40])
-
-
-def make_design(
-    problem: Problem,
-    session: Session,
-    engine: str,
-    engine_reason: str,
-    infeasible: str = "",
-    message: str = "",
-) -> Design:
-    """The design that a session ends with."""
-    if infeasible:
-        nan = float("nan")
-        return Design(
-            problem=problem,
-            exact=None,
-            objective=nan,
-            bound=nan,
-            loss=nan,
-            lower_bound=nan,
-            gap=nan,
-            verified=False,
-            certificate=Certificate((), session.multipliers, Bound(nan, nan)),
-            engine=engine,
-            engine_reason=engine_reason,
-            seconds=session.seconds,
-            reason=infeasible,
-            notes=problem.notes,
-        )
-    session.serve_unseen()
-    assert session.released is not None
-    released = session.released
-    figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
-    return Design(
-        problem=problem,
-        exact=released.exact,
-        objective=figures.objective,
-        bound=figures.bound,
-        loss=figures.loss,
-        lower_bound=figures.lower_bound,
-        gap=figures.gap,
-        verified=True,
-        certificate=Certificate(released.checks, session.multipliers, session.bound),
-        engine=engine,
-        engine_reason=engine_reason,
-        seconds=session.seconds,
-        reason=_ending(figures.gap, session.gap_asked, message),
-        notes=design_notes(problem, released.exact.matrix),
-        approximations=measure_approximations(problem, released.exact.matrix),
-        rounding_cost=_rounding_cost(problem.statement, session),
-    )
-
-
-def _ending(gap: float, asked: float, message: str) -> str:
-    """Why the search ended before the mechanism was optimal, or short of what was asked for."""
-    if gap > asked:
-        return message
-    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
-
-
-def _rounding_cost(statement: Statement, session: Session) -> float:
-    """What release cost relative to the repaired matrix before it was rounded."""
-    assert session.released is not None
-    exact = float(values.objective(statement, session.released.exact))
-    change = exact - session.value
-    return change / abs(session.value) if session.value else change
-
-
-def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
-    """What is to be said of a problem and the matrix released for it."""
-    limits = limit_notes(problem.statement)
-    return problem.notes + limits + weightless_notes(problem, matrix)
-
-
-def limit_notes(statement: Statement) -> tuple[str, ...]:
-    """Where a stated limit misses what is attainable by rounding, and the attainable is meant."""
-    factors = Factors.of(statement)
-    found = []
-    for part, (least, _) in zip(statement.distortion, factors.minima, strict=True):
-        if least < bracket(part.minimum)[0]:
-            found.append(
-                f"constraints[{part.index}]: the minimum exceeds d_max by rounding only; d_max "
-                "itself is meant"
-            )
-    for limit, (most, _) in zip(statement.loss_limits, factors.maxima, strict=True):
-        if most > bracket(limit.maximum)[1]:
-            found.append(
-                f"constraints[{limit.index}]: the maximum falls short of the least possible loss "
-                "by rounding only; the least possible loss is meant"
-            )
-    return tuple(found)
-
-
-def check(path: str | Path) -> CheckReport:
-    """Check a saved design from its file alone; see ``optmech.designs.file.check_design``."""
-    from optmech.designs.file import check_design
-
-    return check_design(path)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from optmech.base.storage import write_atomically
-from optmech.certificate import Check, Multipliers, check_exact, lower_bound
-from optmech.certificate.exact import tightest
+from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
+from optmech.certificate.verdict import CheckReport
 from optmech.designs.approximation import disagreements, measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.encoding import (
@@ -38,13 +38,13 @@ from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.problem.problem import Problem
 from optmech.problem.vacuous import vacuous_notes
-from optmech.reading.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
+from optmech.reading.sealed import DESIGN, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
 from optmech.statement.statement import Statement
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
-_REWRITE = "Solve the problem again and save the design"
+REWRITE = "Solve the problem again and save the design"
 
 
 def save_design(design: Design, path: str | Path) -> None:
@@ -85,43 +85,6 @@ def encode_design(design: Design) -> bytes:
     return seal(json.dumps(body, allow_nan=False).encode())
 
 
-@dataclass(frozen=True)
-class CheckReport:
-    """What ``check`` found in a design file."""
-
-    path: str
-    status: str
-    """That of its own gap, "infeasible" where that is proved, "failed" where anything is not."""
-    checks: tuple[Check, ...]
-    """One verdict per family of inequalities, recomputed from the file's numbers."""
-    objective: float
-    bound: float
-    gap: float
-    loss: float
-    lower_bound: float
-    faults: tuple[str, ...]
-    """What does not hold, in words; empty when the design passes."""
-    reason: str = ""
-    """The proof, in words, that nothing is feasible."""
-    notes: tuple[str, ...] = ()
-    """What a reader should know although it is no fault: distances that are only matrices, and
-    constraints that constrain nothing."""
-
-    @property
-    def inequalities(self) -> int:
-        """How many inequalities were checked."""
-        return sum(check.inequalities for check in self.checks)
-
-    @property
-    def tightest(self) -> Check | None:
-        """The check whose likelihood ratios come closest to their limit, if there is one."""
-        return tightest(self.checks)
-
-    @property
-    def passed(self) -> bool:
-        return not self.faults
-
-
 def load_design(path: str | Path) -> Design:
     """Read a design and check it again.
 
@@ -132,34 +95,25 @@ def load_design(path: str | Path) -> Design:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    return _examined(read_sealed(path, (DESIGN,), _REWRITE), str(path))
+    return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path))
 
 
 def decode_design(content: bytes, where: str) -> Design:
     """As ``load_design``, from a file's content; ``where`` names it in messages."""
-    return _examined(parse_sealed(content, where, (DESIGN,), _REWRITE), where)
+    return _examined(parse_sealed(content, where, (DESIGN,), REWRITE), where)
 
 
 def _examined(body: dict[str, Any], where: str) -> Design:
     claimed = _decode(body, where)
     report = _examine(claimed, where)
     if not report.passed:
-        raise VerificationError(report.faults[0], where=where, remedy=_REWRITE)
+        raise VerificationError(report.faults[0], where=where, remedy=REWRITE)
     return claimed.design
 
 
-def check_design(path: str | Path) -> CheckReport:
-    """Recompute every inequality, the value and the bound from a design file alone.
-
-    Raises ProblemError if the file cannot be read, VerificationError if it is altered or
-    malformed; what merely does not hold is reported in ``faults``.
-    """
-    body = read_sealed(path, (DESIGN, FAMILY), _REWRITE)
-    if body["format"] == FAMILY:
-        from optmech.targets.file import examine_target
-
-        return examine_target(body, str(path))
-    return _examine(_decode(body, str(path)), str(path))
+def examine_design(body: dict[str, Any], path: str) -> CheckReport:
+    """Every claim of a design file, recomputed from its numbers."""
+    return _examine(_decode(body, path), path)
 
 
 def _examine(claimed: _Claimed, path: str) -> CheckReport:
@@ -230,7 +184,7 @@ class _Claimed:
 
 
 def _decode(body: dict[str, Any], path: str) -> _Claimed:
-    with decoding(path, _REWRITE):
+    with decoding(path, REWRITE):
         require_keys(body, _KEYS, "file")
         problem = decode_problem(body["problem"])
         statement = problem.statement

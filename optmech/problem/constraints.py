@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, finite_array, normalised
-from optmech.base.labelled import own_labels, refuse_unordered
+from optmech.base.labelled import refuse_unordered
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.number import Exact, parse_exact
 from optmech.ratios.generators import divergence_name
-from optmech.spaces.distances import Distance, matrix
+from optmech.spaces.distances import Distance
+from optmech.spaces.losses import as_loss
 from optmech.spaces.prior import Prior
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
@@ -248,16 +249,6 @@ class MaximizeDistortion(Shown):
 
     distance: Distance
     prior: Prior | None = None
-
-
-def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
-    """A distance as it is, a table with labels as one that is read by them, anything else as a
-    finite two-dimensional array."""
-    if callable(value):
-        return value
-    if own_labels(value) is not None:
-        return matrix(value)
-    return finite_array(value, where=where, ndim=2)
 
 
 def _callable(value: object, where: str) -> Distance:

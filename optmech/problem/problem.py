@@ -23,9 +23,9 @@ from optmech.problem.constraints import (
 from optmech.problem.vacuous import vacuous_notes
 from optmech.spaces.distances import Distance, evaluate, is_metric, triangle_report
 from optmech.spaces.domain import Domain
-from optmech.spaces.losses import as_loss
+from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, Statement, loss_matrix, make_statement
+from optmech.statement.statement import Objective, Statement, make_statement
 
 __all__ = ["MaximizeDistortion", "Problem"]
 

@@ -39,7 +39,7 @@ class Found:
 
 
 def read_isolated(kind: str, path: Path, **options: object) -> Found:
-    """What ``optmech.reading.isolated_reader`` finds in a file of the ``kind`` "parquet" or "netcdf".
+    """What ``reading.isolated_reader`` finds in a file of the ``kind`` "parquet" or "netcdf".
 
     Raises
     ------

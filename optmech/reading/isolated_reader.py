@@ -1,4 +1,4 @@
-"""The child's side of ``optmech.reading.isolated``: reads one file, answers on standard output, ends."""
+"""The child's side of ``isolated``: reads one file, answers on standard output, ends."""
 
 from __future__ import annotations
 

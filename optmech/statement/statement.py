@@ -28,6 +28,7 @@ from optmech.problem.constraints import (
 )
 from optmech.spaces.distances import evaluate
 from optmech.spaces.domain import Domain
+from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
@@ -442,25 +443,3 @@ def _log_ratio(epsilon: Exact, distance: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         product = np.minimum(float(epsilon) * distance, _LARGEST_LOG)
     return np.where(np.isfinite(distance), product, np.inf)
-
-
-def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
-    """The S x O matrix of a loss given as a distance or an array, checked."""
-    if callable(loss):
-        return evaluate(loss, secrets, observables, where=where)
-    values = np.asarray(loss, dtype=np.float64)
-    shape = (len(secrets), len(observables))
-    if values.shape != shape:
-        raise ProblemError(
-            f"shape {values.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
-            where=where,
-            remedy=f"Give an array of shape {shape}",
-        )
-    if (values < 0).any():
-        i, j = np.argwhere(values < 0)[0].tolist()
-        raise ProblemError(
-            f"the loss at [{i}, {j}] is {values[i, j]:g}, below 0",
-            where=where,
-            remedy="Losses must be >= 0; add a constant to all of them",
-        )
-    return values

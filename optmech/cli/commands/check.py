@@ -87,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace) -> CheckReport:
     if args.problem is None:
-        from optmech.designs.file import check_design
+        from optmech.pipeline.verify import check
 
-        return check_design(args.design)
+        return check(args.design)
     from optmech.exchange.adoption import judge
 
     problem, mechanism = read_input(args)

@@ -25,8 +25,9 @@ from optmech.problem.problem import Problem
 from optmech.reading.errors import Collector
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
+from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, loss_matrix, make_statement
+from optmech.statement.statement import Objective, make_statement
 
 _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."

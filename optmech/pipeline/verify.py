@@ -1,0 +1,24 @@
+"""Checking a saved file from that file alone, of whichever format it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from optmech.certificate.verdict import CheckReport
+from optmech.designs.file import REWRITE, examine_design
+from optmech.reading.sealed import DESIGN, FAMILY, read_sealed
+
+
+def check(path: str | Path) -> CheckReport:
+    """Recompute every inequality, the value and the bound from a saved file alone: a design, or a
+    family of coupling mechanisms.
+
+    Raises ProblemError if the file cannot be read, VerificationError if it is altered or
+    malformed; what merely does not hold is reported in ``faults``.
+    """
+    body = read_sealed(path, (DESIGN, FAMILY), REWRITE)
+    if body["format"] == FAMILY:
+        from optmech.targets.file import examine_target
+
+        return examine_target(body, str(path))
+    return examine_design(body, str(path))
