@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from optmech.errors import TooLargeError as TooLargeError
     from optmech.errors import VerificationError as VerificationError
     from optmech.files import load_problem as load_problem
+    from optmech.files import load_task as load_task
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.search import solve as solve
     from optmech.pipeline.verify import check as check
@@ -73,6 +74,7 @@ _HOME = {
     "TooLargeError": "errors",
     "VerificationError": "errors",
     "load_problem": "files",
+    "load_task": "files",
     "Mechanism": "spaces.mechanism",
     "solve": "pipeline.search",
     "Prior": "spaces.prior",

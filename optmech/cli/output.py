@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from optmech.base.plain import plain_values
 from optmech.base.storage import is_standard_output, refuse_unwritable
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
@@ -200,14 +201,3 @@ def _text(value: str, style: str = "") -> Any:
     from rich.text import Text
 
     return Text(printable(value), style=style)
-
-
-def plain_values(value: Any) -> Any:
-    """The same with nan and infinities as None, for JSON."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain_values(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_values(item) for item in value]
-    return value

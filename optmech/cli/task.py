@@ -10,25 +10,23 @@ from optmech.cli import output
 from optmech.spaces.labels import label_text
 
 if TYPE_CHECKING:
-    from optmech.files.task import TransportTask
-    from optmech.problem.problem import Problem
     from optmech.targets import TargetDesign
+    from optmech.tasks.coupling import TransportTask
 
 
-def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) -> int:
+def run_task(task: TransportTask, args: argparse.Namespace) -> int:
     """Design, save, draw and show; 0, as nothing is shown that was not verified."""
     if args.picture is not None:
         from optmech.show.plots import require_matplotlib
 
         require_matplotlib(args.picture)
-    design = task.design(problem)
-    frontier = [] if task.epsilons is None else task.frontier(problem)
+    design, frontier = task.solve(), task.frontier()
     if args.output is not None:
         design.save(args.output)
     if args.picture is not None:
         from optmech.show.plots.targets import target_picture
 
-        target_picture(design, args.picture, problem.title)
+        target_picture(design, args.picture, task.title)
     if args.plan is not None:
         _write_moves(args.plan, design)
     if args.json:
@@ -42,7 +40,7 @@ def run_task(task: TransportTask, problem: Problem, args: argparse.Namespace) ->
             }
         )
         return 0
-    _show(task, problem, design, frontier)
+    _show(task, design, frontier)
     for what, path in (("mechanisms", args.output), ("picture", args.picture)):
         if path is not None:
             output.written(what, path)
@@ -59,11 +57,9 @@ def _point(design: TargetDesign) -> dict[str, Any]:
     }
 
 
-def _show(
-    task: TransportTask, problem: Problem, design: TargetDesign, frontier: list[TargetDesign]
-) -> None:
-    unit = f" {problem.secrets.unit}" if problem.secrets.unit else ""
-    output.title(f"{problem.title}: {task.task}")
+def _show(task: TransportTask, design: TargetDesign, frontier: list[TargetDesign]) -> None:
+    unit = f" {design.secrets.unit}" if design.secrets.unit else ""
+    output.title(f"{task.title}: {task.asked.task}")
     closeness = (
         "the outputs are one distribution, exactly"
         if design.is_common

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_traces
-from optmech.files.load import ProblemFile, build_problem, load_problem, read_problem
+from optmech.files.load import ProblemFile, build_problem, load_problem, load_task, read_problem
 
 __all__ = [
     "GalleryEntry",
@@ -15,6 +15,7 @@ __all__ = [
     "list_gallery",
     "list_traces",
     "load_problem",
+    "load_task",
     "problem_schema",
     "read_problem",
     "sweep_schema",

@@ -1,4 +1,4 @@
-"""``load_problem``: from the name of a file or a gallery problem to a ``Problem``."""
+"""``load_problem``, ``load_task``: from the name of a file or of the gallery to what it asks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from optmech.errors import ProblemError
-from optmech.files.gallery import find_problem
-from optmech.files.kinds import require_kind
-from optmech.files.task import TransportTask
+from optmech.files.gallery import find_problem, gallery_names
+from optmech.files.kinds import kind_of, require_kind
 from optmech.files.validate import validate
 from optmech.problem.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document
+from optmech.tasks.chain import ChainTask
+from optmech.tasks.coupling import TransportTask
+from optmech.tasks.design import DesignTask
+from optmech.tasks.gaussian import GaussianTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,32 @@ def load_problem(name: str | Path) -> Problem:
     return read_problem(name).problem
 
 
+def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | ChainTask:
+    """What a problem file or a trace file asks, or one of the gallery by its name: an object whose
+    ``solve()`` answers.
+
+    A problem is answered by a ``Design``, a ``[transport]`` table by a certified family of
+    mechanisms, a trace file by noise with its proved losses, or by designs for every step of a
+    chain with what adversaries learn; the last two have ``summary()`` and ``save(path)``.
+
+    Raises
+    ------
+    ProblemError
+        With every error of the file at once, as ``load_problem``.
+    """
+    from optmech.files.traces import read_trace, trace_names
+
+    is_trace = str(name) in trace_names() and str(name) not in gallery_names()
+    if is_trace and not Path(name).exists():
+        return read_trace(name).task
+    path = find_problem(name)
+    document = read_document(path)
+    if kind_of(document) == "trace":
+        return read_trace(path).task
+    file = build_problem(document, path)
+    return file.transport or DesignTask(file.problem, file.profile or "auto")
+
+
 def read_problem(name: str | Path) -> ProblemFile:
     """As ``load_problem``, together with the file's title, source, optimum and profile."""
     path = find_problem(name)
@@ -69,7 +98,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     errors.refuse(str(path))
     if built is None:
         raise ProblemError("could not be built", where=str(path))
-    problem, task = built
+    problem, asked = built
     return ProblemFile(
         problem=problem,
         path=path,
@@ -78,6 +107,6 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         source=spec.source,
         profile=spec.profile,
         optimum=spec.optimum,
-        transport=task,
+        transport=None if asked is None else TransportTask(problem, asked),
         inputs=(path, *named_files(document, path.parent)),
     )

@@ -13,24 +13,24 @@ import numpy as np
 from optmech.errors import ProblemError
 from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
-from optmech.files.make.markov import ChainProblem, build_markov
-from optmech.files.make.traces import TraceProblem, build_gaussian
+from optmech.files.make.markov import build_markov
+from optmech.files.make.traces import build_gaussian
 from optmech.files.validate import add_details, require_keys
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
+from optmech.tasks.chain import ChainTask
+from optmech.tasks.gaussian import GaussianTask
 
 _OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
 
 
 @dataclass(frozen=True, eq=False)
 class TraceFile:
-    """A trace problem with what its file says about it."""
+    """A task about a trace, and where it stands."""
 
-    problem: TraceProblem | ChainProblem
+    task: GaussianTask | ChainTask
     path: Path
-    title: str
-    kind: str
     inputs: tuple[Path, ...] = ()
     """The file itself and those that it names: what no output may replace."""
 
@@ -68,17 +68,18 @@ def read_trace(name: str | Path) -> TraceFile:
         add_details(details, KINDS[kind], errors)
         errors.refuse(str(path))
         raise
-    problem: TraceProblem | ChainProblem | None = None
+    task: GaussianTask | ChainTask | None = None
+    title = getattr(spec, "title", "") or path.stem
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if isinstance(spec, GaussianTrace):
-            problem = build_gaussian(spec, path.parent, errors)
+            task = build_gaussian(spec, path.parent, errors, title)
         elif isinstance(spec, MarkovTrace):
-            problem = build_markov(spec, path.parent, errors)
+            task = build_markov(spec, path.parent, errors, title)
     errors.refuse(str(path))
-    if problem is None:
+    if task is None:
         raise ProblemError("could not be built", where=str(path))
     inputs = (path, *named_files(document, path.parent))
-    return TraceFile(problem, path, getattr(spec, "title", "") or path.stem, kind, inputs)
+    return TraceFile(task, path, inputs)
 
 
 def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:

@@ -138,7 +138,7 @@ def test_gps_fixes_become_a_path_in_km(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "fixes.csv").write_text("\n".join(rows) + "\n")
     path = tmp_path / "g.toml"
     path.write_text(GPS)
-    problem = read_trace(path).problem
+    problem = read_trace(path).task
     # of fixes 20 s apart every other one is 30 s after the last one kept
     np.testing.assert_allclose(problem.trace.times, np.arange(12) * 40 / 60)
     assert problem.path is not None

@@ -107,7 +107,7 @@ def test_longest_moves_and_recipes(tmp_path: Path) -> None:
     )
     file = read_problem(write(tmp_path, text))
     assert file.transport is not None
-    design = file.transport.design(file.problem)
+    design = file.transport.solve()
     assert design.outside == "nearest"
     np.testing.assert_array_equal(design.inputs, [[0.5, 0.5, 0]])
     d = file.problem.loss_matrix

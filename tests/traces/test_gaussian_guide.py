@@ -36,7 +36,7 @@ def test_the_example_is_a_trace_file(tmp_path: Path) -> None:
     (example,) = blocks("toml")
     path = tmp_path / "t.toml"
     path.write_text(example, encoding="utf-8")
-    assert len(read_trace(path).problem.trace) == 10
+    assert len(read_trace(path).task.trace) == 10
 
 
 def names(node: Any) -> Iterator[str]:

@@ -5,6 +5,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from optmech.tasks.chain import ChainAnswer
+    from optmech.tasks.gaussian import GaussianAnswer
 
 SUMMARY = "protect a trace of positions that depend on each other"
 EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
@@ -28,41 +33,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
-    from optmech.cli.chained import ChainAnswer
     from optmech.cli.output import note, print_json, written
-    from optmech.cli.traced import Answer
-    from optmech.files.make.markov import ChainProblem
+    from optmech.cli.traces import show_chain, show_noise
     from optmech.files.traces import read_trace
+    from optmech.tasks.chain import ChainAnswer, ChainTask
 
     file = read_trace(args.trace)
+    task = file.task
     _check_outputs(args, file.inputs)
-    chain = isinstance(file.problem, ChainProblem)
-    answer: ChainAnswer | Answer
-    if isinstance(file.problem, ChainProblem):
-        if file.problem.counted:
-            note(file.problem.counted)
-        answer = ChainAnswer(file, args.seed, note)
+    answer: ChainAnswer | GaussianAnswer
+    if isinstance(task, ChainTask):
+        if task.counted:
+            note(task.counted)
+        answer = task.solve(args.seed, note)
     else:
-        note(f"computing losses of {len(file.problem.trace)} positions")
-        answer = Answer(file, args.seed)
-    plain = answer.plain()
-    for line in plain.get("notes", ()):
+        note(f"computing losses of {len(task.trace)} positions")
+        answer = task.solve()
+    summary = answer.summary()
+    for line in summary.get("notes", ()):
         note(f"note: {line}")
     if args.output:
         answer.save(args.output)
     if args.picture:
-        answer.picture(args.picture)
+        _draw(answer, args)
     if args.json:
-        print_json(plain | {"output": args.output, "picture": args.picture})
+        places = {"file": str(file.path), "output": args.output, "picture": args.picture}
+        print_json(summary | places)
+        return 0 if summary["verified"] else 1
+    chain = isinstance(answer, ChainAnswer)
+    if isinstance(answer, ChainAnswer):
+        show_chain(answer)
     else:
-        answer.show()
-        for what, path in (
-            ("figures" if chain else "noise", args.output),
-            ("picture", args.picture),
-        ):
-            if path:
-                written(what, path)
-    return 0 if plain["verified"] else 1
+        show_noise(answer)
+    for what, path in (("figures" if chain else "noise", args.output), ("picture", args.picture)):
+        if path:
+            written(what, path)
+    return 0 if summary["verified"] else 1
+
+
+def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> None:
+    from optmech.show.plots.chains import chain_picture
+    from optmech.show.plots.traces import trace_picture
+    from optmech.tasks.chain import ChainAnswer
+
+    task = answer.task
+    if isinstance(answer, ChainAnswer):
+        chain_picture(answer.sequential, answer.repeated, args.picture, task.unit, task.title)
+    else:
+        trace_picture(answer.task, answer.noise, answer.worst, args.picture, seed=args.seed)
 
 
 def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
         from optmech.cli.task import run_task
 
-        return run_task(file.transport, file.problem, args)
+        return run_task(file.transport, args)
     return _compare(args, file.problem)
 
 

@@ -19,7 +19,6 @@ from optmech.files.make.zones import merge, places_of, zones_of
 from optmech.files.schema import ProblemSpec
 from optmech.files.schema import priors as prior_schema
 from optmech.files.schema.domains import Aggregable
-from optmech.files.task import TransportTask
 from optmech.problem.constraints import Constraint, MaximizeDistortion
 from optmech.problem.problem import Problem
 from optmech.reading.errors import Collector
@@ -28,6 +27,7 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.statement.statement import Objective, make_statement
+from optmech.tasks.coupling import Transport
 
 _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."
@@ -37,8 +37,8 @@ _BELOW_A_DISTANCE = re.compile(
 
 def assemble(
     spec: ProblemSpec, directory: Path, title: str, errors: Collector
-) -> tuple[Problem, TransportTask | None] | None:
-    """The problem and its task, or None when ``errors`` has gathered any, before or here."""
+) -> tuple[Problem, Transport | None] | None:
+    """The problem and its ``[transport]`` table, or None when ``errors`` has gathered any."""
     context = build_secrets(spec, directory, errors)
     if context is None:
         return None
@@ -105,7 +105,7 @@ class _Parts:
         self.loss: Distance | Floats | None = None
         self.objective: Objective | MaximizeDistortion = "expected_loss"
         self.constraints: list[tuple[int, Constraint]] = []
-        self.transport: TransportTask | None = None
+        self.transport: Transport | None = None
         if spec.prior is not None:
             with errors.at("prior"):
                 self.prior = build_prior(spec.prior, context)

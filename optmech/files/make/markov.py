@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
 from pathlib import Path
 
 from optmech.base.arrays import Floats, Ints
@@ -15,7 +13,7 @@ from optmech.files.make.metrics import build_distance, build_loss
 from optmech.files.make.priors import build_prior
 from optmech.files.schema import markov as schema
 from optmech.files.schema.domains import Aggregable
-from optmech.problem.constraints import Constraint, MaximizeDistortion
+from optmech.problem.constraints import MaximizeDistortion
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
 from optmech.spaces.distances import Distance, euclidean
@@ -23,34 +21,16 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior
 from optmech.statement.statement import Objective
+from optmech.tasks.chain import ChainTask
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.sequences import Fixes
 from optmech.traces.chains.sequential import SequentialDesigner, StepConstraint
 
 
-@dataclass(frozen=True, eq=False)
-class ChainProblem:
-    """What a file of kind "markov" asks: a design for every step, and what an adversary learns."""
-
-    designer: SequentialDesigner
-    steps: int
-    distance: Distance
-    """The adversary's."""
-    traces: int
-    exact: bool
-    trace: tuple[Hashable, ...] | None
-    """Labels of a trace to release."""
-    unit: str
-    single: tuple[Constraint, ...]
-    """The constraints that a single location can be asked to satisfy."""
-    counted: str = ""
-    """What became of the fixes that the chain was estimated from, in words."""
-
-
 def build_markov(
-    spec: schema.MarkovTrace, directory: Path, errors: Collector
-) -> ChainProblem | None:
+    spec: schema.MarkovTrace, directory: Path, errors: Collector, title: str
+) -> ChainTask | None:
     """The problem, or None when ``errors`` has gathered any, before or here."""
     context = None
     if spec.secrets is not None:
@@ -64,14 +44,16 @@ def build_markov(
             )
     if context is None:
         return None
-    return _Parts(spec, context, errors).problem()
+    return _Parts(spec, context, errors, title).problem()
 
 
 class _Parts:
     """Every section built on its own, so that one error does not hide another."""
 
-    def __init__(self, spec: schema.MarkovTrace, context: Context, errors: Collector) -> None:
-        self.spec, self.context, self.errors = spec, context, errors
+    def __init__(
+        self, spec: schema.MarkovTrace, context: Context, errors: Collector, title: str
+    ) -> None:
+        self.spec, self.context, self.errors, self.title = spec, context, errors, title
         self.chain: MarkovPrior | None = None
         self.counted = ""
         self.loss: Distance | Floats | None = None
@@ -111,7 +93,7 @@ class _Parts:
                 else:
                     self.constraints.append(build_constraint(item, self.context, first, observed))
 
-    def problem(self) -> ChainProblem | None:
+    def problem(self) -> ChainTask | None:
         """The parts together."""
         spec = self.spec
         trace = None
@@ -148,7 +130,8 @@ class _Parts:
             )
         if designer is None:
             return None
-        return ChainProblem(
+        return ChainTask(
+            self.title,
             designer,
             spec.steps,
             self.distance,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact
 from optmech.files.schema import traces as schema
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
+from optmech.tasks.gaussian import GaussianTask
 from optmech.traces.chains.sequences import Fixes
 from optmech.traces.gaussian import kernels
 from optmech.traces.gaussian.fitting import Fit, fit
@@ -30,34 +29,9 @@ _FAMILIES: dict[str, Callable[..., Kernel]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class TraceProblem:
-    """What a trace file asks: noise for a loss (``epsilon``), or the loss of a noise."""
-
-    trace: GaussianPrior
-    secrets: tuple[tuple[int, ...], ...]
-    radius: float
-    order: float
-    ball: bool
-    epsilon: Exact | None
-    noise: Floats | None
-    delta: float | None
-    subsets: int | None
-    length_scales: tuple[float, float] | None
-    family: Callable[[Any], Kernel] | None
-    """From a length scale to the kernel, where ``length_scales`` are to be checked."""
-    path: Floats | None
-    """Real positions, shape (d, k), where the file has GPS fixes."""
-    fitted: Fit | None
-    unit: str
-    notes: tuple[str, ...] = ()
-    """In which ways the noise of a file was made for another question; its loss is measured for
-    this one."""
-
-
 def build_gaussian(
-    spec: schema.GaussianTrace, directory: Path, errors: Collector
-) -> TraceProblem | None:
+    spec: schema.GaussianTrace, directory: Path, errors: Collector, title: str
+) -> GaussianTask | None:
     """The problem, or None when ``errors`` has gathered any, before or here."""
     times, path, fitted = None, None, None
     kernel: Kernel | None = None
@@ -80,7 +54,7 @@ def build_gaussian(
         trace = GaussianPrior(times, kernel, spec.dimensions if path is None else path.shape[1])
     if trace is None:
         return None
-    return _question(spec, trace, directory, errors, path, fitted)
+    return _question(spec, trace, directory, errors, path, fitted, title)
 
 
 def _question(
@@ -90,7 +64,8 @@ def _question(
     errors: Collector,
     path: Floats | None,
     fitted: Fit | None,
-) -> TraceProblem | None:
+    title: str,
+) -> GaussianTask | None:
     sets: list[list[int]] = spec.secrets or []
     for k, one in enumerate(sets):
         with errors.at(""):
@@ -125,7 +100,8 @@ def _question(
     if errors.errors or not sets or spec.radius is None or spec.order is None:
         return None
     scales = spec.length_scales
-    return TraceProblem(
+    return GaussianTask(
+        title,
         trace,
         tuple(tuple(one) for one in sets),
         spec.radius,

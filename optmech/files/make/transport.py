@@ -7,11 +7,11 @@ from optmech.exact.number import Exact, parse_exact
 from optmech.files.make.constraints import build_distribution
 from optmech.files.make.context import Context, Listed
 from optmech.files.schema import transport as schema
-from optmech.files.task import TransportTask
 from optmech.spaces.domain import Domain
+from optmech.tasks.coupling import Transport
 
 
-def build_transport(spec: schema.Transport, context: Context, observed: Domain) -> TransportTask:
+def build_transport(spec: schema.Transport, context: Context, observed: Domain) -> Transport:
     """The task with its distributions; errors are placed inside the table."""
     inputs = []
     for k, entry in enumerate(spec.inputs):
@@ -31,7 +31,7 @@ def build_transport(spec: schema.Transport, context: Context, observed: Domain) 
     weights = [entry.weight for entry in spec.inputs]
     if not any(weights):
         raise ProblemError("the weights sum to 0", where="inputs", remedy="Give a positive weight")
-    return TransportTask(
+    return Transport(
         task=spec.task,
         names=names,
         inputs=tuple(inputs),

@@ -13,7 +13,7 @@ from optmech.show.plots import require_matplotlib, save
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from optmech.files.make.traces import TraceProblem
+    from optmech.tasks.gaussian import GaussianTask
     from optmech.traces.gaussian.loss import TraceLoss
 
 __all__ = ["trace_picture"]
@@ -23,7 +23,7 @@ _PATH, _RELEASE, _WORST = "#0072b2", "#999999", "#d55e00"
 
 
 def trace_picture(
-    problem: TraceProblem, noise: Floats, loss: TraceLoss, file: str | Path, seed: int = 0
+    task: GaussianTask, noise: Floats, loss: TraceLoss, file: str | Path, seed: int = 0
 ) -> None:
     """Draw a path, five releases of it, the worst hypothesis about the secrets, and the noise.
 
@@ -39,8 +39,8 @@ def trace_picture(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    trace = problem.trace
-    path = problem.path if problem.path is not None else trace.sample(seed)
+    trace = task.trace
+    path = task.path if task.path is not None else trace.sample(seed)
     path = path.reshape(len(trace), -1)
     rng = np.random.default_rng(seed)
     values, vectors = np.linalg.eigh(noise)
@@ -56,15 +56,15 @@ def trace_picture(
     FigureCanvasAgg(figure)
     axes: list[Axes] = list(figure.subplots(1, panels))
     if flat:
-        _plane(axes[0], path, releases, secrets, other, problem.unit)
+        _plane(axes[0], path, releases, secrets, other, task.unit)
     else:
         for a in range(path.shape[1]):
             columns = (path[:, a], releases[:, :, a], secrets, other[:, a])
-            _line(axes[a], trace.times, *columns, problem.unit)
-    _noise(axes[-1], trace.times, noise, path.shape[1], secrets, problem.unit)
+            _line(axes[a], trace.times, *columns, task.unit)
+    _noise(axes[-1], trace.times, noise, path.shape[1], secrets, task.unit)
     figure.suptitle(
-        f"Rényi loss of order {problem.order:g}: {loss.upper:.4g} within "
-        f"{problem.radius:g}{' ' + problem.unit if problem.unit else ''}",
+        f"Rényi loss of order {task.order:g}: {loss.upper:.4g} within "
+        f"{task.radius:g}{' ' + task.unit if task.unit else ''}",
         fontsize=10,
     )
     save(figure, file)

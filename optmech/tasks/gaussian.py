@@ -1,9 +1,9 @@
-"""What ``optmech trace`` answers about a trace under a Gaussian prior."""
+"""A trace under a Gaussian prior: the least noise for a promise, or the loss of given noise."""
 
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,46 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
-from optmech.files.make.traces import TraceProblem
-from optmech.files.traces import TraceFile
+from optmech.exact.number import Exact
 from optmech.traces.gaussian.calibration import calibrate
+from optmech.traces.gaussian.fitting import Fit
 from optmech.traces.gaussian.intervals import IntervalLoss, worst_length_scale
+from optmech.traces.gaussian.kernels import Kernel
 from optmech.traces.gaussian.loss import TraceLoss, privacy_loss
 from optmech.traces.gaussian.noise import NoiseDesign, optimal_noise
+from optmech.traces.gaussian.prior import GaussianPrior
 from optmech.traces.gaussian.robust import RobustNoise, robust_noise
 from optmech.traces.gaussian.subsets import WorstSubset, worst_subset
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTask:
+    """What a trace file asks: noise for a loss (``epsilon``), or the loss of a noise."""
+
+    title: str
+    trace: GaussianPrior
+    secrets: tuple[tuple[int, ...], ...]
+    radius: float
+    order: float
+    ball: bool
+    epsilon: Exact | None
+    noise: Floats | None
+    delta: float | None
+    subsets: int | None
+    length_scales: tuple[float, float] | None
+    family: Callable[[Any], Kernel] | None
+    """From a length scale to the kernel, where ``length_scales`` are to be checked."""
+    path: Floats | None
+    """Real positions, shape (d, k), where the file has GPS fixes."""
+    fitted: Fit | None
+    unit: str
+    notes: tuple[str, ...] = ()
+    """In which ways the noise of a file was made for another question; its loss is measured for
+    this one."""
+
+    def solve(self) -> GaussianAnswer:
+        """The noise and its losses, each computed when it is first asked for."""
+        return GaussianAnswer(self)
 
 
 @dataclass(frozen=True)
@@ -34,19 +66,16 @@ class Choice:
     """Proved upper bound over the secret sets."""
 
 
-class Answer:
+class GaussianAnswer:
     """The noise, its losses, and how other noise compares; computed when asked for."""
 
-    def __init__(self, file: TraceFile, seed: int = 0) -> None:
-        assert isinstance(file.problem, TraceProblem)
-        self.file = file
-        self.problem = file.problem
-        self.seed = seed
+    def __init__(self, task: GaussianTask) -> None:
+        self.task = task
 
     @cached_property
     def design(self) -> NoiseDesign | None:
         """The least noise, where the file promises a loss."""
-        p = self.problem
+        p = self.task
         if p.epsilon is None:
             return None
         if self.robust is not None:
@@ -56,7 +85,7 @@ class Answer:
     @cached_property
     def robust(self) -> RobustNoise | None:
         """The noise for an interval of length scales, where the file promises a loss for it."""
-        p = self.problem
+        p = self.task
         if p.epsilon is None or p.length_scales is None or p.family is None:
             return None
         return robust_noise(
@@ -75,8 +104,8 @@ class Answer:
         """The noise that is talked about: designed, or given by the file."""
         if self.design is not None:
             return self.design.covariance
-        assert self.problem.noise is not None
-        return self.problem.noise
+        assert self.task.noise is not None
+        return self.task.noise
 
     @cached_property
     def losses(self) -> list[TraceLoss]:
@@ -86,7 +115,7 @@ class Answer:
     @property
     def kept(self) -> bool:
         """Whether the promise is proved, for every length scale that it was made for."""
-        promised, robust = self.problem.epsilon, self.robust
+        promised, robust = self.task.epsilon, self.robust
         if promised is None:
             return True
         return self.worst.upper <= promised and (
@@ -101,7 +130,7 @@ class Answer:
     @cached_property
     def choices(self) -> list[Choice]:
         """Noise with the promised loss, and noise that takes the points to be independent."""
-        p, design = self.problem, self.design
+        p, design = self.task, self.design
         if p.epsilon is None or design is None or self.robust is not None:
             return []
         trace, size = p.trace, len(p.trace.covariance)
@@ -121,7 +150,7 @@ class Answer:
     @cached_property
     def subsets(self) -> WorstSubset | None:
         """Over all sets up to a size, where the file asks for it."""
-        p = self.problem
+        p = self.task
         if p.subsets is None:
             return None
         return worst_subset(p.trace, self.noise, p.subsets, p.radius, p.order, p.ball)
@@ -129,7 +158,7 @@ class Answer:
     @cached_property
     def interval(self) -> IntervalLoss | None:
         """Over an interval of length scales, where the file asks for it."""
-        p = self.problem
+        p = self.task
         if self.robust is not None:
             return self.robust.interval
         if p.length_scales is None or p.family is None:
@@ -146,14 +175,13 @@ class Answer:
             dimensions=p.trace.dimensions,
         )
 
-    def plain(self) -> dict[str, Any]:
-        """For JSON."""
-        p, worst, design = self.problem, self.worst, self.design
+    def summary(self) -> dict[str, Any]:
+        """The figures as plain values, ready for JSON."""
+        p, worst, design = self.task, self.worst, self.design
         out: dict[str, Any] = {
             "status": "measured" if design is None else "designed",
-            "kind": self.file.kind,
-            "file": str(self.file.path),
-            "title": self.file.title,
+            "kind": "gaussian",
+            "title": p.title,
             "verified": self.kept,
             "loss": worst.upper,
             "loss_lower": worst.lower,
@@ -196,7 +224,7 @@ class Answer:
 
     def save(self, path: str | Path) -> None:
         """Write the noise, so that a trace file can name it: ``noise = { file = … }``."""
-        p = self.problem
+        p = self.task
         content = {
             "format": 1,
             "kind": "noise",
@@ -210,85 +238,8 @@ class Answer:
         }
         write_atomically(path, (json.dumps(content) + "\n").encode())
 
-    def picture(self, path: str | Path) -> None:
-        """Draw the trace, releases of it, and the worst hypothesis."""
-        from optmech.show.plots.traces import trace_picture
-
-        trace_picture(self.problem, self.noise, self.worst, path, seed=self.seed)
-
-    def show(self) -> None:
-        """For people."""
-        from optmech.cli import output
-
-        p, worst = self.problem, self.worst
-        output.title(self.file.title)
-        output.facts(self._facts())
-        if self.choices:
-            output.blank()
-            unit = f" ({p.unit})" if p.unit else ""
-            size = len(p.trace.covariance)
-            rows = [
-                (
-                    c.name,
-                    f"{math.sqrt(c.variance / size):.6g}",
-                    f"{c.variance:.6g}",
-                    f"{c.loss:.6g}",
-                )
-                for c in self.choices
-            ]
-            header = ("noise", f"rms per coordinate{unit}", "total variance", "loss at most")
-            output.grid(header, rows, right=(1, 2, 3))
-        output.blank()
-        columns = ("secret", "time", "worst hypothesis")
-        shifts = worst.hypothesis.reshape(len(worst.secrets), -1)
-        rows3 = [
-            (str(s), f"{p.trace.times[s]:.6g}", "  ".join(f"{x:+.5g}" for x in shift))
-            for s, shift in zip(worst.secrets, shifts.tolist(), strict=True)
-        ]
-        output.grid(columns, rows3, right=(0, 1, 2))
-
-    def _facts(self) -> list[tuple[str, str]]:
-        p, worst, design = self.problem, self.worst, self.design
-        sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
-        unit = f" {p.unit}" if p.unit else ""
-        region = "ball" if p.ball else "box"
-        facts = [
-            ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
-            ("secrets", f"{sets}, within {p.radius:g}{unit} ({region})"),
-        ]
-        if p.fitted is not None:
-            f = p.fitted
-            facts.append(
-                ("fitted", f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}, "
-                 f"errors {f.noise:.3g}")
-            )  # fmt: skip
-        facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
-        if p.epsilon is not None:
-            kept = "kept, proved" if self.kept else "NOT kept"
-            facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
-        if design is not None:
-            facts.append(
-                ("variance", f"{design.trace:.9g}, at least {design.lower_bound:.9g} "
-                 f"(gap {design.gap:.2g})")
-            )  # fmt: skip
-        if p.delta is not None:
-            facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))
-        if self.subsets is not None:
-            found = self.subsets
-            facts.append(
-                ("worst set", f"{list(found.secrets)} of {found.count:,}: loss "
-                 f"{found.loss.lower:.6g}, none above {found.upper:.6g}")
-            )  # fmt: skip
-        if self.interval is not None:
-            i = self.interval
-            facts.append(
-                ("length scales", f"worst {i.length_scale:.6g}: loss {i.lower:.6g}, none above "
-                 f"{i.upper:.6g}")
-            )  # fmt: skip
-        return facts
-
     def _losses(self, noise: Floats | float) -> list[TraceLoss]:
-        p = self.problem
+        p = self.task
         return [privacy_loss(p.trace, noise, s, p.radius, p.order, p.ball) for s in p.secrets]
 
     def _worst(self, noise: Floats | float) -> float:

@@ -1,24 +1,52 @@
-"""What ``optmech trace`` answers about a trace under a Markov chain."""
+"""A trace under a Markov chain: designs for its steps, and what adversaries learn from them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from optmech.base.plain import plain_values
 from optmech.base.storage import write_atomically
-from optmech.cli.output import plain_values
 from optmech.errors import InfeasibleError
-from optmech.files.make.markov import ChainProblem
-from optmech.files.traces import TraceFile
 from optmech.pipeline.search import solve
+from optmech.problem.constraints import Constraint
 from optmech.problem.problem import Problem
+from optmech.spaces.distances import Distance
 from optmech.spaces.prior import Prior
 from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate
 from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, protect
-from optmech.traces.chains.sequential import Step
+from optmech.traces.chains.sequential import SequentialDesigner, Step
+
+
+@dataclass(frozen=True, eq=False)
+class ChainTask:
+    """What a file of kind "markov" asks: a design for every step, and what an adversary learns."""
+
+    title: str
+    designer: SequentialDesigner
+    steps: int
+    distance: Distance
+    """The adversary's."""
+    traces: int
+    exact: bool
+    trace: tuple[Hashable, ...] | None
+    """Labels of a trace to release."""
+    unit: str
+    single: tuple[Constraint, ...]
+    """The constraints that a single location can be asked to satisfy."""
+    counted: str = ""
+    """What became of the fixes that the chain was estimated from, in words."""
+
+    def solve(self, seed: int = 0, progress: Callable[[str], None] | None = None) -> ChainAnswer:
+        """The first design, and what adversaries learn, each computed when it is first asked for.
+
+        ``seed`` is of the simulated traces; ``progress`` is told of long work in words.
+        """
+        return ChainAnswer(self, seed, progress)
 
 
 class ChainAnswer:
@@ -26,12 +54,9 @@ class ChainAnswer:
     computed when asked for."""
 
     def __init__(
-        self, file: TraceFile, seed: int = 0, progress: Callable[[str], None] | None = None
+        self, task: ChainTask, seed: int = 0, progress: Callable[[str], None] | None = None
     ) -> None:
-        assert isinstance(file.problem, ChainProblem)
-        self.file = file
-        self.problem = file.problem
-        self.title = file.title
+        self.task = task
         self.seed = seed
         self.progress = progress or (lambda text: None)
 
@@ -39,20 +64,20 @@ class ChainAnswer:
     def first(self) -> Step:
         """The design for time 0."""
         self.progress("designing for time 0")
-        return self.problem.designer.start()
+        return self.task.designer.start()
 
     @cached_property
     def sequential(self) -> AdversaryReport:
         """The adversaries against the sequential designs."""
         self.progress("designing and attacking every step")
-        return self._attacked(self.problem.designer)
+        return self._attacked(self.task.designer)
 
     @cached_property
     def repeated(self) -> AdversaryReport | None:
         """The same against the optimal mechanism for a single location drawn from P(X_0), at every
         time; None where there is none, and where the constraints are all about other times."""
-        designer = self.problem.designer
-        if designer.constraints and not self.problem.single:
+        designer = self.task.designer
+        if designer.constraints and not self.task.single:
             return None
         self.progress("attacking one mechanism, repeated")
         single = Problem(
@@ -60,7 +85,7 @@ class ChainAnswer:
             designer.loss,
             designer.observables,
             designer.objective,
-            self.problem.single,
+            self.task.single,
         )
         design = solve(single, designer.profile, designer.gap)
         if design.exact is None:
@@ -70,9 +95,9 @@ class ChainAnswer:
     @cached_property
     def released(self) -> ProtectedTrace | None:
         """The file's trace, released with the operating system's entropy."""
-        if self.problem.trace is None:
+        if self.task.trace is None:
             return None
-        return protect(self.problem.designer, self.problem.trace)
+        return protect(self.task.designer, self.task.trace)
 
     @property
     def verified(self) -> bool:
@@ -82,9 +107,9 @@ class ChainAnswer:
     def _require_something(self) -> None:
         """Raise InfeasibleError where nothing is ever released, with the reason of time 0."""
         if not self.verified:
-            raise InfeasibleError(self.first.reason, where=self.title)
+            raise InfeasibleError(self.first.reason, where=self.task.title)
 
-    def plain(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON.
 
         Raises
@@ -93,80 +118,32 @@ class ChainAnswer:
             Where nothing is ever released.
         """
         self._require_something()
-        designer = self.problem.designer
+        designer = self.task.designer
         first = self.first.design
         out: dict[str, Any] = {
             "status": "designed",
             "kind": "markov",
-            "file": str(self.file.path),
-            "title": self.title,
-            "steps": self.problem.steps,
-            "data": self.problem.counted or None,
+            "title": self.task.title,
+            "steps": self.task.steps,
+            "data": self.task.counted or None,
             "secrets": len(designer.prior),
             "verified": self.verified,
-            "exact": self.problem.exact,
+            "exact": self.task.exact,
             "first": None if first is None else first.summary(),
             "sequential": _report(self.sequential),
             "repeated": None if self.repeated is None else _report(self.repeated),
         }
         if self.released is not None:
-            out["releases"] = self._releases(self.released)
+            out["releases"] = self.releases(self.released)
         return out
 
     def save(self, path: str | Path) -> None:
-        """Write what ``plain`` has to a JSON file."""
-        content = plain_values({"format": 1, **self.plain()})
+        """Write what ``summary`` has to a JSON file."""
+        content = plain_values({"format": 1, **self.summary()})
         write_atomically(path, (json.dumps(content) + "\n").encode())
 
-    def picture(self, path: str | Path) -> None:
-        """Draw distortion over time."""
-        from optmech.show.plots.chains import chain_picture
-
-        chain_picture(self.sequential, self.repeated, path, self.problem.unit, self.title)
-
-    def show(self) -> None:
-        """For people."""
-        from optmech.cli import output
-
-        report, other = self.sequential, self.repeated
-        unit = f" ({self.problem.unit})" if self.problem.unit else ""
-        output.title(self.title)
-        how = "all releases" if self.problem.exact else f"{report.traces} traces of the chain"
-        done = ", ".join(f"{count} {name}" for name, count in sorted(report.actions.items()))
-        facts = [
-            ("trace", f"{self.problem.steps} times, {len(self.problem.designer.prior)} cells"),
-            ("adversary", f"knows the chain and every mechanism; {how}"),
-            ("steps", done),
-            ("filtering", _summary(report.filtering, None if other is None else other.filtering)),
-            ("smoothing", _summary(report.smoothing, None if other is None else other.smoothing)),
-            ("loss", _summary(report.loss, None if other is None else other.loss)),
-        ]
-        if self.problem.counted:
-            facts.insert(1, ("data", self.problem.counted))
-        if self.first.design is not None:
-            d = self.first.design
-            facts.insert(2, ("time 0", f"loss {d.loss:.6g}, gap {d.gap:.2g}, verified"))
-        output.facts(facts)
-        output.blank()
-        header = ["time", "blind", "filtering", "smoothing", f"loss{unit}"]
-        columns = [report.blind, report.filtering.mean, report.smoothing.mean, report.loss.mean]
-        if other is not None:
-            header += ["repeated: filtering", "smoothing", "loss"]
-            columns += [other.filtering.mean, other.smoothing.mean, other.loss.mean]
-        rows = [
-            [str(t), *(f"{column[t]:.4g}" for column in columns)] for t in range(self.problem.steps)
-        ]
-        output.grid(header, rows, right=range(len(header)))
-        if self.released is not None:
-            output.blank()
-            rows = [
-                [str(t), step["action"], "" if step["release"] is None else step["release"]]
-                for t, step in enumerate(self._releases(self.released))
-            ]
-            output.grid(("time", "action", "released"), rows, right=(0,))
-
     def _attacked(self, policy: Policy) -> AdversaryReport:
-        p = self.problem
+        p = self.task
         loss = p.designer.loss
         if p.exact:
             return enumerate_releases(policy, p.distance, p.steps, loss=loss)
@@ -192,7 +169,7 @@ class ChainAnswer:
 
         return tell
 
-    def _releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
+    def releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
         from optmech.spaces.labels import label_text
 
         out = []
@@ -228,12 +205,3 @@ def _report(report: AdversaryReport) -> dict[str, Any]:
         "actions": report.actions,
         "traces": report.traces,
     }
-
-
-def _summary(series: Series, other: Series | None) -> str:
-    def words(values: Series) -> str:
-        error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
-        return f"{values.average:.4g}{error}"
-
-    text = f"{words(series)} on average"
-    return text if other is None else f"{text}; one mechanism repeated: {words(other)}"
