@@ -1,0 +1,1 @@
+"""The linear program of a statement, with its block structure kept."""

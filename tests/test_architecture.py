@@ -1,0 +1,113 @@
+"""The order of the packages is that of docs/architecture.md, and imports follow it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import optmech
+
+HOUSE = Path(optmech.__file__).parent
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+ALONE = {"__init__", "__main__", "errors", "audit"}
+"""The only modules that lie loose in the package."""
+
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="docs/ is not beside the tests")
+
+
+def floors() -> list[str]:
+    """Packages from the bottom up, as the page's first table has them from the top down."""
+    rows = re.findall(r"^\| `(\w+)/?` \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return rows[::-1]
+
+
+def modules() -> dict[str, Path]:
+    named = {
+        ".".join(("optmech", *path.relative_to(HOUSE).with_suffix("").parts)): path
+        for path in HOUSE.rglob("*.py")
+    }
+    return {name.removesuffix(".__init__"): path for name, path in named.items()}
+
+
+def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[tuple[str, bool]]:
+    """Modules of optmech that a module imports anywhere, and whether on being imported itself."""
+
+    def walk(node: ast.AST, eager: bool) -> Iterator[tuple[str, bool]]:
+        for child in ast.iter_child_nodes(node):
+            now = eager and not isinstance(child, ast.FunctionDef | ast.Lambda)
+            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+                now = False
+            if isinstance(child, ast.ImportFrom) and (child.module or "").startswith("optmech"):
+                for alias in child.names:
+                    inner = f"{child.module}.{alias.name}"
+                    yield inner if inner in known else str(child.module), now
+            elif isinstance(child, ast.Import):
+                yield from ((a.name, now) for a in child.names if a.name.startswith("optmech"))
+            yield from walk(child, now)
+
+    yield from walk(ast.parse(path.read_text(encoding="utf-8")), True)
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def graph() -> nx.DiGraph:
+    """Modules and their imports; ``eager`` where one module cannot be imported without another."""
+    known = modules()
+    found: nx.DiGraph = nx.DiGraph()
+    for name, path in known.items():
+        for other, eager in imports(name, path, known):
+            if other != name:
+                before = found.get_edge_data(name, other, {"eager": False})
+                found.add_edge(name, other, eager=eager or before["eager"])
+    return found
+
+
+def test_the_root_is_a_table_of_contents() -> None:
+    loose = {path.stem for path in HOUSE.glob("*.py")}
+    packages = {path.name for path in HOUSE.iterdir() if (path / "__init__.py").exists()}
+    assert loose == ALONE
+    assert packages | {"errors", "audit"} == set(floors())
+    for package in packages:
+        text = (HOUSE / package / "__init__.py").read_text(encoding="utf-8")
+        assert ast.get_docstring(ast.parse(text)), package
+
+
+def test_imports_point_down(capsys: pytest.CaptureFixture[str]) -> None:
+    found, order = graph(), floors()
+    rooms: nx.DiGraph = nx.DiGraph()
+    back = []
+    for name, other in found.edges:
+        # the root's lazy names open every door, and the command is started from outside
+        if room(name) in ("__init__", "__main__") or room(name) == room(other):
+            continue
+        rooms.add_edge(room(name), room(other))
+        if order.index(room(other)) > order.index(room(name)):
+            back.append(f"{name} -> {other}")
+    eager = nx.DiGraph([(a, b) for a, b, now in found.edges(data="eager") if now])
+    circles = [c for c in nx.strongly_connected_components(rooms) if len(c) > 1]
+    circles += [c for c in nx.strongly_connected_components(eager) if len(c) > 1]
+    with capsys.disabled():
+        print(
+            f"\n{found.number_of_nodes()} modules in {len(order)} rooms, "
+            f"{found.number_of_edges()} imports, {rooms.number_of_edges()} arrows between rooms; "
+            f"{len(circles)} circles, {len(back)} back arrows"
+        )
+    assert not circles
+    assert not back
+
+
+def test_what_decides_stands_on_little() -> None:
+    """Nothing that searches is below the certificate, and the audit stands alone."""
+    found = graph()
+    below = {room(module) for module in nx.descendants(found, "optmech.certificate.exact")}
+    assert below <= {"errors", "base", "exact", "reading", "ratios", "spaces", "statement"} | {
+        "certificate"
+    }
+    assert not list(imports("optmech.audit", HOUSE / "audit.py", modules()))
