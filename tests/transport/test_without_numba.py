@@ -9,8 +9,8 @@ import sys
 PROGRAM = """
 import numpy as np, math
 import optmech as om
-from optmech.transport import kernels
-assert kernels._price is kernels._price_numpy
+from optmech.transport import pivots
+assert pivots._price is pivots._price_numpy
 rng = np.random.default_rng(1)
 x, y = rng.random((2, 60))
 a, b = rng.random((2, 60))
