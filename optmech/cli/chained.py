@@ -127,9 +127,10 @@ class ChainAnswer:
     def show(self) -> None:
         """For people."""
         from optmech.cli import output
+        from optmech.show import words
 
         report, other = self.sequential, self.repeated
-        unit = f" ({self.problem.unit})" if self.problem.unit else ""
+        unit = words.in_brackets(self.problem.unit)
         output.title(self.title)
         how = "all releases" if self.problem.exact else f"{report.traces} traces of the chain"
         done = ", ".join(f"{count} {name}" for name, count in sorted(report.actions.items()))

@@ -219,13 +219,14 @@ class Answer:
     def show(self) -> None:
         """For people."""
         from optmech.cli import output
+        from optmech.show import words
 
         p, worst = self.problem, self.worst
         output.title(self.file.title)
         output.facts(self._facts())
         if self.choices:
             output.blank()
-            unit = f" ({p.unit})" if p.unit else ""
+            unit = words.in_brackets(p.unit)
             size = len(p.trace.covariance)
             rows = [
                 (
@@ -248,9 +249,11 @@ class Answer:
         output.grid(columns, rows3, right=(0, 1, 2))
 
     def _facts(self) -> list[tuple[str, str]]:
+        from optmech.show import words
+
         p, worst, design = self.problem, self.worst, self.design
         sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
-        unit = f" {p.unit}" if p.unit else ""
+        unit = words.after(p.unit)
         region = "ball" if p.ball else "box"
         facts = [
             ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
