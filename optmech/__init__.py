@@ -5,8 +5,9 @@ Every public name is imported on first use, so that ``import optmech`` costs not
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
     from optmech import divergences as divergences
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from optmech.analysis import distributional as distributional
     from optmech.analysis import guarantees as guarantees
     from optmech.analysis import measures as measures
+    from optmech.base.version import __version__ as __version__
     from optmech.certificate.verdict import CheckReport as CheckReport
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
@@ -53,70 +55,5 @@ if TYPE_CHECKING:
     from optmech.sweeps import SweepResult as SweepResult
     from optmech.sweeps import frontier as frontier
     from optmech.sweeps import sweep as sweep
-
-_HOME = {
-    "DifferentialPrivacy": "problem.constraints",
-    "DistortionPrivacy": "problem.constraints",
-    "DistributionPrivacy": "problem.constraints",
-    "LossBound": "problem.constraints",
-    "MaximizeDistortion": "problem.constraints",
-    "MetricPrivacy": "problem.constraints",
-    "Support": "problem.constraints",
-    "Design": "designs.design",
-    "check": "pipeline.verify",
-    "CheckReport": "certificate.verdict",
-    "Domain": "spaces.domain",
-    "Grid": "spaces.domain",
-    "InfeasibleError": "errors",
-    "OptmechError": "errors",
-    "ProblemError": "errors",
-    "SolverError": "errors",
-    "TooLargeError": "errors",
-    "VerificationError": "errors",
-    "load_problem": "files",
-    "load_task": "files",
-    "Mechanism": "spaces.mechanism",
-    "solve": "pipeline.search",
-    "Prior": "spaces.prior",
-    "Problem": "problem.problem",
-    "Profile": "pipeline.profiles",
-    "SweepResult": "sweeps",
-    "sweep": "sweeps",
-    "report": "show.reports",
-}
-_MODULES = {
-    "attacks": "analysis.attacks",
-    "distances": "spaces.distances",
-    "distributional": "analysis.distributional",
-    "exchange": "exchange",
-    "divergences": "divergences",
-    "frontier": "sweeps.frontier",
-    "guarantees": "analysis.guarantees",
-    "losses": "spaces.losses",
-    "measures": "analysis.measures",
-    "mechanisms": "mechanisms",
-    "observables": "spaces.observables",
-    "plots": "show.plots",
-    "prices": "designs.prices",
-    "regions": "spaces.regions",
-    "traces": "traces",
-    "transport": "transport",
-}
-
-__all__ = list(_HOME) + list(_MODULES) + ["__version__"]
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"optmech.{_HOME[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"optmech.{_MODULES[name]}")
-    if name == "__version__":
-        from importlib.metadata import version
-
-        return version("optmech")
-    raise AttributeError(f"module 'optmech' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__ = lazily(__name__)

@@ -276,3 +276,61 @@ def test_the_least_floats_are_rounded_up(units: int) -> None:
         share = (1 + math.exp(-rate)) / (1 - math.exp(0.1 - rate))
         found = guarantees.to_probabilistic(premise, rate).delta
         assert Fraction(found) >= units * least * Fraction(share) * (1 - Fraction(1, 10**12))
+
+
+def test_one_algebra_for_every_divergence() -> None:
+    """Randomised response on a bit that tells the truth with probability 3/4: ε = ln 3, and a KL
+    divergence of (1/2) ln 3, twice as much for two answers."""
+    m = om.mechanisms.randomized_response(om.Domain("ab"), "ln 3")
+    known = om.divergences.kl(*m.matrix)
+    assert known == pytest.approx(math.log(3) / 2)
+    premise = guarantees.points("ln 3")
+    for found in (guarantees.weaken(premise, "kl"), om.divergences.points("kl", "ln 3")):
+        assert (found.divergence, found.delta) == ("kl", 0)
+        assert known <= found.epsilon == pytest.approx(math.log(3))
+    measured = guarantees.points(known, divergence="kl")
+    twice = guarantees.lift(guarantees.compose_shared(measured, measured))
+    assert twice.epsilon == pytest.approx(math.log(3))
+    same = om.divergences.lift(om.divergences.points("max", "ln 3", per="km"))
+    assert same == guarantees.lift(guarantees.points("ln 3", per="km"))
+    assert om.divergences.DivergenceGuarantee is guarantees.Guarantee
+    assert "kl divergence at most" in str(twice)
+    assert "differential privacy" in str(om.divergences.points("max", 1))
+
+
+def test_only_the_max_divergence_sets_mass_aside() -> None:
+    """0.01 of mass on a report that the other input never gives: KL is infinite, whatever ε is."""
+    assert om.divergences.kl([0.01, 0.99, 0.0], [0.0, 0.99, 0.01]) == math.inf
+    aside = guarantees.points(0.5, 0.01)
+    for name in ("kl", "tv", "chi2"):
+        with pytest.raises(om.ProblemError, match="set aside"):
+            guarantees.weaken(aside, name)
+        with pytest.raises(om.ProblemError, match="no mass aside"):
+            guarantees.points(0.5, 0.01, divergence=name)
+    with pytest.raises(om.ProblemError, match="not probabilistic"):
+        guarantees.weaken(guarantees.probabilistic(0.5, 0, "Ψ"), "kl")
+    with pytest.raises(om.ProblemError, match="same divergence"):
+        guarantees.compose_shared(aside, guarantees.points(0.5, divergence="tv"))
+    spread = guarantees.distributions(0.5, 0, "Ψ", divergence="kl")
+    for derive in (guarantees.close_beliefs, guarantees.to_probabilistic):
+        with pytest.raises(om.ProblemError, match="one of max is needed"):
+            derive(spread)
+    with pytest.raises(om.ProblemError, match="unknown"):
+        guarantees.points(0.5, divergence="renyi")
+
+
+def test_mass_that_leaves_a_coupling_goes_where_there_is_room() -> None:
+    """A mass of 2^-53 has to stay outside: δ holds it for "max", ε for "tv", and nothing for
+    "kl"."""
+    pair = [0.5, 0.5 - 2.0**-53, 2.0**-53], [0.5, 0.5, 0.0]
+    same = np.eye(3, dtype=bool)
+    found = guarantees.lift_pair(guarantees.points(1.0, 0.25, "Φ"), *pair, same)
+    assert isinstance(found, guarantees.Guarantee)
+    assert (found.epsilon, found.divergence) == (1.0, "max")
+    assert Fraction(found.delta) + Fraction(2) ** -60 >= 0.25 + 2.0**-53
+    moved = guarantees.lift_pair(guarantees.points(0.5, divergence="tv"), *pair, same)
+    assert isinstance(moved, guarantees.Guarantee)
+    assert Fraction(moved.epsilon) >= Fraction(1, 2) + Fraction(2) ** -53
+    assert moved.delta == 0
+    with pytest.raises(om.ProblemError, match="too small to matter"):
+        guarantees.lift_pair(guarantees.points(0.5, divergence="kl"), *pair, same)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -99,11 +102,23 @@ def test_design_fields() -> None:
     }  # fmt: skip
 
 
-def test_dir_lists_what_can_be_imported() -> None:
-    for name in dir(om):
-        assert getattr(om, name) is not None
+@pytest.mark.parametrize("package", [om, om.traces, om.exchange, om.mechanisms])
+def test_dir_lists_what_can_be_imported(package: ModuleType) -> None:
+    assert dir(package) == package.__all__
+    for name in dir(package):
+        assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
-        om.no_such_name  # noqa: B018
+        package.no_such_name  # noqa: B018
+
+
+def test_names_are_found_before_and_after_their_modules_are_imported() -> None:
+    code = (
+        "import optmech.mechanisms.tupling, optmech as om; assert callable(om.mechanisms.tupling); "
+        "from optmech.exchange import *; assert callable(adopt); "
+        "from optmech import measures, __version__; assert measures is om.measures; "
+        "assert __version__[0].isdigit()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_importing_optmech_loads_nothing_heavy() -> None:
@@ -116,3 +131,10 @@ def test_importing_optmech_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert out.strip() == "[]"
+
+
+@pytest.mark.parametrize("package", ["traces", "mechanisms"])
+def test_the_reference_has_every_name(package: str) -> None:
+    page = (Path(__file__).parent.parent / f"docs/reference/{package}.md").read_text()
+    listed = re.findall(rf"^::: optmech\.{package}\.(\w+)$", page, re.MULTILINE)
+    assert listed == dir(getattr(om, package))

@@ -31,6 +31,8 @@ om.plots.save(figure, "picture.png")
 print(om.measures.epsilon(design.mechanism, km), prior.binning, {cells: 1}[cells])
 om.plots.no_such_picture
 report.no_such_figure
+om.no_such_name
+om.traces.no_such_name
 """
 
 
@@ -56,9 +58,10 @@ def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
     assert all(line.startswith('note: Revealed type is "def (') for line in said[3:])
     assert "Any" not in "".join(said[:4])
     errors = [line for line in lines if line.startswith("error")]
-    assert len(errors) == 2
+    assert len(errors) == 4
     assert 'has no attribute "no_such_picture"' in errors[0]
     assert 'has no attribute "no_such_figure"' in errors[1]
+    assert all('has no attribute "no_such_name"' in line for line in errors[2:])
 
 
 @pytest.mark.parametrize("name", ["CheckReport", "Profile"])

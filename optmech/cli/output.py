@@ -14,8 +14,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from optmech.base.labelled import label_text
 from optmech.base.plain import plain_values
-from optmech.base.storage import is_standard_output, refuse_unwritable
+from optmech.base.storage import is_standard_output, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 
@@ -74,11 +75,15 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[i
     _show(table)
 
 
-def csv_text(rows: Iterable[Sequence[str]]) -> bytes:
-    """Rows as a CSV file: UTF-8, a header where the first row is one."""
+def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
+    """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
+    table = csv.writer(text)
+    table.writerow([*names, "from", "to", "mass", "distance"])
+    for *first, start, end, mass, distance in moves:
+        numbers = repr(float(mass)), repr(float(distance))
+        table.writerow([*first, label_text(start), label_text(end), *numbers])
+    write_atomically(path, text.getvalue().encode())
 
 
 def blank() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from optmech.base.storage import write_atomically
 from optmech.cli import output
-from optmech.spaces.labels import label_text
+from optmech.show import words
 
 if TYPE_CHECKING:
     from optmech.targets import TargetDesign
@@ -28,7 +28,7 @@ def run_task(task: TransportTask, args: argparse.Namespace) -> int:
 
         target_picture(design, args.picture, task.title)
     if args.plan is not None:
-        _write_moves(args.plan, design)
+        output.write_moves(args.plan, _moves(design), "input")
     if args.json:
         output.print_json(
             design.summary()
@@ -58,7 +58,7 @@ def _point(design: TargetDesign) -> dict[str, Any]:
 
 
 def _show(task: TransportTask, design: TargetDesign, frontier: list[TargetDesign]) -> None:
-    unit = f" {design.secrets.unit}" if design.secrets.unit else ""
+    unit = words.after(design.secrets.unit)
     output.title(f"{task.title}: {task.asked.task}")
     closeness = (
         "the outputs are one distribution, exactly"
@@ -92,12 +92,8 @@ def _show(task: TransportTask, design: TargetDesign, frontier: list[TargetDesign
         )
 
 
-def _write_moves(path: str, design: TargetDesign) -> None:
-    secrets = [label_text(label) for label in design.secrets.labels]
-    observables = [label_text(label) for label in design.observables.labels]
-    rows = [["input", "from", "to", "mass", "distance"]]
+def _moves(design: TargetDesign) -> Iterator[tuple[object, ...]]:
+    secrets, observables = design.secrets.labels, design.observables.labels
     for name, plan in zip(design.names, design.plans, strict=True):
         for (x, y), flow in plan.flows.items():
-            mass, length = flow / plan.total, float(design.distance[x, y])
-            rows.append([name, secrets[x], observables[y], repr(mass), repr(length)])
-    write_atomically(path, output.csv_text(rows))
+            yield name, secrets[x], observables[y], flow / plan.total, design.distance[x, y]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from optmech.cli import output
+from optmech.show import words
 from optmech.tasks.chain import ChainAnswer
 from optmech.tasks.gaussian import GaussianAnswer
 from optmech.traces.chains.adversary import Series
@@ -17,7 +18,7 @@ def show_noise(answer: GaussianAnswer) -> None:
     output.facts(_facts(answer))
     if answer.choices:
         output.blank()
-        unit = f" ({p.unit})" if p.unit else ""
+        unit = words.in_brackets(p.unit)
         size = len(p.trace.covariance)
         rows = [
             (
@@ -43,7 +44,7 @@ def show_noise(answer: GaussianAnswer) -> None:
 def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
     p, worst, design = answer.task, answer.worst, answer.design
     sets = f"{len(p.secrets[0])} positions" if len(p.secrets) == 1 else f"{len(p.secrets)} sets"
-    unit = f" {p.unit}" if p.unit else ""
+    unit = words.after(p.unit)
     region = "ball" if p.ball else "box"
     facts = [
         ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
@@ -85,7 +86,7 @@ def show_chain(answer: ChainAnswer) -> None:
     """What adversaries learn over time, and a trace as it was released."""
     p = answer.task
     report, other = answer.sequential, answer.repeated
-    unit = f" ({p.unit})" if p.unit else ""
+    unit = words.in_brackets(p.unit)
     output.title(p.title)
     how = "all releases" if p.exact else f"{report.traces} traces of the chain"
     done = ", ".join(f"{count} {name}" for name, count in sorted(report.actions.items()))

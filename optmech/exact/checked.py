@@ -59,6 +59,20 @@ def probability(value: object, where: str = "delta", *, positive: bool = False) 
     return number
 
 
+def amount(value: ArrayLike, where: str) -> float:
+    """A finite number >= 0.
+
+    Raises
+    ------
+    ProblemError
+        On anything else.
+    """
+    number = float(finite_array(value, where=where, ndim=0))
+    if number < 0:
+        raise ProblemError(f"{number:g} is negative", where=where)
+    return number
+
+
 def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Finite numbers >= 0, an array of exactly this shape.
 

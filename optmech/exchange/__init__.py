@@ -6,8 +6,9 @@ imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
     from optmech.exchange.adoption import adopt as adopt
@@ -24,32 +25,5 @@ if TYPE_CHECKING:
     from optmech.exchange.tables import read_parquet as read_parquet
     from optmech.exchange.tables import to_frame as to_frame
     from optmech.exchange.tables import write_parquet as write_parquet
-
-_HOME = {
-    "adopt": "adoption",
-    "from_geopandas": "geo",
-    "from_h3": "hexagons",
-    "read_geojson": "geo",
-    "read_matrix": "numbers",
-    "read_netcdf": "arrays",
-    "read_osm": "roads",
-    "read_parquet": "tables",
-    "to_frame": "tables",
-    "to_opendp": "measurement",
-    "to_xarray": "arrays",
-    "write_matrix": "numbers",
-    "write_netcdf": "arrays",
-    "write_parquet": "tables",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"optmech.exchange.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'optmech.exchange' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__ = lazily(__name__)

@@ -6,59 +6,30 @@ Each docstring says what the mechanism promises; ``om.measures`` says what a mat
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from optmech.mechanisms.discrete import (
-    exponential,
-    geometric,
-    randomized_response,
-    rappor,
-    restricted_laplace,
-)
-from optmech.mechanisms.planar import planar_gaussian, planar_laplace
-from optmech.mechanisms.tupling import Interval, Tupling, theorem3_epsilon, tupling
+from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.mechanisms.discrete import exponential as exponential
+    from optmech.mechanisms.discrete import geometric as geometric
+    from optmech.mechanisms.discrete import randomized_response as randomized_response
+    from optmech.mechanisms.discrete import rappor as rappor
+    from optmech.mechanisms.discrete import restricted_laplace as restricted_laplace
+    from optmech.mechanisms.planar import planar_gaussian as planar_gaussian
+    from optmech.mechanisms.planar import planar_laplace as planar_laplace
+    from optmech.mechanisms.tupling import Interval as Interval
+    from optmech.mechanisms.tupling import Tupling as Tupling
+    from optmech.mechanisms.tupling import theorem3_epsilon as theorem3_epsilon
+    from optmech.mechanisms.tupling import tupling as tupling
     from optmech.targets import TargetDesign as TargetDesign
     from optmech.targets import coupling as coupling
     from optmech.targets import coupling_design as coupling_design
     from optmech.targets import no_obfuscation_epsilon as no_obfuscation_epsilon
     from optmech.targets import optimal_target as optimal_target
     from optmech.targets import target_frontier as target_frontier
+else:
+    # before the module of this name takes its place
+    from optmech.mechanisms.tupling import tupling  # noqa: F401
 
-_TARGETS = (
-    "TargetDesign",
-    "coupling",
-    "coupling_design",
-    "no_obfuscation_epsilon",
-    "optimal_target",
-    "target_frontier",
-)
-
-__all__ = [
-    "Interval",
-    "TargetDesign",
-    "Tupling",
-    "coupling",
-    "coupling_design",
-    "exponential",
-    "geometric",
-    "no_obfuscation_epsilon",
-    "optimal_target",
-    "planar_gaussian",
-    "planar_laplace",
-    "randomized_response",
-    "rappor",
-    "restricted_laplace",
-    "target_frontier",
-    "theorem3_epsilon",
-    "tupling",
-]
-
-
-def __getattr__(name: str) -> object:
-    """Designed mechanisms live with the proofs that they rest on, further down; see ``targets``."""
-    if name in _TARGETS:
-        return getattr(import_module("optmech.targets"), name)
-    raise AttributeError(f"module 'optmech.mechanisms' has no attribute {name!r}")
+    __getattr__, __dir__ = lazily(__name__)

@@ -61,10 +61,9 @@ def domain(value: Domain) -> str:
         return f"{len(value)} sets of secrets"
     if isinstance(value, Grid):
         width, height = value.cell
-        unit = f" {value.unit}" if value.unit else ""
         return (
             f"{len(value)} cells, {value.rows} rows x {value.columns} columns of "
-            f"{width:.4g} x {height:.4g}{unit}"
+            f"{width:.4g} x {height:.4g}{after(value.unit)}"
         )
     if value.points is None:
         return f"{len(value)} labels"
@@ -80,7 +79,17 @@ def unit_of(problem: Problem, distance: str) -> str:
         return " km"
     lengths = ("euclidean", "manhattan", "graph")
     unit = problem.secrets.unit if distance in lengths else ""
+    return after(unit)
+
+
+def after(unit: str) -> str:
+    """A unit behind a number; empty where there is none."""
     return f" {unit}" if unit else ""
+
+
+def in_brackets(unit: str) -> str:
+    """A unit behind the name of a quantity; empty where there is none."""
+    return f" ({unit})" if unit else ""
 
 
 def label(value: object) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.errors import ProblemError
+from optmech.exact.checked import amount
 from optmech.spaces.domain import Domain
 
 
@@ -142,7 +143,7 @@ class Prior:
             As ``Prior``; and when no counted label is in the domain, or the index of a Series
             numbers its rows and not the secrets.
         """
-        extra = _smoothing(smoothing)
+        extra = amount(smoothing, "smoothing")
         labels = own_labels(counts)
         if labels is not None:
             items = _labelled_counts(counts, labels, domain)
@@ -194,7 +195,7 @@ class Prior:
             outside=float(heavy[~inside & ~lacking].sum()),
             missing=float(heavy[lacking].sum()),
         )
-        extra = _smoothing(smoothing)
+        extra = amount(smoothing, "smoothing")
         if binning.inside == 0 and extra == 0:
             without = f"; {int(lacking.sum())} have no coordinates" if lacking.any() else ""
             raise ProblemError(
@@ -242,6 +243,10 @@ class Prior:
         return abs(float((positive * np.log2(positive)).sum()))
 
 
+Distribution = Prior | ArrayLike
+"""What a distribution is given as: a prior, or weights in the order of its domain."""
+
+
 def _labelled_counts(
     counts: Any, labels: tuple[list[Hashable] | None, ...], domain: Domain
 ) -> list[tuple[Hashable, Any]]:
@@ -284,10 +289,3 @@ def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[F
 
 def _share(part: float, total: float) -> str:
     return f"{part:.10g} ({100 * part / total if total else 0.0:.1f} %)"
-
-
-def _smoothing(value: float) -> float:
-    extra = float(finite_array(value, where="smoothing", ndim=0))
-    if extra < 0:
-        raise ProblemError(f"{extra:g} is negative", where="smoothing")
-    return extra

@@ -8,33 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from optmech.analysis.guarantees import Guarantee
 from optmech.base.arrays import Floats
 from optmech.divergences.misestimated import misestimated
-from optmech.divergences.named import (
-    chi_squared,
-    kl,
-    reverse_kl,
-    squared_hellinger,
-    total_variation,
-)
-from optmech.divergences.transfer import DivergenceGuarantee
+from optmech.divergences.named import FUNCTIONS
 from optmech.errors import ProblemError
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
 from optmech.targets.closeness import max_divergence
 
 if TYPE_CHECKING:
     from optmech.targets.design import TargetDesign
-
-_MEASURES = {
-    "kl": kl,
-    "reverse_kl": reverse_kl,
-    "tv": total_variation,
-    "chi2": chi_squared,
-    "hellinger": squared_hellinger,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +46,12 @@ class Misestimation:
         """The largest D_∞ between two outputs: (ε, 0)-distribution privacy that is really given."""
         return self.divergences["max"]
 
-    def bound(self, divergence: str) -> DivergenceGuarantee:
+    def bound(self, divergence: str) -> Guarantee:
         """What ``closeness`` alone promises, tight over all inputs that close."""
         return misestimated(divergence, self.closeness, self.promised)
 
 
-def measure(design: TargetDesign, actual: Sequence[ArrayLike | Prior]) -> Misestimation:
+def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimation:
     """Push the actual distributions through the mechanisms, in whole numbers."""
     if len(actual) != len(design.plans):
         raise ProblemError(
@@ -80,11 +65,11 @@ def measure(design: TargetDesign, actual: Sequence[ArrayLike | Prior]) -> Misest
             )
     outputs = [rows.push(lam) for rows, lam in zip(design.rows, given, strict=True)]
     pairs = list(itertools.permutations(range(len(outputs)), 2))
-    found = {"max": _largest_max(outputs)}
-    for name, function in _MEASURES.items():
-        found[name] = max(
-            (function(outputs[a].weights, outputs[b].weights) for a, b in pairs), default=0.0
-        )
+    found = {"max": _largest_max(outputs)} | {
+        name: max((measured(outputs[a].weights, outputs[b].weights) for a, b in pairs), default=0.0)
+        for name, measured in FUNCTIONS.items()
+        if name != "max"
+    }
     closeness = max(
         max(max_divergence(plan.first, lam), max_divergence(lam, plan.first))
         for plan, lam in zip(design.plans, given, strict=True)

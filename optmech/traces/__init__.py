@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
     from optmech.traces.chains.adversary import AdversaryReport as AdversaryReport
@@ -47,59 +48,5 @@ if TYPE_CHECKING:
     from optmech.traces.gaussian.robust import robust_noise as robust_noise
     from optmech.traces.gaussian.subsets import WorstSubset as WorstSubset
     from optmech.traces.gaussian.subsets import worst_subset as worst_subset
-
-_HOME = {
-    "AdversaryReport": "chains.adversary",
-    "Series": "chains.adversary",
-    "enumerate_releases": "chains.adversary",
-    "simulate": "chains.adversary",
-    "calibrate": "gaussian.calibration",
-    "ConditionalDistortion": "chains.conditional",
-    "ConditionalPrivacy": "chains.conditional",
-    "renyi_delta": "gaussian.conversion",
-    "renyi_epsilon": "gaussian.conversion",
-    "Fit": "gaussian.fitting",
-    "fit": "gaussian.fitting",
-    "IntervalLoss": "gaussian.intervals",
-    "worst_length_scale": "gaussian.intervals",
-    "Kernel": "gaussian.kernels",
-    "constant": "gaussian.kernels",
-    "custom": "gaussian.kernels",
-    "matern": "gaussian.kernels",
-    "ornstein_uhlenbeck": "gaussian.kernels",
-    "periodic": "gaussian.kernels",
-    "rbf": "gaussian.kernels",
-    "white": "gaussian.kernels",
-    "TraceLoss": "gaussian.loss",
-    "privacy_loss": "gaussian.loss",
-    "MarkovPrior": "chains.markov",
-    "NoiseDesign": "gaussian.noise",
-    "optimal_noise": "gaussian.noise",
-    "FixedPolicy": "chains.policy",
-    "Leakage": "chains.leakage",
-    "leakage_about": "chains.leakage",
-    "step_leakage": "chains.leakage",
-    "ProtectedTrace": "chains.policy",
-    "protect": "chains.policy",
-    "GaussianPrior": "gaussian.prior",
-    "CellSequence": "chains.sequences",
-    "Fixes": "chains.sequences",
-    "SequentialDesigner": "chains.sequential",
-    "Step": "chains.sequential",
-    "RobustNoise": "gaussian.robust",
-    "robust_noise": "gaussian.robust",
-    "WorstSubset": "gaussian.subsets",
-    "worst_subset": "gaussian.subsets",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"optmech.traces.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'optmech.traces' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+else:
+    __getattr__, __dir__ = lazily(__name__)

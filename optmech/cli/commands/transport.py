@@ -12,8 +12,6 @@ from optmech.errors import ProblemError
 if TYPE_CHECKING:
     from optmech.base.arrays import Floats
     from optmech.problem.problem import Problem
-    from optmech.spaces.domain import Domain
-    from optmech.transport import Coupling
 
 SUMMARY = "coupling mechanisms and optimal targets, or distances between distributions"
 EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png"
@@ -105,7 +103,10 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
         if radius is not None:
             row["within_radius"] = _within(transport.lifted(a, b, values <= radius))
         if not found and args.plan is not None:
-            _write(args.plan, couplings[-1], problem.secrets, values)
+            labels, plan = problem.secrets.labels, couplings[-1].plan
+            places = zip(*plan.nonzero(), strict=True)
+            moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
+            output.write_moves(args.plan, moves)
         found.append(row)
     if args.json:
         output.print_json(
@@ -166,8 +167,9 @@ def _within(found: Any) -> dict[str, Any]:
 
 def _show(name: str, unit: str, radius: float | None, found: list[dict[str, Any]]) -> None:
     from optmech.cli import output
+    from optmech.show import words
 
-    suffix = f" {unit}" if unit else ""
+    suffix = words.after(unit)
     for row in found:
         output.title(row["pair"])
         facts = [
@@ -192,16 +194,3 @@ def _verdict(found: dict[str, Any]) -> str:
         f"{found['missing']:.6g} of the mass cannot be moved: {len(found['sources'])} secrets hold "
         f"{found['mass']:.6g}, and all that is near them {found['capacity']:.6g}"
     )
-
-
-def _write(path: str, coupling: Coupling, secrets: Domain, values: Floats) -> None:
-    from optmech.base.storage import write_atomically
-    from optmech.cli.output import csv_text
-    from optmech.spaces.labels import label_text
-
-    names = [label_text(label) for label in secrets.labels]
-    rows = [
-        [names[i], names[j], repr(float(coupling.plan[i, j])), repr(float(values[i, j]))]
-        for i, j in zip(*coupling.plan.nonzero(), strict=True)
-    ]
-    write_atomically(path, csv_text([["from", "to", "mass", "distance"], *rows]))

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.show.plots import require_matplotlib, save
+from optmech.show import words
+from optmech.show.plots.drawing import SERIES, new_figure, require_matplotlib, save
 
 if TYPE_CHECKING:
     from optmech.traces.chains.adversary import AdversaryReport
 
 __all__ = ["chain_picture"]
-
-_COLOURS = ("#0072b2", "#d55e00")
 
 
 def chain_picture(
@@ -33,16 +32,12 @@ def chain_picture(
         Without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 4.4), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(10.0, 4.4)
     left, right = figure.subplots(1, 2)
     times = range(len(sequential.blind))
     left.plot(times, sequential.blind, ":", color="#999999", label="nothing released")
     for name, report, colour in zip(
-        ("sequential", "repeated"), (sequential, repeated), _COLOURS, strict=True
+        ("sequential", "repeated"), (sequential, repeated), SERIES, strict=False
     ):
         if report is None:
             continue
@@ -63,10 +58,9 @@ def chain_picture(
             times, report.loss.mean, report.loss.standard_error, fmt="o-", ms=4, color=colour,
             label=name,
         )  # fmt: skip
-    suffix = f" ({unit})" if unit else ""
     for axes, what in ((left, "error of the best attack"), (right, "expected loss")):
         axes.set_xlabel("time")
-        axes.set_ylabel(f"{what}{suffix}")
+        axes.set_ylabel(f"{what}{words.in_brackets(unit)}")
         axes.set_ylim(bottom=0.0)
         axes.legend(fontsize=8)
     figure.suptitle(title, fontsize=10)

@@ -70,7 +70,7 @@ def frontier(
     unit = words.unit_of(problem, loss_name(problem)).strip()
     which = "worst-case" if problem.objective == "worst_loss" else "expected"
     axes.set_xlabel(plain_text(points[0][1]))
-    axes.set_ylabel(plain_text(f"{which} loss" + (f" ({unit})" if unit else "")))
+    axes.set_ylabel(plain_text(f"{which} loss{words.in_brackets(unit)}"))
     axes.grid(alpha=0.3)
     return figure
 
@@ -81,7 +81,7 @@ def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]
         name, distance = choose_distance(problem)
         unit = words.unit_of(problem, name).strip()
         error = distortion(m, problem.prior, distance)
-        return error, "error of the best attack" + (f" ({unit})" if unit else "")
+        return error, f"error of the best attack{words.in_brackets(unit)}"
     for row in measure_constraints(problem, m):
         if row.constraint == constraint and row.quantity != "outside":
             symbol = {"epsilon": "ε", "delta": "δ"}.get(row.quantity, row.quantity)

@@ -25,7 +25,7 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart by colour-blind readers too."""
 _COLOURS = "Blues"
 """White means never; colour-blind readers see the same order of lightness."""
-_MARK = "#d55e00"
+MARK = SERIES[1]
 _MAX_TICKS = 24
 _MAX_NAMES = 16
 _DECADES = 1e-4
@@ -33,12 +33,7 @@ _DECADES = 1e-4
 
 def require_matplotlib(path: str | Path) -> None:
     """Refuse what could not be drawn, before any work is spent on it."""
-    if find_spec("matplotlib") is None:
-        raise ProblemError(
-            "pictures need matplotlib, which is not installed",
-            where=str(path),
-            remedy="Run: pip install optmech[plot]",
-        )
+    _require_installed(str(path))
     if ending(path, FORMATS[0]) not in FORMATS:
         raise ProblemError(
             "is not the name of a picture",
@@ -47,14 +42,18 @@ def require_matplotlib(path: str | Path) -> None:
         )
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """A figure that no global state knows of."""
+def _require_installed(where: str) -> None:
     if find_spec("matplotlib") is None:
         raise ProblemError(
             "pictures need matplotlib, which is not installed",
-            where="plots",
+            where=where,
             remedy="Run: pip install optmech[plot]",
         )
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that no global state knows of."""
+    _require_installed("plots")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -166,7 +165,7 @@ def _bars(axes: Axes, domain: Domain, values: Floats, what: str) -> None:
     numeric = domain.points is not None and domain.points.shape[1] == 1
     x = domain.points[:, 0] if numeric and domain.points is not None else np.arange(len(domain))
     spacing = float(np.diff(np.sort(x)).min()) if len(x) > 1 else 1.0
-    axes.bar(x, values, width=0.85 * (spacing or 1.0), color="#0072b2")
+    axes.bar(x, values, width=0.85 * (spacing or 1.0), color=SERIES[0])
     axes.set_ylabel(what, fontsize=8)
     axes.tick_params(labelsize=7)
     axes.margins(x=0.02)
@@ -207,16 +206,14 @@ def mark(axes: Axes, secrets: Domain, observables: Domain, secret: int) -> None:
     flat = [d.points is not None and d.points.shape[1] == 2 for d in (secrets, inner)]
     if all(flat) and secrets.points is not None and secrets.coordinates == inner.coordinates:
         x, y = secrets.points[secret]
-        axes.plot(
-            x, y, "o", markersize=15, markeredgewidth=1.8, markerfacecolor="none", color=_MARK
-        )
+        axes.plot(x, y, "o", markersize=15, markeredgewidth=1.8, markerfacecolor="none", color=MARK)
 
 
 def mark_guess(axes: Axes, secrets: Domain, guess: int) -> None:
     """A cross at the adversary's estimate, where secrets have a place."""
     points = secrets.points
     if points is not None and points.shape[1] == 2:
-        axes.plot(*points[guess], "x", markersize=10, markeredgewidth=2.0, color=_MARK)
+        axes.plot(*points[guess], "x", markersize=10, markeredgewidth=2.0, color=MARK)
 
 
 def _place_axes(axes: Axes, domain: Domain) -> None:

@@ -136,7 +136,7 @@ def _ratio_shares(axes: Axes, matrix: np.ndarray, limits: np.ndarray, limited: n
 
 
 def _axis(name: str, unit: str) -> str:
-    return plain_text(f"{name} ({unit})" if unit else name)
+    return plain_text(f"{name}{words.in_brackets(unit)}")
 
 
 def _chosen(domain: Domain, labels: Sequence[Hashable] | None, default: list[int]) -> list[int]:

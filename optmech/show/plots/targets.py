@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.show.plots.drawing import draw_values, plain_text, require_matplotlib, save
+from optmech.show.plots.drawing import (
+    MARK,
+    draw_values,
+    new_figure,
+    plain_text,
+    require_matplotlib,
+    save,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +25,6 @@ __all__ = ["target_picture"]
 
 _MOVES = 60
 """Largest moves that are drawn as arrows."""
-_ARROW = "#d55e00"
 
 
 def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> None:
@@ -31,12 +37,8 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
         Without matplotlib, on a path that is not .png, .pdf or .svg, or cannot be written.
     """
     require_matplotlib(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     count = len(design.names)
-    figure = Figure(figsize=(max(6.0, 4.2 * count), 8.2), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(max(6.0, 4.2 * count), 8.2)
     axes = figure.subplots(2, count, squeeze=False)
     top = float(max(design.inputs.max(), design.outputs.max()))
     for t, name in enumerate(design.names):
@@ -74,7 +76,7 @@ def _arrows(axes: Axes, design: TargetDesign, t: int) -> None:
             xytext=(float(start[x, 0]), float(start[x, 1])),
             arrowprops={
                 "arrowstyle": "->",
-                "color": _ARROW,
+                "color": MARK,
                 "linewidth": 0.4 + 2.6 * mass / moves[0][0],
                 "alpha": 0.8,
             },

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.show.plots import require_matplotlib, save
+from optmech.show import words
+from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["trace_picture"]
 
 _RELEASES = 5
-_PATH, _RELEASE, _WORST = "#0072b2", "#999999", "#d55e00"
+_PATH, _RELEASE = SERIES[0], "#999999"
 
 
 def trace_picture(
@@ -36,9 +37,6 @@ def trace_picture(
         Without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     trace = task.trace
     path = task.path if task.path is not None else trace.sample(seed)
     path = path.reshape(len(trace), -1)
@@ -52,8 +50,7 @@ def trace_picture(
 
     flat = path.shape[1] == 2
     panels = 2 if flat else path.shape[1] + 1
-    figure = Figure(figsize=(6.2 * panels, 5.2), dpi=120, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(6.2 * panels, 5.2)
     axes: list[Axes] = list(figure.subplots(1, panels))
     if flat:
         _plane(axes[0], path, releases, secrets, other, task.unit)
@@ -64,7 +61,7 @@ def trace_picture(
     _noise(axes[-1], trace.times, noise, path.shape[1], secrets, task.unit)
     figure.suptitle(
         f"Rényi loss of order {task.order:g}: {loss.upper:.4g} within "
-        f"{task.radius:g}{' ' + task.unit if task.unit else ''}",
+        f"{task.radius:g}{words.after(task.unit)}",
         fontsize=10,
     )
     save(figure, file)
@@ -83,10 +80,10 @@ def _line(
         axes.plot(times, release, color=_RELEASE, lw=0.7, label=None if k else "releases")
     axes.plot(times, path, "o-", color=_PATH, ms=4, label="positions")
     for s, value in zip(secrets, other, strict=True):
-        axes.plot([times[int(s)]] * 2, [path[int(s)], value], color=_WORST, lw=1.2)
-    axes.plot(times[secrets], other, "s", color=_WORST, ms=5, label="worst hypothesis")
+        axes.plot([times[int(s)]] * 2, [path[int(s)], value], color=MARK, lw=1.2)
+    axes.plot(times[secrets], other, "s", color=MARK, ms=5, label="worst hypothesis")
     axes.set_xlabel("time")
-    axes.set_ylabel(f"position ({unit})" if unit else "position")
+    axes.set_ylabel(f"position{words.in_brackets(unit)}")
     axes.legend(fontsize=8)
 
 
@@ -97,12 +94,11 @@ def _plane(
         axes.plot(*release.T, color=_RELEASE, lw=0.6, label=None if k else "releases")
     axes.plot(*path.T, "o-", color=_PATH, ms=3, lw=1.4, label="positions")
     for s, value in zip(secrets, other, strict=True):
-        axes.plot(*np.array([path[int(s)], value]).T, color=_WORST, lw=1.0)
-    axes.plot(*other.T, "s", color=_WORST, ms=4, label="worst hypothesis")
+        axes.plot(*np.array([path[int(s)], value]).T, color=MARK, lw=1.0)
+    axes.plot(*other.T, "s", color=MARK, ms=4, label="worst hypothesis")
     axes.set_aspect("equal")
-    suffix = f" ({unit})" if unit else ""
-    axes.set_xlabel(f"x{suffix}")
-    axes.set_ylabel(f"y{suffix}")
+    axes.set_xlabel(f"x{words.in_brackets(unit)}")
+    axes.set_ylabel(f"y{words.in_brackets(unit)}")
     axes.legend(fontsize=8)
 
 
@@ -112,8 +108,8 @@ def _noise(
     deviations = np.sqrt(np.diag(noise).reshape(-1, dimensions))
     for a in range(dimensions):
         axes.plot(times, deviations[:, a], ".-", label=f"axis {a}" if dimensions > 1 else None)
-    axes.plot(times[secrets], deviations[secrets, 0], "s", color=_WORST, ms=5, label="secret")
+    axes.plot(times[secrets], deviations[secrets, 0], "s", color=MARK, ms=5, label="secret")
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("time")
-    axes.set_ylabel(f"standard deviation of the noise ({unit})" if unit else "σ of the noise")
+    axes.set_ylabel(f"standard deviation of the noise{words.in_brackets(unit)}")
     axes.legend(fontsize=8)

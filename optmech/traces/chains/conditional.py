@@ -3,15 +3,15 @@ domain): distribution privacy of the rows of P(X_t | X_t' = x), and distortion a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
+from attrs import field, frozen
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem.constraints import DistortionPrivacy, DistributionPrivacy
 from optmech.ratios.hockey_stick import log_ratio
 from optmech.reductions.implied_pairs import implied
@@ -21,30 +21,32 @@ from optmech.traces.chains.markov import MarkovPrior
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class When:
-    """The times t' that a constraint on the release of time t is about."""
-
-    lags: tuple[int, ...]
-    """t' = t - lag; a negative lag looks ahead."""
-    times: tuple[int, ...]
-    """t' itself: the time of a visit that matters."""
-
-    def __init__(self, lags: Sequence[int] | int, times: Sequence[int] | int) -> None:
-        object.__setattr__(self, "lags", _integers(lags, "lags", least=None))
-        object.__setattr__(self, "times", _integers(times, "times", least=0))
-        if not self.lags and not self.times:
-            raise ProblemError(
-                "no time is named", where="lags", remedy="Give lags=(1,) or times=(0,)"
-            )
-
-    def at(self, time: int, horizon: int | None) -> list[int]:
-        """The times t' for the release of ``time``, without those before 0 or past the end."""
-        wanted = {time - lag for lag in self.lags} | set(self.times)
-        return sorted(t for t in wanted if t >= 0 and (horizon is None or t < horizon))
+def _epsilon(value: Number) -> Exact:
+    return parse_exact(value, where="epsilon")
 
 
-@dataclass(frozen=True)
+def _minimum(value: Number) -> Exact:
+    return parse_exact(value, where="minimum")
+
+
+def _radius(value: Number | None) -> float | None:
+    return None if value is None else float(parse_exact(value, where="radius"))
+
+
+def _lags(values: Iterable[int] | int) -> tuple[int, ...]:
+    return _integers(values, "lags", least=None)
+
+
+def _times(values: Iterable[int] | int) -> tuple[int, ...]:
+    return _integers(values, "times", least=0)
+
+
+def _some(constraint: About, attribute: object, times: tuple[int, ...]) -> None:
+    if not constraint.lags and not times:
+        raise ProblemError("no time is named", where="lags", remedy="Give lags=(1,) or times=(0,)")
+
+
+@frozen
 class ConditionalPrivacy:
     """What z_t tells about X_t': P(z_t | X_t' = x, earlier releases) <= e^ε P(z_t | X_t' = x', ...)
     for all x, x' that are possible, and all z_t.
@@ -68,29 +70,17 @@ class ConditionalPrivacy:
         As in ``DistributionPrivacy``.
     """
 
-    epsilon: Exact
-    when: When
-    distance: Distance | None
-    radius: float | None
-    delta: Exact
+    epsilon: Exact = field(converter=_epsilon)
+    lags: tuple[int, ...] = field(default=(), converter=_lags)
+    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
+    distance: Distance | None = None
+    radius: float | None = field(default=None, converter=_radius)
+    delta: Exact = field(default=probability(0), converter=probability)
 
-    def __init__(
-        self,
-        epsilon: object,
-        lags: Sequence[int] | int = (),
-        times: Sequence[int] | int = (),
-        distance: Distance | None = None,
-        radius: float | None = None,
-        delta: object = 0.0,
-    ) -> None:
-        object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
-        object.__setattr__(self, "when", When(lags, times))
-        if radius is not None and distance is None:
+    @radius.validator
+    def _needs_a_distance(self, attribute: object, radius: float | None) -> None:
+        if radius is not None and self.distance is None:
             raise ProblemError("a radius needs a distance", where="radius")
-        object.__setattr__(self, "distance", distance)
-        limit = None if radius is None else float(parse_exact(radius, where="radius"))
-        object.__setattr__(self, "radius", limit)
-        object.__setattr__(self, "delta", probability(delta))
 
     def at(self, belief: MarkovPrior, time: int) -> list[DistributionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``.
@@ -100,7 +90,7 @@ class ConditionalPrivacy:
         """
         scale = self._scale(belief)
         found = []
-        for about in self.when.at(time, belief.horizon):
+        for about in about_times(self, time, belief.horizon):
             rows = belief.conditional(time, about)
             possible = rows.any(axis=1)
             apart = np.where(np.outer(possible, possible), scale, np.inf)
@@ -130,7 +120,7 @@ class ConditionalPrivacy:
         return np.where(apart <= self.radius, 1.0, np.inf)
 
 
-@dataclass(frozen=True)
+@frozen
 class ConditionalDistortion:
     """The error of the best attack on X_t' is at least ``minimum`` after the release of time t too.
 
@@ -140,26 +130,16 @@ class ConditionalDistortion:
     releases errs by less, in expectation.
     """
 
-    minimum: Exact
+    minimum: Exact = field(converter=_minimum)
     distance: Distance
-    when: When
-
-    def __init__(
-        self,
-        minimum: object,
-        distance: Distance,
-        lags: Sequence[int] | int = (),
-        times: Sequence[int] | int = (),
-    ) -> None:
-        object.__setattr__(self, "minimum", parse_exact(minimum, where="minimum"))
-        object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "when", When(lags, times))
+    lags: tuple[int, ...] = field(default=(), converter=_lags)
+    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
 
     def at(self, belief: MarkovPrior, time: int) -> list[DistortionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``."""
         apart = evaluate(self.distance, belief.domain, belief.domain, where="distance")
         found = []
-        for about in self.when.at(time, belief.horizon):
+        for about in about_times(self, time, belief.horizon):
             lagged = apart @ belief.conditional(about, time).T
             found.append(DistortionPrivacy(self.minimum, matrix(lagged)))
         return found
@@ -171,6 +151,16 @@ def _close(p: Floats, q: Floats, epsilon: float) -> bool:
     return bool(apart <= epsilon * (1 - _ROUNDING) - _ROUNDING)
 
 
-def _integers(values: Sequence[int] | int, where: str, least: int | None) -> tuple[int, ...]:
+About = ConditionalPrivacy | ConditionalDistortion
+
+
+def about_times(constraint: About, time: int, horizon: int | None) -> list[int]:
+    """The times t' for the release of ``time``, without those before 0 or past the end: t - lag,
+    where a negative lag looks ahead, and the times of visits that matter."""
+    wanted = {time - lag for lag in constraint.lags} | set(constraint.times)
+    return sorted(t for t in wanted if t >= 0 and (horizon is None or t < horizon))
+
+
+def _integers(values: Iterable[int] | int, where: str, least: int | None) -> tuple[int, ...]:
     listed = list(values) if isinstance(values, Iterable) else [values]
     return tuple(dict.fromkeys(whole(value, where, least) for value in listed))

@@ -7,18 +7,19 @@ sees the releases can redo every design, and gains nothing by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.problem.constraints import (
@@ -42,10 +43,52 @@ StepConstraint = Constraint | ConditionalPrivacy | ConditionalDistortion
 Fallback = Literal["stop", "skip", "relax"]
 Action = Literal["design", "relax", "skip", "stop"]
 
+Schedule = Callable[[int], Sequence[StepConstraint]]
+"""The constraints of a time."""
+
 _FALLBACKS: tuple[Fallback, ...] = ("stop", "skip", "relax")
 
 
-@dataclass(frozen=True, eq=False)
+def _chain(designer: object, attribute: object, prior: MarkovPrior) -> None:
+    if not isinstance(prior, MarkovPrior):
+        raise ProblemError(
+            f"{type(prior).__name__} is not a MarkovPrior",
+            where="prior",
+            remedy="Make one with om.traces.MarkovPrior(domain, initial, transitions)",
+        )
+
+
+def _known(designer: object, attribute: object, on_infeasible: Fallback) -> None:
+    if on_infeasible not in _FALLBACKS:
+        raise ProblemError(
+            f"{on_infeasible!r} is unknown",
+            where="on_infeasible",
+            remedy='Use "stop", "skip" or "relax"',
+        )
+
+
+def _loss(value: Distance | ArrayLike) -> Distance | Floats:
+    return as_loss(value, "loss")
+
+
+def _listed(value: Iterable[StepConstraint] | Schedule) -> tuple[StepConstraint, ...] | Schedule:
+    return value if callable(value) else tuple(value)
+
+
+def _share(value: Number) -> float:
+    share = float(parse_exact(value, where="fraction", positive=True))
+    if share >= 1:
+        raise ProblemError(f"{share:g} is not below 1", where="fraction")
+    return share
+
+
+def _budget(value: Number | None) -> Exact | None:
+    if value is None:
+        return None
+    return parse_exact(value, where="total_epsilon", positive=True)
+
+
+@frozen(eq=False)
 class SequentialDesigner:
     """Designs one mechanism per time on the prior that the earlier releases leave.
 
@@ -78,59 +121,16 @@ class SequentialDesigner:
         On arguments that do not fit.
     """
 
-    prior: MarkovPrior
-    loss: Distance | Floats
-    constraints: tuple[StepConstraint, ...] | Callable[[int], Sequence[StepConstraint]]
-    observables: Domain | None
-    objective: Objective | MaximizeDistortion
-    on_infeasible: Fallback
-    fraction: float
-    total_epsilon: Exact | None
-    profile: str | Path | Profile
-    gap: float | None
-
-    def __init__(
-        self,
-        prior: MarkovPrior,
-        loss: Distance | ArrayLike,
-        constraints: Sequence[StepConstraint] | Callable[[int], Sequence[StepConstraint]] = (),
-        observables: Domain | None = None,
-        objective: Objective | MaximizeDistortion = "expected_loss",
-        on_infeasible: Fallback = "stop",
-        fraction: float = 0.9,
-        total_epsilon: object = None,
-        profile: str | Path | Profile = "auto",
-        gap: float | None = None,
-    ) -> None:
-        if not isinstance(prior, MarkovPrior):
-            raise ProblemError(
-                f"{type(prior).__name__} is not a MarkovPrior",
-                where="prior",
-                remedy="Make one with om.traces.MarkovPrior(domain, initial, transitions)",
-            )
-        if on_infeasible not in _FALLBACKS:
-            raise ProblemError(
-                f"{on_infeasible!r} is unknown",
-                where="on_infeasible",
-                remedy='Use "stop", "skip" or "relax"',
-            )
-        share = float(parse_exact(fraction, where="fraction", positive=True))
-        if share >= 1:
-            raise ProblemError(f"{share:g} is not below 1", where="fraction")
-        budget = None
-        if total_epsilon is not None:
-            budget = parse_exact(total_epsilon, where="total_epsilon", positive=True)
-        object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "loss", as_loss(loss, "loss"))
-        fixed = constraints if callable(constraints) else tuple(constraints)
-        object.__setattr__(self, "constraints", fixed)
-        object.__setattr__(self, "observables", observables)
-        object.__setattr__(self, "objective", objective)
-        object.__setattr__(self, "on_infeasible", on_infeasible)
-        object.__setattr__(self, "fraction", share)
-        object.__setattr__(self, "total_epsilon", budget)
-        object.__setattr__(self, "profile", profile)
-        object.__setattr__(self, "gap", gap)
+    prior: MarkovPrior = field(validator=_chain)
+    loss: Distance | Floats = field(converter=_loss)
+    constraints: tuple[StepConstraint, ...] | Schedule = field(default=(), converter=_listed)
+    observables: Domain | None = None
+    objective: Objective | MaximizeDistortion = "expected_loss"
+    on_infeasible: Fallback = field(default="stop", validator=_known)
+    fraction: float = field(default=0.9, converter=_share)
+    total_epsilon: Exact | None = field(default=None, converter=_budget)
+    profile: str | Path | Profile = "auto"
+    gap: float | None = None
 
     def start(self) -> Step:
         """The first step, designed on the prior itself."""

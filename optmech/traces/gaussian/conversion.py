@@ -8,6 +8,7 @@ import flint
 
 from optmech.base.arrays import finite_array
 from optmech.errors import ProblemError
+from optmech.exact.checked import amount
 from optmech.traces.gaussian.balls import above
 
 _BITS = (192, 768, 3072)
@@ -19,7 +20,7 @@ def renyi_delta(loss: float, order: float, epsilon: float) -> float:
     min(1, e^{(λ−1)(loss−ε)} (1−1/λ)^λ / (λ−1)) (Canonne, Kamath and Steinke, NeurIPS 2020,
     Proposition 12), for any two distributions. ``TraceLoss.delta`` is tighter for Gaussian traces.
     """
-    value, power, spent = _loss(loss), _order(order), _epsilon(epsilon)
+    value, power, spent = amount(loss, "loss"), _order(order), amount(epsilon, "epsilon")
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
@@ -28,7 +29,7 @@ def renyi_delta(loss: float, order: float, epsilon: float) -> float:
 
 def renyi_epsilon(loss: float, order: float, delta: float) -> float:
     """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up."""
-    value, power, mass = _loss(loss), _order(order), _delta(delta)
+    value, power, mass = amount(loss, "loss"), _order(order), _delta(delta)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
@@ -41,13 +42,13 @@ def gaussian_delta(loss: float, order: float, epsilon: float) -> float:
     Their distance is μ = √(2 loss/λ), and δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang,
     ICML 2018, Theorem 8). Rounded up.
     """
-    value, spent = _loss(loss), _epsilon(epsilon)
+    value, spent = amount(loss, "loss"), amount(epsilon, "epsilon")
     return _gaussian_delta(value, order, spent)
 
 
 def gaussian_epsilon(loss: float, order: float, delta: float) -> float:
     """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
-    value, mass = _loss(loss), _delta(delta)
+    value, mass = amount(loss, "loss"), _delta(delta)
     if _gaussian_delta(value, order, 0.0) <= mass:
         return 0.0
     low, high = 0.0, 1.0
@@ -84,24 +85,10 @@ def _below(x: flint.arb) -> flint.arb:
     return (-x / flint.arb(2).sqrt()).erfc() / 2
 
 
-def _loss(value: float) -> float:
-    number = float(finite_array(value, where="loss", ndim=0))
-    if number < 0:
-        raise ProblemError(f"{number:g} is negative", where="loss")
-    return number
-
-
 def _order(value: float) -> float:
     number = float(finite_array(value, where="order", ndim=0))
     if not number > 1:
         raise ProblemError(f"{number:g} must be above 1", where="order")
-    return number
-
-
-def _epsilon(value: float) -> float:
-    number = float(finite_array(value, where="epsilon", ndim=0))
-    if number < 0:
-        raise ProblemError(f"{number:g} is negative", where="epsilon")
     return number
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
+from optmech.exact.checked import amount
 from optmech.traces.gaussian.intervals import require_family
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
@@ -86,7 +87,7 @@ def fit(
     if not data or max(len(times) for times, _ in data) < 2:
         raise ProblemError("there is no trace of two positions", where="traces")
     low, high = _bounds(bounds, [times for times, _ in data])
-    share = None if noise is None else _share(noise)
+    share = None if noise is None else amount(noise, "noise")
 
     def score(point: Floats) -> float:
         value, _ = _profile(data, family, *_read(point, share), mean)
@@ -225,10 +226,3 @@ def _bounds(bounds: tuple[float, float] | None, times: list[Floats]) -> tuple[fl
     if not 0 < low < high:
         raise ProblemError(f"({low:g}, {high:g}) is not an interval above 0", where="bounds")
     return low, high
-
-
-def _share(noise: float) -> float:
-    number = float(finite_array(noise, where="noise", ndim=0))
-    if number < 0:
-        raise ProblemError(f"{number:g} is negative", where="noise")
-    return number

@@ -152,7 +152,7 @@ class _Constant(Stationary):
 
 
 @dataclass(frozen=True)
-class _Sum(Kernel):
+class _Both(Kernel):
     left: Kernel
     right: Kernel
 
@@ -160,6 +160,8 @@ class _Sum(Kernel):
     def exact(self) -> bool:
         return self.left.exact and self.right.exact
 
+
+class _Sum(_Both):
     def covariance(self, times: Floats) -> Floats:
         return self.left.covariance(times) + self.right.covariance(times)
 
@@ -167,15 +169,7 @@ class _Sum(Kernel):
         return self.left.ball(lag) + self.right.ball(lag)
 
 
-@dataclass(frozen=True)
-class _Product(Kernel):
-    left: Kernel
-    right: Kernel
-
-    @property
-    def exact(self) -> bool:
-        return self.left.exact and self.right.exact
-
+class _Product(_Both):
     def covariance(self, times: Floats) -> Floats:
         return self.left.covariance(times) * self.right.covariance(times)
 
