@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
+from optmech.analysis.measures import per_unit
 from optmech.base.arrays import Floats, Ints, normalised
 from optmech.errors import ProblemError
 from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import suffix_sums
 from optmech.ratios.wide import Wide, log_ratio, pushed
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
-
-Distribution = Prior | ArrayLike
+from optmech.spaces.prior import Distribution, Prior
 
 _UNIT = 2.0**-53
 
@@ -48,16 +47,14 @@ class Pairwise:
         return int(i), int(j)
 
 
-def pairwise_epsilon(
-    m: Mechanism, lams: Sequence[Distribution], delta: float | str = 0.0
-) -> Pairwise:
+def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number = 0.0) -> Pairwise:
     """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
     return every_pair(
         len(lams), lambda i, j: measures.distribution_epsilon(m, lams[i], lams[j], delta)
     )
 
 
-def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: float | str) -> Pairwise:
+def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) -> Pairwise:
     """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
     return every_pair(
         len(lams), lambda i, j: measures.distribution_delta(m, lams[i], lams[j], epsilon)
@@ -68,7 +65,7 @@ def extended_epsilon(
     m: Mechanism,
     lams: Sequence[Distribution],
     distances: ArrayLike,
-    delta: float | str = 0.0,
+    delta: Number = 0.0,
 ) -> float:
     """The least ε of (ε, W, δ)-extended distribution privacy (DP19 Def. 9) for all pairs.
 
@@ -77,13 +74,11 @@ def extended_epsilon(
     """
     apart = nonnegative(distances, "distances", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
-    with np.errstate(divide="ignore", invalid="ignore"):
-        per_unit = np.where(spent > 0, spent / np.minimum(apart, apart.T), 0.0)
-    return float(per_unit.max())
+    return float(per_unit(spent, np.minimum(apart, apart.T)).max())
 
 
 def probabilistic_delta(
-    m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: float | str
+    m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
     """The least δ of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
 
@@ -99,7 +94,7 @@ def probabilistic_delta(
 
 
 def probabilistic_epsilon(
-    m: Mechanism, lam0: Distribution, lam1: Distribution, delta: float | str
+    m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number
 ) -> float:
     """The least ε of (ε, δ)-probabilistic distribution privacy (DP19 Def. 16), both ways.
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.ratios import wide
 from optmech.ratios.hockey_stick import (
     HockeyStick,
@@ -30,7 +30,7 @@ from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
 
 __all__ = [
     "HockeyStick",
@@ -122,7 +122,7 @@ def tightest(
     labels = m.secrets.labels
     for i, others, scale in neighbours(m, distance, pairs):
         best, logs = most_revealing(m.matrix[i][None, :], m.matrix[others])
-        values = _per_unit(logs, scale)
+        values = per_unit(logs, scale)
         k = int(values.argmax())
         if found.indices is None or values[k] > found.value:
             j, o = int(others[k]), int(best[k])
@@ -141,7 +141,7 @@ def epsilon(
 
 def delta(
     m: Mechanism,
-    epsilon: float | str,
+    epsilon: Number,
     distance: Distance | None = None,
     pairs: IndexPairs | None = None,
 ) -> float:
@@ -161,7 +161,7 @@ def delta(
 
 def epsilon_for_delta(
     m: Mechanism,
-    delta: float | str,
+    delta: Number,
     distance: Distance | None = None,
     pairs: IndexPairs | None = None,
 ) -> float:
@@ -183,7 +183,7 @@ def epsilon_for_delta(
             others, scale = others[open_], scale[open_]
         if len(others):
             logs = least_log_ratio(row, m.matrix[others], budget)
-            worst = max(worst, float(_per_unit(logs, scale).max()))
+            worst = max(worst, float(per_unit(logs, scale).max()))
     return worst
 
 
@@ -203,7 +203,7 @@ def hockey_stick_curve(p: ArrayLike, q: ArrayLike) -> HockeyStick:
 
 
 def distribution_epsilon(
-    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str = 0.0
+    m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number = 0.0
 ) -> float:
     """The least ε of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8).
 
@@ -218,7 +218,7 @@ def distribution_epsilon(
 
 
 def distribution_delta(
-    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, epsilon: float | str
+    m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
     """The least δ of (ε, δ)-distribution privacy for the pair, both ways (DP19 Def. 8)."""
     rate = np.array([float(parse_exact(epsilon, where="epsilon"))])
@@ -290,14 +290,14 @@ def _loss_per_secret(m: Mechanism, loss: Distance | ArrayLike) -> Floats:
 
 
 def _lifted(
-    m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike
+    m: Mechanism, lam0: Distribution, lam1: Distribution
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """λ0P and λ1P as rows of shape (1, n_o), in both orders."""
     first, second = (m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
     return (first, second), (second, first)
 
 
-def _pair(m: Mechanism, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> list[Floats]:
+def _pair(m: Mechanism, lam0: Distribution, lam1: Distribution) -> list[Floats]:
     """Two distributions over the secrets, checked and normalised."""
     found = []
     for where, lam in (("lam0", lam0), ("lam1", lam1)):
@@ -349,8 +349,8 @@ def _adjacent(pairs: IndexPairs | None, count: int) -> NDArray[np.bool_]:
     return adjacent
 
 
-def _per_unit(logs: Floats, scale: Floats) -> Floats:
-    """Log-ratios per unit of distance: at distance 0 no ε helps, unless none is needed."""
+def per_unit(spent: ArrayLike, scale: ArrayLike) -> Floats:
+    """``spent`` per unit of ``scale``, entry by entry: at 0 no ε helps, unless none is needed."""
+    amounts = np.asarray(spent)
     with np.errstate(all="ignore"):
-        values = np.where(logs > 0, logs / scale, 0.0)
-    return np.asarray(values)
+        return np.where(amounts > 0, amounts / np.asarray(scale), 0.0)

@@ -10,6 +10,19 @@ Sources: CM19 = Kawamoto and Murakami, Local Distribution Obfuscation via Probab
 (Allerton 2019); Liese and Vajda, On divergences and informations (IEEE Trans. Inf. Theory 2006).
 """
 
+from optmech.analysis.guarantees import Guarantee as DivergenceGuarantee
+from optmech.analysis.guarantees import (
+    compose_independent,
+    compose_shared,
+    lift,
+    post_process,
+    pre_process,
+    restrict,
+    weaken,
+    weaken_metric,
+)
+from optmech.analysis.guarantees.lifting import lift_metric_pair_exactly as lift_metric_pair
+from optmech.analysis.guarantees.lifting import lift_pair_exactly as lift_pair
 from optmech.divergences.enclosed import enclosure
 from optmech.divergences.general import f_divergence
 from optmech.divergences.misestimated import chord, misestimated, named_chord
@@ -23,23 +36,11 @@ from optmech.divergences.named import (
     total_variation,
 )
 from optmech.divergences.orders import renyi
+from optmech.divergences.premises import distributions, points
 from optmech.divergences.privacy import (
     distribution_epsilon,
     pairwise,
     point_epsilon,
-)
-from optmech.divergences.relations import restrict, weaken, weaken_metric
-from optmech.divergences.transfer import (
-    DivergenceGuarantee,
-    compose_independent,
-    compose_shared,
-    distributions,
-    lift,
-    lift_metric_pair,
-    lift_pair,
-    points,
-    post_process,
-    pre_process,
 )
 
 __all__ = [

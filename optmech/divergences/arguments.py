@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 
-from numpy.typing import ArrayLike
-
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution
-from optmech.spaces.prior import Prior
-
-Distribution = Prior | ArrayLike
+from optmech.spaces.prior import Distribution, Prior
 
 
 def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:

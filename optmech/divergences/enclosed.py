@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from optmech.divergences.arguments import Distribution, given
+from optmech.divergences.arguments import given
 from optmech.exact.interval import Interval
 from optmech.exact.numerators import integers
 from optmech.ratios.enclosures import divergence_ball, precision
 from optmech.ratios.generators import generator
+from optmech.spaces.prior import Distribution
 
 _BITS = 256
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import Distribution, both
+from optmech.divergences.arguments import both
 from optmech.errors import ProblemError
+from optmech.spaces.prior import Distribution
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]
 

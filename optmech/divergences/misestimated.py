@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 
+from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.divergences.general import Function
-from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_up
-from optmech.exact.number import parse_exact, sum_up
+from optmech.exact.number import Number, parse_exact, sum_up
 from optmech.ratios.generators import divergence_name
 
-Number = float | str
-
 _LARGE = 700.0
-_UNDERFLOW = 2.0**-1070
 """e^700 is a float64."""
+_UNDERFLOW = 2.0**-1070
+"""More than squares of small ratios lose to the least float."""
 
 
-def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> DivergenceGuarantee:
+def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> Guarantee:
     """The divergence of two outputs when every actual input is within max divergence ε =
     ``closeness`` of the assumed one, both ways, and the assumed outputs within ``promised``.
 
@@ -39,11 +38,10 @@ def misestimated(divergence: str, closeness: Number, promised: Number = 0.0) -> 
             theorem = "CM19 Theorem 3, tight"
         # upwards by more than all roundings, of which that of an exponent counts r times
         value *= 1 + (16 + 4 * min(ratio, _LARGE)) * 2.0**-53
-        # squares of small ratios are rounded to multiples of the least float, if not to 0
         value += _UNDERFLOW if ratio > 0 else 0.0
-        value = min(1.0, value) if name in ("tv", "hellinger") else value
+        value = min(RULES[name].largest, value)
     pairs = f"inputs within max divergence {own:.6g} of the assumed ones"
-    return DivergenceGuarantee(name, value, pairs, theorem)
+    return Guarantee(value, 0.0, pairs, theorem, divergence=name)
 
 
 def named_chord(divergence: str, log_ratio: Number) -> float:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.divergences.arguments import Distribution, both
+from optmech.divergences.arguments import both
 from optmech.exact.checked import probability
+from optmech.exact.number import Number
 from optmech.ratios.generators import generator
 from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing
+from optmech.spaces.prior import Distribution
 
 
 def kl(p: Distribution, q: Distribution) -> float:
@@ -38,13 +40,13 @@ def total_variation(p: Distribution, q: Distribution) -> float:
     return float(np.maximum(first - second, 0.0).sum())
 
 
-def hockey_stick(p: Distribution, q: Distribution, epsilon: float | str) -> float:
+def hockey_stick(p: Distribution, q: Distribution, epsilon: Number) -> float:
     """Σ max(0, p - e^ε q), ε >= 0 (or an exact string): the least δ for which p and q are (ε, δ)
     close in this direction; total variation at ε = 0 (CM19 Def. 1; f = max(0, t - e^ε))."""
     return HockeyStick(*both(p, q)).delta(epsilon)
 
 
-def max_divergence(p: Distribution, q: Distribution, delta: float | str = 0.0) -> float:
+def max_divergence(p: Distribution, q: Distribution, delta: Number = 0.0) -> float:
     """max over sets R with p(R) > δ of ln((p(R) - δ) / q(R)), and at least 0 (CM19 Def. 5).
 
     The least ε >= 0 with ``hockey_stick(p, q, ε) <= δ``, from the sorted likelihood ratios without

@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import Distribution, both
+from optmech.divergences.arguments import both
 from optmech.divergences.named import kl, max_divergence
 from optmech.errors import ProblemError
 from optmech.ratios.generators import excess_log
 from optmech.ratios.hockey_stick import log_ratio
+from optmech.spaces.prior import Distribution
 
 _LARGE = 500.0
 """Powers of e up to this leave room for products and sums."""

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.analysis.distributional import (
-    Distribution,
-    Pairwise,
-    every_pair,
-    outputs_of,
-    wide_outputs_of,
-)
-from optmech.analysis.measures import IndexPairs, neighbours
+from optmech.analysis.distributional import Pairwise, every_pair, outputs_of, wide_outputs_of
+from optmech.analysis.measures import IndexPairs, neighbours, per_unit
 from optmech.base.arrays import Floats
 from optmech.divergences.named import (
     chi_squared,
@@ -31,6 +24,7 @@ from optmech.ratios.generators import divergence_name
 from optmech.ratios.wide import log_ratio
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Distribution
 
 Divergence = str | Callable[[Floats, Floats], float]
 """The name of a divergence, or a function of two distributions of shape (n_o,)."""
@@ -60,9 +54,8 @@ def point_epsilon(
     measure = _function(divergence)
     worst = 0.0
     for i, others, scale in neighbours(m, distance, pairs):
-        for j, apart in zip(others.tolist(), scale.tolist(), strict=True):
-            spent = measure(m.matrix[i], m.matrix[j])
-            worst = max(worst, per_unit(spent, apart))
+        spent = [measure(m.matrix[i], m.matrix[j]) for j in others.tolist()]
+        worst = max(worst, float(per_unit(spent, scale).max(initial=0.0)))
     return worst
 
 
@@ -82,27 +75,19 @@ def distribution_epsilon(
         raise ProblemError("there is no pair", where="pairs", remedy="Give at least one")
     given = np.ones(len(pairs)) if scale is None else scale
     factors = nonnegative(given, "scale", (len(pairs),))
-    worst = 0.0
-    for k, (pair, factor) in enumerate(zip(pairs, factors.tolist(), strict=True)):
+    spent = []
+    for k, pair in enumerate(pairs):
         try:
             between = _between(m, pair, divergence)
         except ProblemError as error:
             raise error.at(f"pairs[{k}]") from error
-        spent = between(0, 1)
-        worst = max(worst, per_unit(spent, factor))
-    return worst
+        spent.append(between(0, 1))
+    return float(per_unit(spent, factors).max())
 
 
 def pairwise(m: Mechanism, lams: Sequence[Distribution], divergence: Divergence) -> Pairwise:
     """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11)."""
     return every_pair(len(lams), _between(m, lams, divergence))
-
-
-def per_unit(spent: float, scale: float) -> float:
-    """``spent`` per unit of ``scale``: at 0 no ε helps, unless none is needed."""
-    if scale > 0:
-        return spent / scale
-    return math.inf if spent > 0 else 0.0
 
 
 def _between(

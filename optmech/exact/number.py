@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from optmech.errors import ProblemError
 
+Number = float | str | Fraction
+"""What a rate or a probability is given as; texts such as "1/3" and "ln 3" are kept exact."""
+
 _RATIONAL = r"[0-9]+(?:\.[0-9]+)?(?:\s*/\s*[0-9]+)?"
 _LONGEST = 2000
 """Characters of a number: room for the ``text`` of any number written in 200 characters."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.spaces.distances import Distance, euclidean, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -24,7 +24,7 @@ _FARTHEST = 700.0
 """e^-700, divided by up to 4,000 observables, still has all its digits."""
 
 
-def randomized_response(secrets: Domain, epsilon: float | str) -> Mechanism:
+def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
     secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1."""
     lie = _weight(float(parse_exact(epsilon, where="epsilon")))
@@ -34,7 +34,7 @@ def randomized_response(secrets: Domain, epsilon: float | str) -> Mechanism:
     return Mechanism(secrets, secrets, matrix / (1 + (size - 1) * lie))
 
 
-def rappor(secrets: Domain, epsilon: float | str) -> Mechanism:
+def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
     """One-time RAPPOR (DP19 Example 2): the secret as a unit vector of n bits, each flipped with
     probability 1 / (1 + e^{ε/2}). ε-differentially private for all pairs, tightly for n > 1.
 
@@ -60,7 +60,7 @@ def rappor(secrets: Domain, epsilon: float | str) -> Mechanism:
     return Mechanism(secrets, Domain(words), odds**flips / (1 + odds) ** size)
 
 
-def geometric(secrets: Domain, epsilon: float | str) -> Mechanism:
+def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
     """Truncated geometric mechanism on points of a line with equal spacing h: two-sided geometric
     noise of ratio e^{-εh}, and what falls beyond an end is reported as that end (Ghosh,
     Roughgarden, Sundararajan, STOC 2009). Tightly ε-private per unit of distance.
@@ -93,7 +93,7 @@ def geometric(secrets: Domain, epsilon: float | str) -> Mechanism:
 
 def exponential(
     secrets: Domain,
-    epsilon: float | str,
+    epsilon: Number,
     distance: Distance | None = None,
     observables: Domain | None = None,
 ) -> Mechanism:
@@ -110,7 +110,7 @@ def exponential(
 
 def restricted_laplace(
     secrets: Domain,
-    epsilon: float | str,
+    epsilon: Number,
     radius: float,
     distance: Distance | None = None,
     observables: Domain | None = None,

@@ -20,7 +20,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.regions import Regions, grid_boxes
@@ -41,7 +41,7 @@ _TERMS = 14
 """0.5^14 / 15! is below 10⁻¹⁶ of the first term."""
 
 
-def planar_laplace(cells: Grid | Regions, epsilon: float | str) -> Mechanism:
+def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
     """Planar Laplace noise of rate ε > 0 per unit, on cells (DP19 §5.2, §7.4).
 
     ε-private per unit of Euclidean distance of the centres: the density is, and reporting cells

@@ -8,13 +8,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.interval import Interval
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
@@ -22,7 +21,7 @@ from optmech.ratios.wide import Wide, log_ratio, log_values
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 
@@ -99,9 +98,9 @@ class Tupling:
 
     def delta(
         self,
-        lam0: Prior | ArrayLike,
-        lam1: Prior | ArrayLike,
-        epsilon: float | str,
+        lam0: Distribution,
+        lam1: Distribution,
+        epsilon: Number,
         nodes: int = _NODES,
     ) -> Interval:
         """The least δ of (ε, δ)-distribution privacy for the pair, both ways, between bounds.
@@ -115,9 +114,7 @@ class Tupling:
         p, q = self._outputs(lam0, lam1)
         return self._both_ways(p, q, rate, self._lattice(nodes))
 
-    def epsilon(
-        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str
-    ) -> Interval:
+    def epsilon(self, lam0: Distribution, lam1: Distribution, delta: Number) -> Interval:
         """The least ε of (ε, δ)-distribution privacy for the pair, both ways, between bounds.
 
         Weights and probabilities count as the floats that they are. The upper bound is private with
@@ -133,7 +130,7 @@ class Tupling:
 
         return _invert(curve, budget)
 
-    def kl(self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, nodes: int = _NODES) -> Interval:
+    def kl(self, lam0: Distribution, lam1: Distribution, nodes: int = _NODES) -> Interval:
         """KL(Q#λ₀ ‖ Q#λ₁) in nats, between bounds; infinite where some tuple excludes λ₁.
 
         The log-likelihood ratio is ln S₀ - ln S₁ with S_b = Σ λ_bA(y_i)/ν(y_i). By symmetry its
@@ -174,7 +171,7 @@ class Tupling:
         return expected_log(values, first, nu, self.dummies, nodes, self._units())
 
     def attack_success(
-        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, nodes: int = _NODES
+        self, lam0: Distribution, lam1: Distribution, nodes: int = _NODES
     ) -> tuple[Interval, Interval]:
         """How often the Bayes rule for two equally likely attributes is right about a user of each,
         between bounds that cover any choice where both are as likely (DP19 §7.3: ASR).
@@ -199,9 +196,7 @@ class Tupling:
             Interval(max(0.0, 1.0 - most), 1.0 - least),
         )
 
-    def theorem3(
-        self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike, delta: float | str
-    ) -> float:
+    def theorem3(self, lam0: Distribution, lam1: Distribution, delta: Number) -> float:
         """DP19 Theorem 3's ε for this δ, with η = 0 and β = max_y max_b (λ_bA)(y).
 
         inf where the theorem says nothing (α >= k/|Y|).
@@ -268,10 +263,10 @@ class Tupling:
     def _lattice(self, nodes: int) -> int:
         return whole(nodes, "nodes", least=4 * self.dummies + 64, most=_MOST_NODES)
 
-    def _outputs(self, lam0: Prior | ArrayLike, lam1: Prior | ArrayLike) -> tuple[Floats, Floats]:
+    def _outputs(self, lam0: Distribution, lam1: Distribution) -> tuple[Floats, Floats]:
         return self._push(lam0, "lam0").floats(), self._push(lam1, "lam1").floats()
 
-    def _push(self, lam: Prior | ArrayLike, where: str) -> Wide:
+    def _push(self, lam: Distribution, where: str) -> Wide:
         """λA, to ``_units`` relatively however small it is, and 0 only where it is."""
         weights = self._weights(lam, where)
         used = weights > 0
@@ -282,7 +277,7 @@ class Tupling:
         ]
         return Wide.joined(parts)
 
-    def _weights(self, lam: Prior | ArrayLike, where: str) -> Floats:
+    def _weights(self, lam: Distribution, where: str) -> Floats:
         secrets = self.base.secrets
         try:
             prior = lam if isinstance(lam, Prior) else Prior(secrets, lam)
@@ -300,9 +295,7 @@ class Tupling:
         return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
 
 
-def tupling(
-    base: Mechanism, dummies: int, dummy_weights: ArrayLike | Prior | None = None
-) -> Tupling:
+def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = None) -> Tupling:
     """The tupling mechanism with ``dummies`` = k >= 0 dummies around ``base`` (DP19 Alg. 1).
 
     ``dummy_weights`` is ν over the observables, any weights >= 0, shape (n_o,); uniform unless
@@ -326,7 +319,7 @@ def tupling(
     return Tupling(base, count, weights)
 
 
-def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: float | str) -> float:
+def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: Number) -> float:
     """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (DP19 Theorem 3, η = 0).
 
     ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.

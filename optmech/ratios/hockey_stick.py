@@ -16,7 +16,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.exact.checked import probability
-from optmech.exact.number import log_of_fraction, parse_exact
+from optmech.exact.number import Number, log_of_fraction, parse_exact
 
 _SHIFT = 100
 """p / (2^100 q) neither overflows nor loses digits, for every ratio above 1 of floats <= 1."""
@@ -133,12 +133,12 @@ class HockeyStick:
     p: Floats
     q: Floats
 
-    def delta(self, epsilon: float | str) -> float:
+    def delta(self, epsilon: Number) -> float:
         """δ at ``epsilon`` >= 0 (a number or an exact string)."""
         ratio = np.array([float(parse_exact(epsilon, where="epsilon"))])
         return min(1.0, float(excess_mass(self.p[None, :], self.q[None, :], ratio)[0]))
 
-    def epsilon(self, delta: float | str) -> float:
+    def epsilon(self, delta: Number) -> float:
         """Least ε >= 0 with δ(ε) <= ``delta``; inf where there is none."""
         budget = float(probability(delta))
         return float(least_log_ratio(self.p[None, :], self.q[None, :], budget)[0])

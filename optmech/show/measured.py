@@ -10,7 +10,6 @@ import numpy as np
 from optmech import divergences
 from optmech.analysis import measures
 from optmech.base.arrays import Ints
-from optmech.divergences.privacy import per_unit
 from optmech.errors import ProblemError
 from optmech.problem.constraints import (
     Constraint,
@@ -185,7 +184,7 @@ def _distribution(m: Mechanism, constraint: DistributionPrivacy) -> tuple[str, f
         )
         return "delta", float(constraint.delta), spent
     found = [
-        per_unit(measures.distribution_epsilon(m, a, b), scale)
+        float(measures.per_unit(measures.distribution_epsilon(m, a, b), scale))
         for (a, b), scale in zip(constraint.pairs, scales, strict=True)
     ]
     return "epsilon", float(constraint.epsilon), max(found)

@@ -242,6 +242,10 @@ class Prior:
         return abs(float((positive * np.log2(positive)).sum()))
 
 
+Distribution = Prior | ArrayLike
+"""What a distribution is given as: a prior, or weights in the order of its domain."""
+
+
 def _labelled_counts(
     counts: Any, labels: tuple[list[Hashable] | None, ...], domain: Domain
 ) -> list[tuple[Hashable, Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 
 
 def read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
@@ -24,9 +24,7 @@ def read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     return given
 
 
-def read_budget(
-    epsilon: float | str, delta: float | str, where: str = "epsilon"
-) -> tuple[Exact, Exact]:
+def read_budget(epsilon: Number, delta: Number, where: str = "epsilon") -> tuple[Exact, Exact]:
     """ε and δ <= 1."""
     return parse_exact(epsilon, where=where), probability(delta)
 

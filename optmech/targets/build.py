@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
 from optmech.spaces.rationals import Shares
 from optmech.targets.arguments import read_budget, read_names, read_order
 from optmech.targets.closeness import are_close, made_close
@@ -35,8 +35,6 @@ from optmech.transport.joint import Arcs, solve_joint
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
 from optmech.transport.refined import refine_joint
-
-Distribution = ArrayLike | Prior
 
 _EQUAL_BELOW = 1e-9
 """An ε below this leaves the solver no room between equal and close outputs."""
@@ -147,10 +145,10 @@ def coupling_design(
 def optimal_target(
     inputs: Sequence[Distribution],
     distance_matrix: ArrayLike,
-    epsilon: float | str = 0.0,
+    epsilon: Number = 0.0,
     weights: ArrayLike | None = None,
     *,
-    delta: float | str = 0.0,
+    delta: Number = 0.0,
     outside: Outside = "target",
     names: Sequence[str] | None = None,
     secrets: Domain | None = None,
@@ -183,10 +181,10 @@ def optimal_target(
 def target_frontier(
     inputs: Sequence[Distribution],
     distance_matrix: ArrayLike,
-    epsilons: Sequence[float | str],
+    epsilons: Sequence[Number],
     weights: ArrayLike | None = None,
     *,
-    delta: float | str = 0.0,
+    delta: Number = 0.0,
     outside: Outside = "target",
     names: Sequence[str] | None = None,
     secrets: Domain | None = None,

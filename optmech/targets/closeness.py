@@ -9,13 +9,12 @@ from fractions import Fraction
 
 import flint
 import numpy as np
-from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError
 from optmech.exact.exponentials import at_most, bracket, exp_lower
 from optmech.exact.number import Exact
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
 from optmech.transport.barycenters import rounded_outputs
 
@@ -61,7 +60,7 @@ def _log_above(ratio: Fraction) -> float:
         return math.nextafter(float(ball.upper()), math.inf)
 
 
-def no_obfuscation_epsilon(inputs: Sequence[ArrayLike | Prior]) -> float:
+def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
     """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
 
     inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import is_optimal
@@ -20,7 +19,7 @@ from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import RationalRows, Shares
 from optmech.targets.factors import ends, exp_ends
 from optmech.transport.barycenters import relative_gap, weighted
@@ -187,7 +186,7 @@ class TargetDesign:
             for a, b in zip(first.units, plan.second.units, strict=True)
         )
 
-    def under(self, actual: Sequence[ArrayLike | Prior]) -> Misestimation:
+    def under(self, actual: Sequence[Distribution]) -> Misestimation:
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
         that the mechanisms were made for: measured exactly, beside the bounds of CM19 Theorem 3."""
         from optmech.targets.misestimation import measure

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from optmech.analysis.guarantees import Guarantee
 from optmech.base.arrays import Floats
 from optmech.divergences.misestimated import misestimated
 from optmech.divergences.named import (
@@ -19,9 +19,8 @@ from optmech.divergences.named import (
     squared_hellinger,
     total_variation,
 )
-from optmech.divergences.transfer import DivergenceGuarantee
 from optmech.errors import ProblemError
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
 from optmech.targets.closeness import max_divergence
 
@@ -61,12 +60,12 @@ class Misestimation:
         """The largest D_∞ between two outputs: (ε, 0)-distribution privacy that is really given."""
         return self.divergences["max"]
 
-    def bound(self, divergence: str) -> DivergenceGuarantee:
+    def bound(self, divergence: str) -> Guarantee:
         """What ``closeness`` alone promises, tight over all inputs that close."""
         return misestimated(divergence, self.closeness, self.promised)
 
 
-def measure(design: TargetDesign, actual: Sequence[ArrayLike | Prior]) -> Misestimation:
+def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimation:
     """Push the actual distributions through the mechanisms, in whole numbers."""
     if len(actual) != len(design.plans):
         raise ProblemError(

@@ -19,7 +19,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_up
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.transport.barycenters import Barycenter, barycenter
 from optmech.transport.bottleneck import bottleneck, inside
 from optmech.transport.couplings import Coupling, Violation
@@ -39,17 +39,17 @@ __all__ = [
     "wasserstein",
 ]
 
-Weights = ArrayLike | Prior
 
-
-def wasserstein(a: Weights, b: Weights, distance_matrix: ArrayLike, p: float | str = 1) -> Coupling:
+def wasserstein(
+    a: Distribution, b: Distribution, distance_matrix: ArrayLike, p: float | str = 1
+) -> Coupling:
     """W_p(a, b) with an optimal plan: (Σ γ d^p)^{1/p} for p >= 1, and for p = inf the least
     longest move (DP19 Def. 6).
 
     Parameters
     ----------
     a, b:
-        Weights >= 0 of any positive sum, shapes (n,) and (m,), or priors.
+        Distribution >= 0 of any positive sum, shapes (n,) and (m,), or priors.
     distance_matrix:
         d >= 0, shape (n, m). Not assumed to be a metric.
     p:
@@ -79,7 +79,7 @@ def wasserstein(a: Weights, b: Weights, distance_matrix: ArrayLike, p: float | s
     return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v), missing)
 
 
-def lifted(a: Weights, b: Weights, relation: ArrayLike) -> Coupling | Violation:
+def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | Violation:
     """Decide (a, b) ∈ Φ# (DP19 Def. 7): a coupling inside Φ, or a set violating Hall's condition.
 
     ``relation`` is a boolean array of shape (n, m). By the max-flow min-cut theorem exactly one of
@@ -101,7 +101,7 @@ def lifted(a: Weights, b: Weights, relation: ArrayLike) -> Coupling | Violation:
     return inside(masses, phi[np.ix_(masses.rows, masses.columns)])
 
 
-def north_west_corner(a: Weights, b: Weights, cost: ArrayLike | None = None) -> Coupling:
+def north_west_corner(a: Distribution, b: Distribution, cost: ArrayLike | None = None) -> Coupling:
     """The coupling that fills rows and columns in order: optimal for every submodular cost.
 
     On a line with points in order these are the costs h(|x - y|) with h convex, so that one plan
@@ -138,7 +138,7 @@ def is_submodular(cost: ArrayLike) -> bool:
     return bool((straight - crossed <= 2.0**-51 * (np.abs(straight) + np.abs(crossed))).all())
 
 
-def diameter(a: Weights, b: Weights, distance_matrix: ArrayLike) -> float:
+def diameter(a: Distribution, b: Distribution, distance_matrix: ArrayLike) -> float:
     """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞."""
     masses = Masses.balance(a, b)
     return float(_matrix(distance_matrix, masses, "distance_matrix").max())

@@ -14,7 +14,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, joint_bound, solve_joint
 from optmech.transport.multipliers import Multipliers
@@ -63,7 +63,7 @@ class Barycenter:
 
 
 def barycenter(
-    lams: Sequence[ArrayLike | Prior], distance_matrix: ArrayLike, weights: ArrayLike | None = None
+    lams: Sequence[Distribution], distance_matrix: ArrayLike, weights: ArrayLike | None = None
 ) -> Barycenter:
     """A Wasserstein-1 barycentre of ``lams`` among all distributions on the columns' points.
 
@@ -146,7 +146,7 @@ def _found(
 
 
 def read_joint(
-    lams: Sequence[ArrayLike | Prior],
+    lams: Sequence[Distribution],
     distance_matrix: ArrayLike,
     weights: ArrayLike | None,
     where: str = "lams",

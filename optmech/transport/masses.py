@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.numerators import integers
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
 
 _UNITS = 2**60
 _LARGEST_TOTAL = 2**30
@@ -38,7 +37,7 @@ class Masses:
     """Units by which rounding has moved mass altogether, at most."""
 
     @classmethod
-    def balance(cls, a: ArrayLike | Prior, b: ArrayLike | Prior) -> Masses:
+    def balance(cls, a: Distribution, b: Distribution) -> Masses:
         """Read two weight vectors, shapes (n,) and (m,); raises ProblemError on unusable ones."""
         first, second = _weights(a, "a"), _weights(b, "b")
         rows, columns = np.flatnonzero(first), np.flatnonzero(second)
@@ -63,7 +62,7 @@ class Masses:
         return plan
 
 
-def _weights(value: ArrayLike | Prior, where: str) -> Floats:
+def _weights(value: Distribution, where: str) -> Floats:
     weights = value.weights if isinstance(value, Prior) else finite_array(value, where=where)
     if weights.ndim != 1 or not weights.size:
         raise ProblemError("is not a list of weights", where=where, remedy="Give a 1-d array")

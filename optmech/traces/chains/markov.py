@@ -21,7 +21,7 @@ from optmech.exact.number import parse_exact
 from optmech.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
 from optmech.traces.chains.counts import smoothed_chain, transition_counts
 
 _ROW_SUM_TOLERANCE = 1e-9
@@ -62,7 +62,7 @@ class MarkovPrior:
     def __init__(
         self,
         domain: Domain,
-        initial: Prior | ArrayLike,
+        initial: Distribution,
         transitions: ArrayLike,
         repeat: int | None = None,
     ) -> None:
@@ -135,7 +135,7 @@ class MarkovPrior:
         domain: Domain,
         distance: Distance,
         scale: float,
-        initial: Prior | ArrayLike | None = None,
+        initial: Distribution | None = None,
     ) -> MarkovPrior:
         """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
         P(X_0) uniform unless given."""
@@ -337,7 +337,7 @@ class MarkovPrior:
         return array
 
 
-def _start(domain: Domain, initial: Prior | ArrayLike) -> Floats:
+def _start(domain: Domain, initial: Distribution) -> Floats:
     if isinstance(initial, Prior):
         if initial.domain.labels != domain.labels:
             raise ProblemError("is over another domain", where="initial")

@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.traces.gaussian.loss import privacy_loss, renyi_order, scale
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
@@ -19,7 +19,7 @@ _STEPS = 200
 
 def calibrate(
     trace: GaussianPrior,
-    epsilon: float | str,
+    epsilon: Number,
     secrets: Iterable[int],
     radius: float,
     order: float,
@@ -87,7 +87,7 @@ def least(loss: Callable[[float], float], promised: float, start: float) -> floa
     return math.exp(high)
 
 
-def promise(epsilon: float | str | Exact) -> float:
+def promise(epsilon: Number) -> float:
     """ε > 0 as a float that does not exceed it."""
     stated = parse_exact(epsilon, where="epsilon", positive=True)
     low, _ = bracket(stated)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import parse_exact, rounded_up
+from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.traces.gaussian import sdp
 from optmech.traces.gaussian.balls import Enclosure, at_first_precision, enclose
 from optmech.traces.gaussian.calibration import promise
@@ -73,7 +73,7 @@ class NoiseDesign:
 
 def optimal_noise(
     trace: GaussianPrior,
-    epsilon: float | str,
+    epsilon: Number,
     secret_sets: Sequence[Iterable[int]],
     radius: float,
     order: float,
@@ -233,7 +233,7 @@ def _lifted(matrix: Floats, excess: float, floor: float, diagonal: bool) -> Floa
     return np.diag(np.maximum(np.diag(out), floor)) if diagonal else sdp.raised(out, floor)
 
 
-def _kappa(epsilon: float | str, radius: float, order: float, size: int) -> float:
+def _kappa(epsilon: Number, radius: float, order: float, size: int) -> float:
     """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep the
     promise."""
     _, most = bracket(parse_exact(epsilon, where="epsilon"))

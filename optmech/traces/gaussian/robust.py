@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from optmech.errors import ProblemError, VerificationError
+from optmech.exact.number import Number
 from optmech.traces.gaussian.calibration import promise
 from optmech.traces.gaussian.intervals import (
     IntervalLoss,
@@ -39,7 +40,7 @@ def robust_noise(
     times: ArrayLike,
     kernel: Callable[[Any], Kernel],
     interval: Sequence[float],
-    epsilon: float | str,
+    epsilon: Number,
     secrets: Iterable[int],
     radius: float,
     order: float,
@@ -68,7 +69,7 @@ def robust_noise(
     lengths = [high] if low == high else [high, low]
     chosen = secret_steps(GaussianPrior(times, kernel(high)), secrets).tolist()
 
-    def design(value: float | str) -> NoiseDesign:
+    def design(value: Number) -> NoiseDesign:
         priors = [GaussianPrior(times, kernel(length), dimensions) for length in lengths]
         return optimal_noise(
             priors[0], value, [chosen], radius, order, also=priors[1:], structure=structure

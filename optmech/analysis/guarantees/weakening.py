@@ -1,8 +1,5 @@
-"""Which divergence guarantees follow from which (CM19 Theorem 4, Prop. 9 and 10, Fig. 4).
-
-The arrows of Fig. 4 from points to distributions are ``transfer.lift``. Proofs are in
-docs/theory.md.
-"""
+"""What a bound of one divergence says of another (CM19 Prop. 10, Fig. 4); proofs are in
+docs/theory.md."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from optmech.analysis.lifted_words import ground_distance, point_pairs, require_kind
-from optmech.divergences.transfer import DivergenceGuarantee
+from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.errors import ProblemError
 from optmech.exact.number import product_up
 from optmech.ratios.generators import divergence_name
@@ -50,33 +46,7 @@ _BOUNDS: dict[tuple[str, str], _Bound] = {
 }
 
 
-def restrict(premise: DivergenceGuarantee) -> DivergenceGuarantee:
-    """From distributions back to points, ``lift`` undone: point masses are distributions, couple
-    within Φ where their points are in it, and are W_p = d apart (CM19 Theorem 4).
-
-    Raises
-    ------
-    ProblemError
-        Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
-    """
-    require_kind(premise.of, "distributions")
-    return replace(
-        premise,
-        of="points",
-        pairs=point_pairs(premise.pairs),
-        per=ground_distance(premise.per) if premise.per else "",
-        theorem="CM19 Theorem 4",
-    )
-
-
-def weaken_metric(premise: DivergenceGuarantee) -> DivergenceGuarantee:
-    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
-    require_kind(premise.of, "distributions")
-    distance = ground_distance(premise.per)
-    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
-
-
-def weaken(premise: DivergenceGuarantee, divergence: str) -> DivergenceGuarantee:
+def weaken(premise: Guarantee, divergence: str) -> Guarantee:
     """What a bound of one divergence says of another, pair by pair (CM19 Prop. 10, Fig. 4).
 
     Beyond D <= D', of which the paper has kl <= max: the largest D that D' <= ε leaves, attained
@@ -86,13 +56,19 @@ def weaken(premise: DivergenceGuarantee, divergence: str) -> DivergenceGuarantee
     Raises
     ------
     ProblemError
-        Where the premise bounds nothing: rare reports can make "max", "chi2" and, from any but
-        these two, "kl" as large as they like; or where a rate per unit of a distance would not
-        stay one.
+        Where the premise sets mass aside or bounds nothing: rare reports can make "max", "chi2"
+        and, from any but these two, "kl" as large as they like; or where a rate per unit of a
+        distance would not stay one.
     """
     name = divergence_name(divergence)
     if name == premise.divergence:
         return premise
+    if premise.of == "probabilistic" or premise.delta > 0:
+        raise ProblemError(
+            f"mass that is set aside may be as far apart as it likes in {name}",
+            where="premise",
+            remedy="Start from a guarantee with δ = 0 that is not probabilistic",
+        )
     bound = _BOUNDS.get((premise.divergence, name))
     if bound is None:
         raise ProblemError(
@@ -110,6 +86,6 @@ def weaken(premise: DivergenceGuarantee, divergence: str) -> DivergenceGuarantee
     elif bound is not _SAME and epsilon > 0:
         # where e / 2 is no float it may have been rounded to 0
         epsilon = math.nextafter(bound.of(epsilon) * _UP, math.inf)
-        epsilon = min(1.0, epsilon) if name in ("tv", "hellinger") else epsilon
+        epsilon = min(RULES[name].largest, epsilon)
     theorem = f"CM19 Proposition 10 after {premise.theorem}"
     return replace(premise, divergence=name, epsilon=epsilon, theorem=theorem)

@@ -1,0 +1,50 @@
+"""Guarantees that follow by theorem, without looking at a matrix (DP19 §3.4, §4, §5, App. B; CM19
+§IV, §V).
+
+Every function returns a ``Guarantee``: what holds, under which divergence, for which pairs, and by
+which theorem. The constants are the tight ones of docs/theory.md, where the proofs are, and the
+counterexamples to what the papers state too widely; DP19 loses a factor |Φ| on δ without need.
+"""
+
+from optmech.analysis.guarantees.deriving import (
+    close_beliefs,
+    close_beliefs_metric,
+    compose_independent,
+    compose_shared,
+    from_probabilistic,
+    post_process,
+    pre_process,
+    to_probabilistic,
+    with_dummies,
+)
+from optmech.analysis.guarantees.guarantee import Guarantee, distributions, points, probabilistic
+from optmech.analysis.guarantees.lifting import (
+    lift,
+    lift_metric_pair,
+    lift_pair,
+    restrict,
+    weaken_metric,
+)
+from optmech.analysis.guarantees.weakening import weaken
+
+__all__ = [
+    "Guarantee",
+    "close_beliefs",
+    "close_beliefs_metric",
+    "compose_independent",
+    "compose_shared",
+    "distributions",
+    "from_probabilistic",
+    "lift",
+    "lift_metric_pair",
+    "lift_pair",
+    "points",
+    "post_process",
+    "pre_process",
+    "probabilistic",
+    "restrict",
+    "to_probabilistic",
+    "weaken",
+    "weaken_metric",
+    "with_dummies",
+]

@@ -1,0 +1,206 @@
+"""From points to distributions and back (DP19 Theorems 1, 2, 4; CM19 Theorems 1, 2, 4)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.analysis.guarantees.guarantee import ALL_DISTRIBUTIONS, ALL_POINTS, Guarantee, require
+from optmech.errors import ProblemError
+from optmech.exact.checked import nonnegative
+from optmech.exact.number import product_up, rounded_up, sum_up
+from optmech.spaces.prior import Distribution
+from optmech.spaces.rationals import Shares
+from optmech.transport import Coupling, Violation, lifted, wasserstein
+from optmech.transport.certain import longest_move, mean_move, outside
+
+_COUPLED = "pairs that couple within "
+_OPTIMALLY = "pairs with an optimal coupling within "
+_MASSES = "pairs of points whose point masses are among "
+_GIVEN = "the given pair"
+
+
+def lift(premise: Guarantee) -> Guarantee:
+    """From points to distributions with the same ε and δ: Φ gives Φ# (DP19 Theorem 1 without its
+    factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
+    2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2)."""
+    require(premise, "points")
+    pairs = premise.pairs
+    if not premise.per:
+        return replace(
+            premise,
+            of="distributions",
+            pairs=f"{_COUPLED}{pairs}",
+            theorem=premise.cited("Theorem 1, tight", "Theorem 1"),
+        )
+    return replace(
+        premise,
+        of="distributions",
+        pairs=ALL_DISTRIBUTIONS if pairs == ALL_POINTS else f"{_OPTIMALLY}{pairs}",
+        per=f"{premise.rules.metric} of {premise.per}",
+        theorem=premise.cited("Theorem 2, tight", "Theorem 2"),
+    )
+
+
+def lift_pair(
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
+) -> Guarantee | Violation:
+    """``lift`` for one pair: the guarantee where a coupling inside the relation Φ exists, else the
+    set that shows that there is none (DP19 Def. 7).
+
+    ``relation`` is Φ as a boolean array of shape (n, n), the pairs that the premise is about. A
+    coupling may leave mass within rounding (see ``transport``) outside; for "max" it is added to δ.
+    The others have no δ: see ``om.divergences.lift_pair``.
+    """
+    if premise.divergence != "max":
+        return lift_pair_exactly(premise, lam0, lam1, relation)
+    require(premise, "points", rate=False, use="Use lift_metric_pair")
+    found = lifted(lam0, lam1, relation)
+    if isinstance(found, Violation):
+        return found
+    return _of_pair(
+        replace(premise, delta=_with_loss(premise, found)),
+        premise.epsilon,
+        "DP19 Theorem 1, tight, by a coupling",
+    )
+
+
+def lift_pair_exactly(
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
+) -> Guarantee | Violation:
+    """``lift`` for one pair with δ as it is: the guarantee where a coupling inside the relation Φ
+    (a boolean (n, n) array) exists, else the set that shows that there is none.
+
+    Weights count as what they are (floats as binary fractions, texts such as ``"1/3"`` exactly),
+    divided by their exact sum. Mass that has to leave Φ for rounding's sake is added to ε for
+    "tv" and "hellinger".
+
+    Raises
+    ------
+    ProblemError
+        Where there is such mass and the divergence is another one: however little it is, the
+        outputs may be infinitely far apart.
+    """
+    require(premise, "points", rate=False, use="Use lift_metric_pair")
+    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
+    found = lifted(first.weights, second.weights, relation)
+    if isinstance(found, Violation):
+        return found
+    lost = outside(first, second, np.asarray(relation))
+    if lost and premise.rules.largest == math.inf:
+        raise ProblemError(
+            f"as they are in binary, a mass of {float(lost):.3g} has to leave the relation, and "
+            f"for {premise.divergence} none is too small to matter",
+            where="lam0",
+            remedy='Give counts, or exact weights such as "1/3"; or use om.guarantees.lift_pair, '
+            'where it is added to δ for "max"',
+        )
+    spent = sum_up(premise.epsilon, rounded_up(lost))
+    theorem = premise.cited("Theorem 1, tight, by a coupling", "Theorem 1, by a coupling")
+    return _of_pair(premise, spent, theorem)
+
+
+def lift_metric_pair(
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance_matrix: ArrayLike
+) -> Guarantee:
+    """ε W(λ0, λ1) for one pair, from ε per unit of d: with W_∞ for the max divergence (DP19 Theorem
+    2, tight), and W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
+
+    Mass within rounding that moves farther (see ``transport``) is added to δ.
+    """
+    if premise.divergence != "max":
+        return lift_metric_pair_exactly(premise, lam0, lam1, distance_matrix)
+    require(premise, "points", rate=True, use="Use lift_pair")
+    found = wasserstein(lam0, lam1, distance_matrix, math.inf)
+    premise = replace(premise, delta=_with_loss(premise, found))
+    return _moved(premise, found.value)
+
+
+def lift_metric_pair_exactly(
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance_matrix: ArrayLike
+) -> Guarantee:
+    """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence); δ stays
+    as it is.
+
+    Weights count as what they are, as in ``lift_pair``: no mass is left out, so that W_∞ of floats
+    that agree on paper only may be larger than that of ``transport.wasserstein``.
+    """
+    require(premise, "points", rate=True, use="Use lift_pair")
+    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
+    distance = nonnegative(distance_matrix, "distance_matrix", (len(first), len(second)))
+    if premise.rules.metric == "W_1":
+        return _moved(premise, rounded_up(mean_move(first, second, distance)))
+    return _moved(premise, longest_move(first, second, distance))
+
+
+def restrict(premise: Guarantee) -> Guarantee:
+    """From distributions back to points, ``lift`` undone: point masses are distributions, couple
+    within Φ where their points are in it, and are W_p = d apart (DP19 and CM19 Theorem 4).
+
+    Raises
+    ------
+    ProblemError
+        Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
+    """
+    require(premise, "distributions")
+    return replace(
+        premise,
+        of="points",
+        pairs=_point_pairs(premise.pairs),
+        per=_ground_distance(premise.per) if premise.per else "",
+        theorem=premise.cited("Theorem 4", "Theorem 4"),
+    )
+
+
+def weaken_metric(premise: Guarantee) -> Guarantee:
+    """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
+    require(premise, "distributions")
+    distance = _ground_distance(premise.per)
+    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
+
+
+def _moved(premise: Guarantee, apart: float) -> Guarantee:
+    theorem = premise.cited("Theorem 2, tight,", "Theorem 2")
+    words = f"{theorem} with {premise.rules.metric} = {apart:.6g}"
+    return _of_pair(premise, product_up(premise.epsilon, apart), words)
+
+
+def _of_pair(premise: Guarantee, epsilon: float, theorem: str) -> Guarantee:
+    made = replace(premise, of="distributions", pairs=_GIVEN, per="", theorem=theorem)
+    return replace(made, epsilon=made.capped(epsilon))
+
+
+def _with_loss(premise: Guarantee, coupling: Coupling) -> float:
+    """δ and the mass that the coupling leaves out within rounding."""
+    return min(1.0, sum_up(premise.delta, coupling.missing))
+
+
+def _point_pairs(distributions: str) -> str:
+    """The pairs of points whose point masses are among these pairs: Φ for Φ#."""
+    if distributions == ALL_DISTRIBUTIONS:
+        return ALL_POINTS
+    for prefix in (_COUPLED, _OPTIMALLY):
+        if distributions.startswith(prefix):
+            return distributions.removeprefix(prefix)
+    return f"{_MASSES}{distributions}"
+
+
+def _ground_distance(per: str) -> str:
+    """d of "W_1 of d", whatever the order.
+
+    Raises
+    ------
+    ProblemError
+        Where ``per`` is no Wasserstein distance.
+    """
+    metric, _, distance = per.partition(" of ")
+    if not metric.startswith("W_") or not distance:
+        raise ProblemError(
+            f"is per unit of {per!r}, not of a Wasserstein distance",
+            where="premise",
+            remedy='Name the distance "W_1 of d" or "W_∞ of d"',
+        )
+    return distance
