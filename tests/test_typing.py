@@ -52,7 +52,7 @@ def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
     assert "bool" in said[0]
     assert "float" in said[1]
     assert "Mechanism" in said[2]
-    assert "-> optmech.designs.file.CheckReport" in said[3]
+    assert "-> optmech.certificate.verdict.CheckReport" in said[3]
     assert all(line.startswith('note: Revealed type is "def (') for line in said[3:])
     assert "Any" not in "".join(said[:4])
     errors = [line for line in lines if line.startswith("error")]
@@ -68,7 +68,7 @@ def test_types_that_functions_take_and_return_are_public(name: str) -> None:
 
 
 def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
-    grid = om.Grid(15, 15, 0.5, "km")
+    grid = om.Grid(15, 15, 0.5, unit="km")
     km = om.distances.euclidean()
     uniform = [1] * len(grid)
     problem = om.Problem(

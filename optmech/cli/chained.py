@@ -59,10 +59,10 @@ class ChainAnswer:
             Prior(designer.prior.domain, designer.prior.initial),
             designer.loss,
             designer.observables,
-            designer.objective,
-            self.problem.single,
+            objective=designer.objective,
+            constraints=self.problem.single,
         )
-        design = solve(single, designer.profile, designer.gap)
+        design = solve(single, designer.profile, gap=designer.gap)
         if design.exact is None:
             return None
         return self._attacked(FixedPolicy(designer.prior, design.mechanism))

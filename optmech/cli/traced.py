@@ -63,10 +63,10 @@ class Answer:
             p.trace.times,
             p.family,
             p.length_scales,
-            p.epsilon,
-            p.secrets[0],
-            p.radius,
-            p.order,
+            epsilon=p.epsilon,
+            secrets=p.secrets[0],
+            radius=p.radius,
+            order=p.order,
             dimensions=p.trace.dimensions,
         )
 
@@ -108,7 +108,9 @@ class Answer:
         diagonal = optimal_noise(
             trace, p.epsilon, p.secrets, p.radius, p.order, structure="diagonal"
         )
-        sigma = max(calibrate(trace, p.epsilon, s, p.radius, p.order, p.ball) for s in p.secrets)
+        sigma = max(
+            calibrate(trace, p.epsilon, s, p.radius, p.order, ball=p.ball) for s in p.secrets
+        )
         most = max(len(s) for s in p.secrets) * trace.dimensions
         naive = p.radius**2 * p.order * most / (2 * p.epsilon)
         return [
@@ -124,7 +126,7 @@ class Answer:
         p = self.problem
         if p.subsets is None:
             return None
-        return worst_subset(p.trace, self.noise, p.subsets, p.radius, p.order, p.ball)
+        return worst_subset(p.trace, self.noise, p.subsets, p.radius, p.order, ball=p.ball)
 
     @cached_property
     def interval(self) -> IntervalLoss | None:
@@ -138,11 +140,11 @@ class Answer:
             p.trace.times,
             p.family,
             p.length_scales,
-            self.noise,
-            p.secrets[0],
-            p.radius,
-            p.order,
-            p.ball,
+            noise_covariance=self.noise,
+            secrets=p.secrets[0],
+            radius=p.radius,
+            order=p.order,
+            ball=p.ball,
             dimensions=p.trace.dimensions,
         )
 
@@ -289,7 +291,7 @@ class Answer:
 
     def _losses(self, noise: Floats | float) -> list[TraceLoss]:
         p = self.problem
-        return [privacy_loss(p.trace, noise, s, p.radius, p.order, p.ball) for s in p.secrets]
+        return [privacy_loss(p.trace, noise, s, p.radius, p.order, ball=p.ball) for s in p.secrets]
 
     def _worst(self, noise: Floats | float) -> float:
         return max(loss.upper for loss in self._losses(noise))

@@ -22,7 +22,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.ratios.generators import divergence_name
 from optmech.ratios.wide import log_ratio
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 
@@ -42,7 +42,8 @@ _FUNCTIONS: dict[str, Callable[[Floats, Floats], float]] = {
 def point_epsilon(
     m: Mechanism,
     divergence: Divergence,
-    distance: Distance | None = None,
+    distance: DistanceLike | None = None,
+    *,
     pairs: IndexPairs | None = None,
 ) -> float:
     """The least ε with D(p(·|s) ‖ p(·|s')) <= ε d(s, s'), both ways (CM19 Def. 9, 10).
@@ -63,6 +64,7 @@ def distribution_epsilon(
     m: Mechanism,
     pairs: Sequence[tuple[Distribution, Distribution]],
     divergence: Divergence,
+    *,
     scale: ArrayLike | None = None,
 ) -> float:
     """The least ε with D(λP ‖ λ'P) <= ε · scale for every pair, both ways (CM19 Def. 11, 12).

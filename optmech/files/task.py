@@ -65,7 +65,7 @@ class TransportTask:
             self.inputs,
             problem.loss_matrix,
             self.epsilons or (),
-            self.weights,
+            weights=self.weights,
             delta=self.delta,
             outside=self.outside,
             names=self.names,

@@ -62,7 +62,7 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(om.ProblemError, match="divergence 'renyi' is unknown"):
         d.point_epsilon(m, "renyi")
     with pytest.raises(om.ProblemError, match="scale"):
-        d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", [1.0, 2.0])
+        d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", scale=[1.0, 2.0])
     with pytest.raises(om.ProblemError, match=r"pairs\[0\]"):
         d.distribution_epsilon(m, [([1, 0, 0], [0, 1])], "kl")
     with pytest.raises(om.ProblemError, match="there is no pair"):

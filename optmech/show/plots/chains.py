@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.show.plots import require_matplotlib, save
+from optmech.show.plots.drawing import require_matplotlib, save
 
 if TYPE_CHECKING:
     from optmech.traces.chains.adversary import AdversaryReport

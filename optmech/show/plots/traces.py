@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.show.plots import require_matplotlib, save
+from optmech.show.plots.drawing import require_matplotlib, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

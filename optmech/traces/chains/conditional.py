@@ -11,11 +11,11 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem.constraints import DistortionPrivacy, DistributionPrivacy
 from optmech.ratios.hockey_stick import log_ratio
 from optmech.reductions.implied_pairs import implied
-from optmech.spaces.distances import Distance, evaluate, matrix
+from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior
 
 _ROUNDING = 1e-9
@@ -76,18 +76,20 @@ class ConditionalPrivacy:
 
     def __init__(
         self,
-        epsilon: object,
+        epsilon: Number,
         lags: Sequence[int] | int = (),
         times: Sequence[int] | int = (),
-        distance: Distance | None = None,
+        *,
+        distance: DistanceLike | None = None,
         radius: float | None = None,
-        delta: object = 0.0,
+        delta: Number = 0.0,
     ) -> None:
         object.__setattr__(self, "epsilon", parse_exact(epsilon, where="epsilon"))
         object.__setattr__(self, "when", When(lags, times))
         if radius is not None and distance is None:
             raise ProblemError("a radius needs a distance", where="radius")
-        object.__setattr__(self, "distance", distance)
+        known = None if distance is None else as_distance(distance)
+        object.__setattr__(self, "distance", known)
         limit = None if radius is None else float(parse_exact(radius, where="radius"))
         object.__setattr__(self, "radius", limit)
         object.__setattr__(self, "delta", probability(delta))
@@ -146,13 +148,14 @@ class ConditionalDistortion:
 
     def __init__(
         self,
-        minimum: object,
-        distance: Distance,
+        minimum: Number,
+        distance: DistanceLike,
         lags: Sequence[int] | int = (),
+        *,
         times: Sequence[int] | int = (),
     ) -> None:
         object.__setattr__(self, "minimum", parse_exact(minimum, where="minimum"))
-        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "distance", as_distance(distance))
         object.__setattr__(self, "when", When(lags, times))
 
     def at(self, belief: MarkovPrior, time: int) -> list[DistortionPrivacy]:

@@ -13,12 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from numpy.typing import ArrayLike
-
 from optmech.base.arrays import Floats
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.problem.constraints import (
@@ -28,7 +26,7 @@ from optmech.problem.constraints import (
     MetricPrivacy,
 )
 from optmech.problem.problem import Problem
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mechanism import Mechanism
@@ -92,13 +90,14 @@ class SequentialDesigner:
     def __init__(
         self,
         prior: MarkovPrior,
-        loss: Distance | ArrayLike,
+        loss: DistanceLike,
         constraints: Sequence[StepConstraint] | Callable[[int], Sequence[StepConstraint]] = (),
+        *,
         observables: Domain | None = None,
         objective: Objective | MaximizeDistortion = "expected_loss",
         on_infeasible: Fallback = "stop",
         fraction: float = 0.9,
-        total_epsilon: object = None,
+        total_epsilon: Number | None = None,
         profile: str | Path | Profile = "auto",
         gap: float | None = None,
     ) -> None:
@@ -253,7 +252,7 @@ def _outcome(step: Step) -> Outcome:
         return Outcome("design", design)
     if designer.on_infeasible == "relax":
         relaxed = _relaxed(problem, designer.fraction)
-        again = None if relaxed is None else solve(relaxed, designer.profile, designer.gap)
+        again = None if relaxed is None else solve(relaxed, designer.profile, gap=designer.gap)
         if again is not None and again.status != "infeasible":
             return Outcome("relax", again, design.reason)
     return Outcome(silent, None, design.reason)
@@ -275,8 +274,8 @@ def _problem(
         belief.marginal(time),
         designer.loss,
         designer.observables,
-        designer.objective,
-        constraints,
+        objective=designer.objective,
+        constraints=constraints,
         title=f"time {time}",
     )
 
@@ -344,7 +343,7 @@ def _relaxed(problem: Problem, fraction: float) -> Problem | None:
         problem.prior,
         problem.loss,
         problem.observables,
-        problem.objective,
-        constraints,
-        problem.title,
+        objective=problem.objective,
+        constraints=constraints,
+        title=problem.title,
     )
