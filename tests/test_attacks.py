@@ -339,7 +339,7 @@ class TestEvaluate:
             with pytest.raises(om.ProblemError, match=r"^prior"):
                 attack(m, own, H, evaluated_under=other)
             with pytest.raises(om.ProblemError, match=r"^distance"):
-                attack(m, own, np.eye(3))
+                attack(m, own, np.eye(len(own) + 1))
 
 
 class TestSharpened:

@@ -241,7 +241,7 @@ class TestEpsilon:
                 measure(m, pairs=pairs)
 
     @pytest.mark.parametrize(
-        "distance", [np.ones((3, 3)), "euclidean", om.distances.matrix(np.eye(2))]
+        "distance", [np.ones((3, 2)), np.ones(3), "euclidean", om.distances.matrix(np.eye(2))]
     )
     def test_refuses_distances(self, distance):
         with pytest.raises(om.ProblemError, match="distance"):

@@ -96,8 +96,8 @@ class Mechanism:
         return np.array(self.matrix, dtype=dtype, copy=copy)
 
     def __eq__(self, other: object) -> bool:
-        """The same probabilities, exactly, over equal domains; whether they are held as floats, over
-        a power of two or as fractions does not matter."""
+        """Exactly the same probabilities over equal domains, whether these are held as floats, as
+        whole numbers over a power of two, or as fractions."""
         if not isinstance(other, Mechanism):
             return NotImplemented
         if self is other:
