@@ -270,7 +270,9 @@ def narrow(_: Path) -> list[dict[str, Any]]:
 def robust(_: Path) -> dict[str, Any]:
     """Noise for every length scale of [0.5, 1.5]."""
     started = time.perf_counter()
-    found = traces.robust_noise(TEN, traces.rbf, (0.5, 1.5), 1.0, EVEN, RADIUS, ORDER)
+    found = traces.robust_noise(
+        TEN, traces.rbf, (0.5, 1.5), epsilon=1.0, secrets=EVEN, radius=RADIUS, order=ORDER
+    )
     return {
         "trace": found.design.trace,
         "lower_bound": found.design.lower_bound,
@@ -318,7 +320,15 @@ def monotone(_: Path) -> dict[str, Any]:
                     "length_scale": grid[int(np.argmax([loss.lower for loss in losses]))],
                 }
         out[name] = {"trials": 300, "falls": int(falls), "worst": worst}
-    three = traces.worst_length_scale([0.0, 1.0, 2.0], traces.rbf, (0.3, 6.0), 10.0, [0, 2], 1, 2)
+    three = traces.worst_length_scale(
+        [0.0, 1.0, 2.0],
+        traces.rbf,
+        (0.3, 6.0),
+        noise_covariance=10.0,
+        secrets=[0, 2],
+        radius=1,
+        order=2,
+    )
     end = traces.privacy_loss(
         traces.GaussianPrior([0.0, 1.0, 2.0], traces.rbf(6.0)), 10.0, [0, 2], 1, 2
     )

@@ -117,7 +117,7 @@ class TestOptimal:
         m, prior, d = data.draw(games())
         distance = om.distances.matrix(d)
         q = data.draw(stochastic_matrices(*m.matrix.T.shape))
-        other = attacks.evaluate(m, q, prior, distance)
+        other = attacks.evaluate(m, q, prior, distance=distance)
         assert attacks.optimal(m, prior, distance).error <= other.error + 1e-13
 
     def test_randomized_response(self):
@@ -307,7 +307,7 @@ class TestEvaluate:
     def test_definition(self, data):
         m, prior, d = data.draw(games())
         q = data.draw(stochastic_matrices(*m.matrix.T.shape))
-        attack = attacks.evaluate(m, q, prior, om.distances.matrix(d), name="mine")
+        attack = attacks.evaluate(m, q, prior, distance=om.distances.matrix(d), name="mine")
         expected = errors_by_definition(m, q, d)
         assert attack.error_per_secret == pytest.approx(np.array(expected), abs=1e-13)
         assert attack.error == pytest.approx(prior.weights @ expected, abs=1e-13)
@@ -328,7 +328,7 @@ class TestEvaluate:
     def test_refuses_strategies(self, strategy, message):
         m = randomized_response(3, 1)
         with pytest.raises(om.ProblemError, match=rf"^strategy: .*{message}"):
-            attacks.evaluate(m, strategy, om.Prior.uniform(m.secrets), H)
+            attacks.evaluate(m, strategy, om.Prior.uniform(m.secrets), distance=H)
 
     def test_refuses_priors_and_distances_that_do_not_fit(self):
         m = randomized_response(3, 1)
@@ -339,7 +339,7 @@ class TestEvaluate:
             with pytest.raises(om.ProblemError, match=r"^prior"):
                 attack(m, own, H, evaluated_under=other)
             with pytest.raises(om.ProblemError, match=r"^distance"):
-                attack(m, own, np.eye(3))
+                attack(m, own, np.eye(len(own) + 1))
 
 
 class TestSharpened:

@@ -191,7 +191,8 @@ class TestEvaluate:
     @pytest.mark.parametrize(
         ("distance", "message"),
         [
-            (np.ones((2, 2)), "ndarray is not a distance"),
+            (None, "NoneType is not a distance"),
+            (np.ones((2, 3)), r"shape \(2, 3\) does not fit 2 x 2"),
             ("euclidean", "str is not a distance"),
             (lambda a, b: np.ones((2, 3)), r"shape \(2, 3\) for 2 x 2"),
             (lambda a, b: np.ones(4), "1 dimension"),

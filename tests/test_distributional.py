@@ -162,7 +162,7 @@ def test_attack_beats_every_other_rule() -> None:
     )
     assert found.accuracy == pytest.approx(best)
     assert found.blind == 0.5
-    simulated = distributional.simulated_success(m, lams, 100_000, [5, 3, 2], seed=3)
+    simulated = distributional.simulated_success(m, lams, 100_000, weights=[5, 3, 2], seed=3)
     assert simulated == pytest.approx(best, abs=5 * 0.5 / math.sqrt(100_000))
 
 

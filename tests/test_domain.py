@@ -58,7 +58,7 @@ class TestDomain:
             lambda: om.Domain("ab"),
             lambda: om.Domain.geographic("ab", [[0, 1], [2, 3]]),
             lambda: om.Grid(2, 3),
-            lambda: om.Grid(2, 3, 0.5, "km"),
+            lambda: om.Grid(2, 3, 0.5, unit="km"),
             lambda: om.Grid(2, 3, origin=(1, 1)),
             lambda: om.Grid.geographic(2, 3, (0, 0, 1, 1)),
             lambda: om.Grid.geographic(2, 3, (10, 0, 11, 1)),
@@ -93,10 +93,13 @@ class TestDomain:
                 om.Grid(1, 2, unit=unit)
 
     def test_degrees_are_measured_in_km_and_in_nothing_else(self):
-        made = [om.Domain("ab", [[0, 1], [2, 3]], unit, "lonlat").unit for unit in ("", "km")]
+        made = [
+            om.Domain("ab", [[0, 1], [2, 3]], unit, coordinates="lonlat").unit
+            for unit in ("", "km")
+        ]
         assert made == ["km", "km"]
         with pytest.raises(om.ProblemError, match="'degrees' is not the unit of distances"):
-            om.Domain("ab", [[0, 1], [2, 3]], "degrees", "lonlat")
+            om.Domain("ab", [[0, 1], [2, 3]], "degrees", coordinates="lonlat")
 
     @pytest.mark.parametrize(
         ("domain", "text"),
@@ -110,7 +113,7 @@ class TestDomain:
                 om.Domain.geographic("a", [[1, 2]]),
                 "Domain(1 labels: 'a', longitude and latitude)",
             ),
-            (om.Grid(20, 15, (0.5, 0.25), "km"), "Grid(20 x 15 cells of 0.5 x 0.25 km)"),
+            (om.Grid(20, 15, (0.5, 0.25), unit="km"), "Grid(20 x 15 cells of 0.5 x 0.25 km)"),
             (om.Grid(2, 1, origin=(1, 2)), "Grid(2 x 1 cells of 1 x 1, origin=(1.0, 2.0))"),
         ],
     )
@@ -286,7 +289,7 @@ class TestGrid:
     def test_bounds_with_their_own_measures_are_what_files_hold(self):
         grid = om.Grid(20, 15, bounds=self.BOX)
         near = tuple(math.nextafter(x, 0) for x in grid.cell)
-        again = om.Grid(20, 15, near, "km", (0.0, 0.0), self.BOX)
+        again = om.Grid(20, 15, near, unit="km", origin=(0.0, 0.0), bounds=self.BOX)
         assert again.cell == near
 
     def test_geographic_reads_degrees_and_measures_km(self):

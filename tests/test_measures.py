@@ -241,7 +241,7 @@ class TestEpsilon:
                 measure(m, pairs=pairs)
 
     @pytest.mark.parametrize(
-        "distance", [np.ones((3, 3)), "euclidean", om.distances.matrix(np.eye(2))]
+        "distance", [np.ones((3, 2)), np.ones(3), "euclidean", om.distances.matrix(np.eye(2))]
     )
     def test_refuses_distances(self, distance):
         with pytest.raises(om.ProblemError, match="distance"):
@@ -360,7 +360,9 @@ class TestEpsilonForDelta:
             if abs(i - j) == 1
         ]
         pairs = [(i, i + 1) for i in range(8)]
-        assert measures.epsilon_for_delta(m, 0.05, E, pairs) == pytest.approx(max(near), rel=1e-14)
+        assert measures.epsilon_for_delta(m, 0.05, E, pairs=pairs) == pytest.approx(
+            max(near), rel=1e-14
+        )
 
     @pytest.mark.parametrize("delta", [-0.1, 1.1, math.nan, "x", None])
     def test_refuses(self, delta):

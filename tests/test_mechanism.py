@@ -210,9 +210,51 @@ class TestExactness:
         assert rounded.remap(str.upper).exact is None
 
 
+class TestEquality:
+    def test_of_probabilities_however_they_are_held(self):
+        half = om.Mechanism(AB, AB, [[0.5, 0.5], [0.25, 0.75]])
+        powers = om.Mechanism.of(AB, AB, Numerators(3, ((4, 4), (2, 6))))
+        fractions = om.Mechanism.of(AB, AB, RationalRows(((1, 1), (3, 9))))
+        assert half == powers == fractions
+        assert len({half, powers, fractions}) == 1
+        assert half == om.Mechanism(AB, AB, [[0.5, 0.5], [0.25, 0.75]])
+        assert half.remap(lambda o: o) == half
+
+    def test_floats_that_agree_are_not_enough(self):
+        tenths = om.Mechanism.of(AB, AB, RationalRows(((1, 9), (7, 3))))
+        rounded = om.Mechanism(AB, AB, [[0.1, 0.9], [0.7, 0.3]])
+        assert np.array_equal(tenths.matrix, rounded.matrix)
+        assert tenths != rounded
+
+    def test_domains_and_entries_count(self):
+        m = om.Mechanism(AB, XYZ, ROWS)
+        assert m != om.Mechanism(om.Domain("ab", unit="km"), XYZ, ROWS)
+        assert m != om.Mechanism(AB, om.Domain("xyw"), ROWS)
+        assert m != om.Mechanism(AB, XYZ, ROWS[::-1])
+        assert m != ROWS
+        negative = om.Mechanism(AB, AB, [[1, -0.0], [0, 1]])
+        assert hash(om.Mechanism(AB, AB, np.eye(2))) == hash(negative)
+
+
+def test_priors_with_the_same_weights_are_one_key():
+    assert om.Prior(AB, [1, -0.0]) == om.Prior(AB, [1, 0])
+    assert len({om.Prior(AB, [1, -0.0]), om.Prior(AB, [1, 0]), om.Prior(XYZ, [1, 0, 0])}) == 2
+
+
+def test_a_prior_can_be_pushed():
+    m = om.Mechanism(AB, XYZ, ROWS)
+    assert m.push(om.Prior(AB, [1, 3])).tolist() == [0.3125, 0.5625, 0.125]
+    with pytest.raises(om.ProblemError, match="lam: is over 2 secrets"):
+        m.push(om.Prior(om.Domain("ba"), [1, 3]))
+
+
 def test_numpy_sees_the_matrix_and_an_interpreter_a_line():
     m = om.Mechanism(AB, XYZ, np.full((2, 3), 1 / 3))
     assert np.asarray(m).tolist() == m.matrix.tolist()
     assert np.asarray(m, dtype=np.float32).dtype == np.float32
+    assert np.shares_memory(np.asarray(m), m.matrix)
+    copied = np.array(m)
+    copied[0, 0] = 9
+    assert m.matrix[0, 0] == 1 / 3
     wide = om.Domain([f"place {k}" for k in range(2000)])
     assert len(repr(om.Mechanism(wide, wide, np.eye(2000)))) < 300

@@ -176,7 +176,7 @@ def test_the_attack_its_lp_value_and_the_programs_x_agree() -> None:
     strategy = strategy / strategy.sum(axis=1, keepdims=True)
     assert om.attacks.evaluate(
         om.Mechanism(p.domain, p.domain, matrix / matrix.sum(axis=1, keepdims=True)),
-        strategy, p, E,
+        strategy, p, distance=E,
     ).error == pytest.approx(level, rel=1e-5)  # fmt: skip
 
 

@@ -107,11 +107,11 @@ def test_pairs_add_up_to_the_price_of_epsilon() -> None:
     design = optimum(problem(metric(0.9)))
     pairs = prices.of_pairs(design, count=1000)
     distances = KM(GRID, GRID)
-    total = sum(pair.rate * distances[pair.secret, pair.other] for pair in pairs)
+    total = sum(pair.rate * distances[pair.indices[:2]] for pair in pairs)
     (price,) = prices.of_constraints(design)
     assert total == pytest.approx(price.rate, rel=1e-9)
     assert [pair.rate for pair in pairs] == sorted(pair.rate for pair in pairs)
-    assert all(pair.allowed == pytest.approx(0.9 * distances[pair.secret, pair.other])
+    assert all(pair.allowed == pytest.approx(0.9 * distances[pair.indices[:2]])
                for pair in pairs)  # fmt: skip
 
 
@@ -124,7 +124,10 @@ def test_two_points_by_hand() -> None:
     # V = 2 / (e^{2ε} + 1), so V' = -4 e^{2ε} / (e^{2ε} + 1)^2
     assert price.rate == pytest.approx(-4 * 9 / 100, rel=1e-6)
     both = prices.of_pairs(design)
-    assert {(pair.secret, pair.other) for pair in both} == {(0, 1), (1, 0)}
+    assert {(pair.secret, pair.other) for pair in both} == {("a", "b"), ("b", "a")}
+    assert all((*pair.indices[:2], pair.observable) == (
+        "ab".index(pair.secret), "ab".index(pair.other), "ab"[pair.indices[2]]
+    ) for pair in both)  # fmt: skip
     # V = 2 / (e^r + 1) with one r for both pairs: each has half of it
     assert sum(pair.rate for pair in both) == pytest.approx(-2 * 9 / 100, rel=1e-6)
 

@@ -71,7 +71,7 @@ def test_types_that_functions_take_and_return_are_public(name: str) -> None:
 
 
 def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
-    grid = om.Grid(15, 15, 0.5, "km")
+    grid = om.Grid(15, 15, 0.5, unit="km")
     km = om.distances.euclidean()
     uniform = [1] * len(grid)
     problem = om.Problem(

@@ -19,7 +19,7 @@ from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import DistanceLike
 from optmech.spaces.distances import evaluate as distance_matrix
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
 from optmech.spaces.prior import Prior
@@ -69,7 +69,8 @@ class Attack:
 def optimal(
     m: Mechanism,
     prior: Prior,
-    distance: Distance,
+    distance: DistanceLike,
+    *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
     """The attack of least expected error for an adversary who holds ``prior`` (PG 19).
@@ -90,7 +91,8 @@ def optimal(
 def bayesian(
     m: Mechanism,
     prior: Prior,
-    distance: Distance,
+    distance: DistanceLike,
+    *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
     """The attack that draws its estimate from the posterior π(s|o) (PG 25)."""
@@ -98,7 +100,9 @@ def bayesian(
     return _attack("bayesian", m, posterior(m, prior), _distances(m, distance), charged)
 
 
-def prior_free(m: Mechanism, distance: Distance, evaluated_under: Prior | None = None) -> Attack:
+def prior_free(
+    m: Mechanism, distance: DistanceLike, *, evaluated_under: Prior | None = None
+) -> Attack:
     """The attack that minimises Σ_s E_s, every secret weighing the same (PG 27).
 
     In closed form: for every o the first t that minimises Σ_s p(o|s) d(t,s). ``error`` is the mean
@@ -113,8 +117,9 @@ def prior_free(m: Mechanism, distance: Distance, evaluated_under: Prior | None =
 
 def minimax(
     m: Mechanism,
-    distance: Distance,
+    distance: DistanceLike,
     over: Over = "secrets",
+    *,
     evaluated_under: Prior | None = None,
 ) -> Attack:
     """The attack that minimises the largest error, by linear programming.
@@ -166,7 +171,12 @@ def minimax(
 
 
 def evaluate(
-    m: Mechanism, strategy: ArrayLike, prior: Prior, distance: Distance, name: str = "given"
+    m: Mechanism,
+    strategy: ArrayLike,
+    prior: Prior,
+    *,
+    distance: DistanceLike,
+    name: str = "given",
 ) -> Attack:
     """The error of any strategy q(t|o), shape (observables, secrets) (PG 6, 7, 18).
 
@@ -212,7 +222,7 @@ def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
     )
 
 
-def _distances(m: Mechanism, distance: Distance) -> Floats:
+def _distances(m: Mechanism, distance: DistanceLike) -> Floats:
     return distance_matrix(distance, m.secrets, m.secrets, where="distance")
 
 

@@ -7,6 +7,7 @@ pair see ``measures.distribution_epsilon`` and ``measures.distribution_delta``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +23,23 @@ from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import suffix_sums
 from optmech.ratios.wide import Wide, log_ratio, pushed
+from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
+from optmech.transport import wasserstein
+
+__all__ = [
+    "AttackSuccess",
+    "Pairwise",
+    "attack_success",
+    "bayes_factors",
+    "extended_epsilon",
+    "pairwise_delta",
+    "pairwise_epsilon",
+    "probabilistic_delta",
+    "probabilistic_epsilon",
+    "simulated_success",
+]
 
 _UNIT = 2.0**-53
 
@@ -64,17 +80,26 @@ def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) 
 def extended_epsilon(
     m: Mechanism,
     lams: Sequence[Distribution],
-    distances: ArrayLike,
+    distance: DistanceLike,
+    *,
     delta: Number = 0.0,
 ) -> float:
     """The least ε of (ε, W, δ)-extended distribution privacy (DP19 Def. 9) for all pairs.
 
-    ``distances`` holds W(λ_i, λ_j), shape (k, k), for instance W_∞. inf where distributions at
-    distance 0 are told apart.
+    ``distance`` holds W(λ_i, λ_j), shape (k, k); or it is a distance between secrets, and W its W_∞
+    (DP19 Theorem 2). inf where distributions at distance 0 are told apart.
     """
-    apart = nonnegative(distances, "distances", (len(lams), len(lams)))
+    apart = _longest_moves(m, lams, distance) if callable(distance) else distance
+    apart = nonnegative(apart, "distance", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
+
+
+def _longest_moves(m: Mechanism, lams: Sequence[Distribution], distance: Distance) -> Floats:
+    """W_∞ of every pair, shape (k, k)."""
+    read = _read(m, lams)
+    between = evaluate(distance, m.secrets, m.secrets, where="distance")
+    return np.array([[wasserstein(a, b, between, math.inf).value for a in read] for b in read])
 
 
 def probabilistic_delta(
@@ -153,6 +178,7 @@ def simulated_success(
     m: Mechanism,
     lams: Sequence[Distribution],
     samples: int,
+    *,
     weights: ArrayLike | None = None,
     seed: int | None = None,
 ) -> float:

@@ -26,11 +26,11 @@ from optmech.ratios.hockey_stick import (
     most_revealing,
 )
 from optmech.ratios.wide import Wide, pushed
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, Prior, weights_of
 
 __all__ = [
     "HockeyStick",
@@ -47,7 +47,6 @@ __all__ = [
     "hockey_stick_curve",
     "mutual_information",
     "posterior",
-    "prior_weights",
     "tightest",
     "worst_loss",
 ]
@@ -55,20 +54,20 @@ __all__ = [
 IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
 
 
-def expected_loss(m: Mechanism, prior: Prior, loss: Distance | ArrayLike) -> float:
+def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
     """Σ_s π(s) Σ_o p(o|s) c(s,o) (PG 3), in the unit of the loss.
 
-    ``loss`` is a distance or an array of shape (secrets, observables), non-negative.
+    ``loss`` is a distance, or a non-negative array or table of shape (secrets, observables).
     """
     return float(prior_weights(m, prior) @ _loss_per_secret(m, loss))
 
 
-def worst_loss(m: Mechanism, loss: Distance | ArrayLike) -> float:
+def worst_loss(m: Mechanism, loss: DistanceLike) -> float:
     """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain."""
     return float(_loss_per_secret(m, loss).max())
 
 
-def distortion(m: Mechanism, prior: Prior, distance: Distance) -> float:
+def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
     """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (PG 7, 21).
 
     Estimates t range over the secrets. ``attacks.optimal`` gives the attack itself.
@@ -104,7 +103,7 @@ class Tightest:
 
 
 def tightest(
-    m: Mechanism, distance: Distance | None = None, pairs: IndexPairs | None = None
+    m: Mechanism, distance: DistanceLike | None = None, pairs: IndexPairs | None = None
 ) -> Tightest:
     """The least ε that ``m`` gives, with the secrets and the observable that need it.
 
@@ -133,7 +132,7 @@ def tightest(
 
 
 def epsilon(
-    m: Mechanism, distance: Distance | None = None, pairs: IndexPairs | None = None
+    m: Mechanism, distance: DistanceLike | None = None, pairs: IndexPairs | None = None
 ) -> float:
     """The least ε of metric (with ``distance``) or differential privacy; see ``tightest``."""
     return tightest(m, distance, pairs).value
@@ -142,7 +141,8 @@ def epsilon(
 def delta(
     m: Mechanism,
     epsilon: Number,
-    distance: Distance | None = None,
+    distance: DistanceLike | None = None,
+    *,
     pairs: IndexPairs | None = None,
 ) -> float:
     """The least δ for which ``m`` is (ε, δ)-private: max over s, s' of
@@ -162,7 +162,8 @@ def delta(
 def epsilon_for_delta(
     m: Mechanism,
     delta: Number,
-    distance: Distance | None = None,
+    distance: DistanceLike | None = None,
+    *,
     pairs: IndexPairs | None = None,
 ) -> float:
     """The least ε >= 0 for which ``m`` is (ε, δ)-private: the inverse of ``delta``.
@@ -187,7 +188,7 @@ def epsilon_for_delta(
     return worst
 
 
-def hockey_stick_curve(p: ArrayLike, q: ArrayLike) -> HockeyStick:
+def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for two distributions of shape (m,), exactly: its
     breakpoints, values and inverse (DP19 Def. 1).
 
@@ -196,7 +197,7 @@ def hockey_stick_curve(p: ArrayLike, q: ArrayLike) -> HockeyStick:
     ProblemError
         On different shapes, a negative entry, or a sum that is not 1 (within 1e-9).
     """
-    first, second = distribution(p, "p"), distribution(q, "q")
+    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
     if first.shape != second.shape:
         raise ProblemError(f"{second.size} entries for {first.size} in p", where="q")
     return HockeyStick(first, second)
@@ -284,7 +285,7 @@ def _require_same(given: Domain, secrets: Domain) -> None:
         )
 
 
-def _loss_per_secret(m: Mechanism, loss: Distance | ArrayLike) -> Floats:
+def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
     values = loss_matrix(as_loss(loss, "loss"), m.secrets, m.observables, where="loss")
     return np.asarray((m.matrix * values).sum(axis=1))
 
@@ -310,7 +311,7 @@ def _pair(m: Mechanism, lam0: Distribution, lam1: Distribution) -> list[Floats]:
 
 
 def neighbours(
-    m: Mechanism, distance: Distance | None, pairs: IndexPairs | None
+    m: Mechanism, distance: DistanceLike | None, pairs: IndexPairs | None
 ) -> Iterator[tuple[int, NDArray[np.int64], Floats]]:
     """For every secret with neighbours: its index, theirs, and the distances to them."""
     count = len(m.secrets)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run_task(task: TransportTask, args: argparse.Namespace) -> int:
     """Design, save, draw and show; 0, as nothing is shown that was not verified."""
     if args.picture is not None:
-        from optmech.show.plots import require_matplotlib
+        from optmech.show.plots.drawing import require_matplotlib
 
         require_matplotlib(args.picture)
     design, frontier = task.solve(), task.frontier()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from optmech.base import html
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.certificate import Bound, Check, Multipliers
@@ -79,6 +80,24 @@ class Design:
             f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
             f"{self.seconds:.2f} s)"
         )
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        facts: list[tuple[str, object]] = [
+            ("secrets", problem.secrets),
+            ("observables", problem.observables),
+            ("status", f"{self.status}, {'verified' if self.verified else 'NOT verified'}"),
+        ]
+        title = f"Design: {problem.title}" if problem.title else "Design"
+        if self.exact is None:
+            return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
+        facts += [
+            ("loss", f"{self.loss:.6g}"),
+            ("lower bound", f"{self.lower_bound:.6g}"),
+            ("gap", f"{self.gap:.2g}"),
+            ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
+        ]
+        return html.card(title, facts, self.mechanism._picture())
 
     @property
     def status(self) -> Status:

@@ -6,6 +6,7 @@ the optimal objective in that number, read off the multipliers and the released 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,12 +51,14 @@ class Price:
 class PairPrice:
     """The derivative of the optimal objective in the log ratio r allowed to one pair of secrets."""
 
-    secret: int
-    """Index i of p(o|i) <= e^r p(o|j)."""
-    other: int
-    """Index j."""
-    observable: int
-    """The observable that contributes most."""
+    secret: Hashable
+    """Label of s, where the constraint is p(o|s) <= e^r p(o|s')."""
+    other: Hashable
+    """Label of s'."""
+    observable: Hashable
+    """Label of the o that contributes most."""
+    indices: tuple[int, int, int]
+    """Indices of (s, s', o)."""
     allowed: float
     """r."""
     rate: float
@@ -100,18 +103,21 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     found = rates.pairs
     if found is None or not len(found.value):
         return ()
-    size = design.problem.statement.secrets
+    size = len(design.problem.secrets)
     key = found.i * size + found.j
     total = np.bincount(key, found.value, size * size)
     ranked = np.argsort(-total, kind="stable")[: max(count, 0)]
-    out = []
+    problem, out = design.problem, []
+    secrets, observables = problem.secrets.labels, problem.observables.labels
     for place in ranked[total[ranked] > 0].tolist():
         own = np.flatnonzero(key == place)
         best = own[found.value[own].argmax()]
         i, j = divmod(place, size)
         allowed = float(design.problem.statement.log_ratio[i, j])
         rate = float(-rates.sign * total[place])
-        out.append(PairPrice(i, j, int(found.o[best]), allowed, rate))
+        o = int(found.o[best])
+        labels = (secrets[i], secrets[j], observables[o])
+        out.append(PairPrice(*labels, (i, j, o), allowed, rate))
     return tuple(out)
 
 

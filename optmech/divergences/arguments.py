@@ -7,7 +7,7 @@ import math
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, weights_of
 
 
 def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
@@ -24,7 +24,7 @@ def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
     ProblemError
         On NaN, a negative entry, a sum that is not 1 (within 1e-9), or different lengths.
     """
-    first, second = _distribution(p, "p"), _distribution(q, "q")
+    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
     if first.shape != second.shape:
         raise ProblemError(
             f"has {second.size} entries, and p has {first.size}",
@@ -32,7 +32,3 @@ def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
             remedy="Give distributions over the same set",
         )
     return first, second
-
-
-def _distribution(value: Distribution, where: str) -> Floats:
-    return distribution(value.weights if isinstance(value, Prior) else value, where)

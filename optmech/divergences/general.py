@@ -30,6 +30,7 @@ def f_divergence(
     p: Distribution,
     q: Distribution,
     f: Function,
+    *,
     at_zero: float | None = None,
     recession: float | None = None,
 ) -> float:

@@ -15,7 +15,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.ratios.generators import divergence_name
 from optmech.ratios.wide import log_ratio
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 
@@ -26,7 +26,8 @@ Divergence = str | Callable[[Floats, Floats], float]
 def point_epsilon(
     m: Mechanism,
     divergence: Divergence,
-    distance: Distance | None = None,
+    distance: DistanceLike | None = None,
+    *,
     pairs: IndexPairs | None = None,
 ) -> float:
     """The least ε with D(p(·|s) ‖ p(·|s')) <= ε d(s, s'), both ways (CM19 Def. 9, 10).
@@ -47,6 +48,7 @@ def distribution_epsilon(
     m: Mechanism,
     pairs: Sequence[tuple[Distribution, Distribution]],
     divergence: Divergence,
+    *,
     scale: ArrayLike | None = None,
 ) -> float:
     """The least ε with D(λP ‖ λ'P) <= ε · scale for every pair, both ways (CM19 Def. 11, 12).

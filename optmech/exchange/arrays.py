@@ -104,4 +104,4 @@ def _domain(found: Found, axis: str, count: int) -> Domain:
     points = np.column_stack(columns) if columns and fit else None
     globe = points is not None and f"{axis}_lon" in known
     unit = "km" if globe else places[0]["units"] if points is not None else ""
-    return Domain(labels or range(count), points, unit, "lonlat" if globe else "plane")
+    return Domain(labels or range(count), points, unit, coordinates="lonlat" if globe else "plane")

@@ -84,7 +84,7 @@ def _domain(shapes: list[Any], names: list[Any] | None, where: str) -> Domain:
         centres = np.array([shape.centroid.coords[0][:2] for shape in shapes])
         outlines = [_rings(shape) for shape in shapes] if "Point" not in kinds else None
     labels = range(len(shapes)) if names is None else names
-    return Domain(labels, centres, "km", "lonlat", outlines)
+    return Domain(labels, centres, "km", coordinates="lonlat", outlines=outlines)
 
 
 def _rings(shape: Any) -> list[Floats]:

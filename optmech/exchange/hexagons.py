@@ -40,7 +40,7 @@ def from_h3(cells: Iterable[str]) -> Domain:
         [_around(np.array(h3.cell_to_boundary(cell))[:, ::-1], centre)]
         for cell, centre in zip(labels, centres, strict=True)
     ]
-    return Domain(labels, centres, "km", "lonlat", outlines)
+    return Domain(labels, centres, "km", coordinates="lonlat", outlines=outlines)
 
 
 def _around(ring: Floats, centre: Floats) -> Floats:

@@ -47,7 +47,7 @@ def visit_counts(
     draws = uniforms(seed, hotspots + 2 * size)
     centres = (draws[:hotspots] * size).astype(np.int64)
     points = domain.require_points("spread visits around hotspots")
-    places = Domain(range(hotspots), points[centres], domain.unit, domain.coordinates)
+    places = Domain(range(hotspots), points[centres], domain.unit, coordinates=domain.coordinates)
     measure = distances.haversine() if domain.coordinates == "lonlat" else distances.euclidean()
     popularity = np.arange(1, hotspots + 1, dtype=np.float64) ** -exponent
     attraction = np.exp(-measure(domain, places) / reach) @ popularity

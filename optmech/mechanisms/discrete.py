@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Number, parse_exact
-from optmech.spaces.distances import Distance, euclidean, evaluate
+from optmech.spaces.distances import DistanceLike, euclidean, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 
@@ -94,7 +94,8 @@ def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
 def exponential(
     secrets: Domain,
     epsilon: Number,
-    distance: Distance | None = None,
+    distance: DistanceLike | None = None,
+    *,
     observables: Domain | None = None,
 ) -> Mechanism:
     """Exponential mechanism: p(o|s) ∝ e^{-ε d(s,o)/2} (DP19 §2.3, §5.2).
@@ -104,7 +105,8 @@ def exponential(
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     outputs = secrets if observables is None else observables
-    values = evaluate(distance or euclidean(), secrets, outputs, where="distance")
+    given = euclidean() if distance is None else distance
+    values = evaluate(given, secrets, outputs, where="distance")
     return Mechanism(secrets, outputs, _decaying(values, rate / 2))
 
 
@@ -112,7 +114,8 @@ def restricted_laplace(
     secrets: Domain,
     epsilon: Number,
     radius: float,
-    distance: Distance | None = None,
+    *,
+    distance: DistanceLike | None = None,
     observables: Domain | None = None,
 ) -> Mechanism:
     """(ε, r)-restricted Laplace mechanism: p(o|s) ∝ e^{-ε d(s,o)} where d(s,o) <= r, else 0
@@ -126,7 +129,8 @@ def restricted_laplace(
     rate = float(parse_exact(epsilon, where="epsilon"))
     reach = float(finite_array(radius, where="radius", ndim=0))
     outputs = secrets if observables is None else observables
-    values = evaluate(distance or euclidean(), secrets, outputs, where="distance")
+    given = euclidean() if distance is None else distance
+    values = evaluate(given, secrets, outputs, where="distance")
     near = values <= reach
     alone = np.flatnonzero(~near.any(axis=1))
     if len(alone):

@@ -18,7 +18,7 @@ from optmech.exact.summation import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
 from optmech.ratios.wide import Wide, log_ratio, log_values
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
@@ -70,7 +70,7 @@ class Tupling:
         drawn.insert(place, self.base.sample(secret, seed=second))
         return tuple(drawn)
 
-    def expected_loss(self, prior: Prior, distance: Distance) -> float:
+    def expected_loss(self, prior: Prior, distance: DistanceLike) -> float:
         """Σ λ(x) E[min_i d(x, y_i)], exactly (DP19 Def. 11), in the unit of the distance.
 
         The truth and the dummies are independent, so that P(min > t) is the product of
@@ -88,7 +88,7 @@ class Tupling:
         mean = steps[:, 0] + (np.diff(steps, axis=1) * survival).sum(axis=1)
         return float(self._weights(prior, "prior") @ mean)
 
-    def all_points_loss(self, prior: Prior, distance: Distance) -> float:
+    def all_points_loss(self, prior: Prior, distance: DistanceLike) -> float:
         """Σ λ(x) E[Σ_i d(x, y_i)] / (k + 1): what all points sent are away on average, the loss of
         a user who cannot tell which answer is meant for the truth."""
         values = self._distances(distance)
@@ -130,7 +130,7 @@ class Tupling:
 
         return _invert(curve, budget)
 
-    def kl(self, lam0: Distribution, lam1: Distribution, nodes: int = _NODES) -> Interval:
+    def kl(self, lam0: Distribution, lam1: Distribution, *, nodes: int = _NODES) -> Interval:
         """KL(Q#λ₀ ‖ Q#λ₁) in nats, between bounds; infinite where some tuple excludes λ₁.
 
         The log-likelihood ratio is ln S₀ - ln S₁ with S_b = Σ λ_bA(y_i)/ν(y_i). By symmetry its
@@ -171,7 +171,7 @@ class Tupling:
         return expected_log(values, first, nu, self.dummies, nodes, self._units())
 
     def attack_success(
-        self, lam0: Distribution, lam1: Distribution, nodes: int = _NODES
+        self, lam0: Distribution, lam1: Distribution, *, nodes: int = _NODES
     ) -> tuple[Interval, Interval]:
         """How often the Bayes rule for two equally likely attributes is right about a user of each,
         between bounds that cover any choice where both are as likely (DP19 §7.3: ASR).
@@ -214,7 +214,7 @@ class Tupling:
                 remedy="Use epsilon, which is exact for any dummies",
             )
         beta = max(float(output.max()) for output in self._outputs(lam0, lam1))
-        return theorem3_epsilon(self.dummies, len(weights), beta, delta)
+        return theorem3_epsilon(self.dummies, len(weights), beta, delta=delta)
 
     def _both_ways(self, p: Floats, q: Floats, epsilon: float, nodes: int) -> Interval:
         factor = math.exp(min(epsilon, _LARGEST_EPSILON))
@@ -291,7 +291,7 @@ class Tupling:
             )
         return prior.weights
 
-    def _distances(self, distance: Distance) -> Floats:
+    def _distances(self, distance: DistanceLike) -> Floats:
         return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
 
 
@@ -319,7 +319,7 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
     return Tupling(base, count, weights)
 
 
-def theorem3_epsilon(dummies: int, outputs: int, beta: float, delta: Number) -> float:
+def theorem3_epsilon(dummies: int, outputs: int, beta: float, *, delta: Number) -> float:
     """ε = ln((k + (α + β)|Y|) / (k - α|Y|)) with δ = 2 e^{-2α²/(kβ²)} (DP19 Theorem 3, η = 0).
 
     ``beta`` bounds every (λA)(y); ``outputs`` is |Y|. inf where α >= k/|Y|.

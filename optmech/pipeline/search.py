@@ -46,6 +46,7 @@ _SLACK_FIRST_ROWS = 500_000
 def solve(
     problem: Problem,
     profile: str | Path | Profile = "auto",
+    *,
     gap: float | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from numpy.typing import ArrayLike
 
-from optmech.base import memory
+from optmech.base import html, memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import short
 from optmech.errors import ProblemError
@@ -68,6 +68,7 @@ class Problem:
         prior: Prior,
         loss: Distance | ArrayLike,
         observables: Domain | None = None,
+        *,
         objective: Objective | MaximizeDistortion = "expected_loss",
         constraints: Sequence[Constraint] = (),
         title: str = "",
@@ -130,6 +131,18 @@ class Problem:
         if len(self.constraints) > 5:
             shown.append(f"<{len(self.constraints) - 5} more constraints>")
         return ",\n        ".join([*parts, *shown]) + ")"
+
+    def _repr_html_(self) -> str:
+        stated = [(f"constraints[{k}]", stated) for k, stated in enumerate(self.constraints[:8])]
+        facts = [
+            ("minimise", f"{short(self.objective)} of {short(self.loss)}"),
+            ("secrets", self.secrets),
+            ("observables", self.observables),
+            *stated,
+            *([("", f"{len(self.constraints) - 8} more")] if len(self.constraints) > 8 else []),
+        ]
+        title = f"Problem: {self.title}" if self.title else "Problem"
+        return html.card(title, facts, self.secrets._picture(self.prior.weights))
 
     @property
     def secrets(self) -> Domain:

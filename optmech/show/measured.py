@@ -165,7 +165,7 @@ def _ratio(
     if pairs is not None and not len(pairs):
         return "epsilon", float(constraint.epsilon), 0.0
     if constraint.delta > 0:
-        spent = measures.delta(m, constraint.epsilon, distance, pairs)
+        spent = measures.delta(m, constraint.epsilon, distance, pairs=pairs)
         return "delta", float(constraint.delta), spent
     return "epsilon", float(constraint.epsilon), measures.epsilon(m, distance, pairs)
 
@@ -173,7 +173,7 @@ def _ratio(
 def _distribution(m: Mechanism, constraint: DistributionPrivacy) -> tuple[str, float, float]:
     if constraint.divergence != "max":
         spent = divergences.distribution_epsilon(
-            m, constraint.pairs, constraint.divergence, constraint.scale
+            m, constraint.pairs, constraint.divergence, scale=constraint.scale
         )
         return "divergence", float(constraint.epsilon), spent
     scales = constraint.scale or (1.0,) * len(constraint.pairs)

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Distance",
+    "DistanceLike",
     "TriangleReport",
-    "distance_name",
     "euclidean",
-    "evaluate",
     "graph",
     "hamming",
     "haversine",
-    "is_metric",
     "manhattan",
     "matrix",
     "triangle_report",
@@ -44,6 +42,11 @@ class Distance(Protocol):
     """Anything that maps two domains to the matrix of distances between their elements."""
 
     def __call__(self, a: Domain, b: Domain) -> Floats: ...
+
+
+DistanceLike = Distance | ArrayLike
+"""What a distance is given as: a function of two domains, or its values as ``matrix`` takes them:
+an array in the order of the domains, or a table with their labels."""
 
 
 class _Named:
@@ -246,16 +249,27 @@ def is_metric(distance: Distance) -> bool:
     return isinstance(distance, _Euclidean | _Manhattan | _Hamming)
 
 
-def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:
-    """Call a distance and check what it returns; errors are reported at ``where``."""
-    if not callable(distance):
+def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
+    """A function as it is, a table of values as the distance that it is; errors at ``where``."""
+    if callable(value):
+        return value
+    if isinstance(value, str) or np.ndim(value) == 0:
         raise ProblemError(
-            f"{type(distance).__name__} is not a distance",
+            f"{type(value).__name__} is not a distance",
             where=where,
-            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
+            remedy="Use a member of om.distances, or give the values as an array",
         )
     try:
-        raw = distance(a, b)
+        return matrix(value)
+    except ProblemError as error:
+        raise ProblemError(error.message, where=where, remedy=error.remedy) from error
+
+
+def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:
+    """The values of a distance, checked; errors are reported at ``where``."""
+    given = as_distance(distance, where=where)
+    try:
+        raw = given(a, b)
     except ProblemError as error:
         raise error.at(where) from error
     values = finite_array(raw, where=where, ndim=2)
@@ -266,6 +280,30 @@ def evaluate(distance: Distance, a: Domain, b: Domain, *, where: str) -> Floats:
         )
     _refuse_negative(values, where)
     return values
+
+
+def values_between(
+    distance: DistanceLike, a: Domain | None, b: Domain | None, *, where: str = "distance"
+) -> Floats:
+    """The values of a distance from the points of one distribution to those of another, whose
+    domains are known where they are priors. An array may be of any shape.
+
+    Raises
+    ------
+    ProblemError
+        On a function of two domains, or other labels than 0, 1, ..., where a domain is not known;
+        and as ``evaluate``.
+    """
+    known = a is not None and b is not None
+    if not callable(distance) and not (known and own_labels(distance) is not None):
+        return finite_array(distance, where=where, ndim=2)
+    if a is None or b is None:
+        raise ProblemError(
+            "is a function of two domains, and a distribution is given as plain weights",
+            where=where,
+            remedy="Give an om.Prior for each, or the values as an array",
+        )
+    return evaluate(distance, a, b, where=where)
 
 
 def _refuse_negative(values: Floats, where: str) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import html
 from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
 from optmech.base.arrays import coordinate_rows, finite_array
@@ -79,6 +80,7 @@ class Domain:
         labels: Iterable[Hashable],
         points: ArrayLike | None = None,
         unit: str = "",
+        *,
         coordinates: Coordinates = "plane",
         outlines: Iterable[Iterable[ArrayLike]] | None = None,
     ) -> None:
@@ -167,6 +169,23 @@ class Domain:
             flat = f"{self.points.shape[1]}-dimensional points{self._unit_text()}"
             places = f", {flat if self.coordinates == 'plane' else 'longitude and latitude'}"
         return f"{type(self).__name__}({len(self)} labels: {self._labels_text()}{places})"
+
+    def _repr_html_(self) -> str:
+        return html.card(type(self).__name__, self._facts(), self._picture(np.ones(len(self))))
+
+    def _facts(self) -> list[tuple[str, object]]:
+        """What a notebook shows beside the picture."""
+        found: list[tuple[str, object]] = [(f"{len(self)} labels", self._labels_text())]
+        if self.points is not None:
+            found.append(("coordinates", f"{self.coordinates}{self._unit_text()}"))
+        return found
+
+    def _picture(self, values: Floats) -> str:
+        """Numbers >= 0, one for every label, on a map where there is one, else in a row."""
+        label = f"a shade for each of {len(self)} labels"
+        if self.points is None or self.points.shape[1] > 2:
+            return html.shades(values[None, :], label)
+        return html.marks(self.points, values.tolist(), label)
 
     def _labels_text(self) -> str:
         shown = [repr(label)[:40] for label in self.labels[:3]]
@@ -270,6 +289,7 @@ class Grid(Domain):
         rows: int,
         columns: int,
         cell: float | Sequence[float] | None = None,
+        *,
         unit: str | None = None,
         origin: Sequence[float] | None = None,
         bounds: Sequence[float] | None = None,
@@ -334,6 +354,16 @@ class Grid(Domain):
             f"Grid({self.rows} x {self.columns} cells of {width:.6g} x {height:.6g}"
             f"{self._unit_text().removeprefix(' in')}{away}{over})"
         )
+
+    def _facts(self) -> list[tuple[str, object]]:
+        width, height = self.cell
+        size = f"{width:.6g} x {height:.6g}{self._unit_text().removeprefix(' in')}"
+        found = [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts()]
+        return found if self.bounds is None else [*found, ("bounds", self.bounds)]
+
+    def _picture(self, values: Floats) -> str:
+        label = f"{self.rows} x {self.columns} cells"
+        return html.shades(values.reshape(self.rows, self.columns)[::-1], label, self.cell)
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.

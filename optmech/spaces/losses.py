@@ -15,9 +15,18 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
-from optmech.spaces.distances import Distance, distance_name, evaluate, matrix
+from optmech.spaces.distances import (
+    Distance,
+    DistanceLike,
+    as_distance,
+    distance_name,
+    evaluate,
+    matrix,
+)
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
+
+__all__ = ["over_members", "powered", "with_suppression"]
 
 Reduce = Literal["mean", "max", "min"]
 
@@ -75,19 +84,21 @@ class _Powered:
         return np.asarray(self.distance(a, b) ** self.exponent)
 
 
-def powered(distance: Distance, exponent: float) -> Distance:
+def powered(distance: DistanceLike, exponent: float) -> Distance:
     """d(s, o) to a positive power: 2 gives the squared error."""
-    return _Powered(distance, float(parse_exact(exponent, where="loss.power", positive=True)))
+    return _Powered(
+        as_distance(distance), float(parse_exact(exponent, where="loss.power", positive=True))
+    )
 
 
-def over_members(distance: Distance, reduce: Reduce = "mean") -> Distance:
+def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     """Mean, largest or smallest distance from the secret to the members of the observable."""
     if reduce not in ("mean", "max", "min"):
         raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
-    return _OverMembers(distance, reduce)
+    return _OverMembers(as_distance(distance), reduce)
 
 
-def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
+def with_suppression(loss: DistanceLike, cost: ArrayLike) -> Distance:
     """``loss`` on the ordinary observables and ``cost`` (a number or one per secret) on the
     suppression symbol."""
     array = finite_array(cost, where="loss.suppression")
@@ -96,10 +107,10 @@ def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
             "the cost of suppression must be a number >= 0, or one per secret",
             where="loss.suppression",
         )
-    return _WithSuppression(loss, array)
+    return _WithSuppression(as_distance(loss, where="loss"), array)
 
 
-def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
+def as_loss(value: DistanceLike, where: str) -> Distance | Floats:
     """A distance as it is, a table with labels as one that is read by them, anything else as a
     finite two-dimensional array."""
     if callable(value):

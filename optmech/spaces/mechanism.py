@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.base import html
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import in_order
 from optmech.errors import ProblemError
@@ -17,6 +19,7 @@ from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators, integers
 from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
 from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -78,9 +81,38 @@ class Mechanism:
         exact = "floats" if self.exact is None else "exact probabilities"
         return f"Mechanism({exact}, from {self.secrets!r} to {self.observables!r})"
 
+    def _repr_html_(self) -> str:
+        exact = "floats" if self.exact is None else f"exact: {self.exact!r}"
+        facts = [("from", self.secrets), ("to", self.observables), ("probabilities", exact)]
+        return html.card("Mechanism", facts, self._picture())
+
+    def _picture(self) -> str:
+        return html.shades(
+            self.matrix, "p(o|s): a row for every secret, a column for every observable"
+        )
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The matrix, for numpy."""
-        return np.array(self.matrix, dtype=dtype)
+        """The matrix, for numpy: read-only, unless a copy is asked for or needed."""
+        return np.array(self.matrix, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        """Exactly the same probabilities over equal domains, whether these are held as floats, as
+        whole numbers over a power of two, or as fractions."""
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        if self is other:
+            return True
+        same = self.secrets == other.secrets and self.observables == other.observables
+        return same and np.array_equal(self.matrix, other.matrix) and self._drawn == other._drawn
+
+    def __hash__(self) -> int:
+        return hash((self.secrets, self.observables, (self.matrix + 0.0).tobytes()))
+
+    @property
+    def _drawn(self) -> list[list[int]]:
+        """The probabilities that are drawn with, as whole numbers without a common divisor."""
+        rows = integers(self.matrix)[0] if self.exact is None else self.exact.rows
+        return [[value // math.gcd(*row) for value in row] for row in rows]
 
     @classmethod
     def of(
@@ -154,7 +186,7 @@ class Mechanism:
         if known.points is not None and all(label in known._index for label in distinct):
             points = known.points[[known.index(label) for label in distinct]]
         coordinates = known.coordinates if points is not None else "plane"
-        outputs = Domain(distinct, points, known.unit, coordinates)
+        outputs = Domain(distinct, points, known.unit, coordinates=coordinates)
         return self.then(Mechanism(known, outputs, onto))
 
     def _probabilities(self) -> Numerators | RationalRows | None:
@@ -165,12 +197,19 @@ class Mechanism:
         whole = all(sum(row) == 1 << exponent for row in rows)
         return RationalRows(tuple(map(tuple, rows))) if whole else None
 
-    def push(self, lam: ArrayLike) -> Floats:
+    def push(self, lam: Distribution) -> Floats:
         """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,).
 
-        λ is in the order of the secrets; a pandas Series or a mapping is read by its labels.
+        λ is a prior, or in the order of the secrets; a pandas Series or a mapping is read by its
+        labels.
         """
-        ordered = in_order(lam, self.secrets.labels, where="lam")
+        if isinstance(lam, Prior) and lam.domain.labels != self.secrets.labels:
+            raise ProblemError(
+                f"is over {len(lam)} secrets that are not the mechanism's {len(self.secrets)}",
+                where="lam",
+                remedy="Use the same labels in the same order",
+            )
+        ordered = in_order(weights_of(lam), self.secrets.labels, where="lam")
         weights = finite_array(ordered, where="lam", ndim=1)
         if weights.shape != (len(self.secrets),):
             raise ProblemError(

@@ -16,6 +16,8 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces.domain import Domain, Grid
 
+__all__ = ["Subsets", "Suppressible", "coarser", "subsets", "suppressible"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets(Domain):
@@ -43,7 +45,7 @@ class Subsets(Domain):
         points = None
         if base.points is not None:
             points = np.array([_mean(base, group) for group in groups])
-        super().__init__(labels, points, base.unit, base.coordinates)
+        super().__init__(labels, points, base.unit, coordinates=base.coordinates)
         if len(groups) != len(self.labels):
             raise ProblemError(
                 f"{len(groups)} subsets for {len(self.labels)} labels", where="observables"

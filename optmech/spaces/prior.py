@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
 from optmech.errors import ProblemError
@@ -109,7 +110,7 @@ class Prior:
         return self.domain == other.domain and np.array_equal(self.weights, other.weights)
 
     def __hash__(self) -> int:
-        return hash((self.domain, self.weights.tobytes()))
+        return hash((self.domain, (self.weights + 0.0).tobytes()))
 
     def __repr__(self) -> str:
         counted = "" if self.binning is None else f"; {self.binning}"
@@ -117,6 +118,18 @@ class Prior:
             f"Prior(over {self.domain!r}; {np.count_nonzero(self.weights)} of positive weight, "
             f"entropy {self.entropy:.4g} bits{counted})"
         )
+
+    def _repr_html_(self) -> str:
+        heaviest = int(self.weights.argmax())
+        facts: list[tuple[str, object]] = [
+            ("over", repr(self.domain)),
+            ("positive", f"{np.count_nonzero(self.weights)} of {len(self)}"),
+            ("entropy", f"{self.entropy:.4g} bits"),
+            ("heaviest", f"{self.domain.labels[heaviest]!r}: {self.weights[heaviest]:.4g}"),
+        ]
+        if self.binning is not None:
+            facts.append(("counted", self.binning))
+        return html.card("Prior", facts, self.domain._picture(self.weights))
 
     @classmethod
     def uniform(cls, domain: Domain) -> Prior:
@@ -245,6 +258,16 @@ class Prior:
 
 Distribution = Prior | ArrayLike
 """What a distribution is given as: a prior, or weights in the order of its domain."""
+
+
+def weights_of(value: Distribution) -> ArrayLike:
+    """The weights of a prior; anything else as it is, unchecked."""
+    return value.weights if isinstance(value, Prior) else value
+
+
+def domain_of(value: Distribution) -> Domain | None:
+    """The domain of a prior; None for plain weights."""
+    return value.domain if isinstance(value, Prior) else None
 
 
 def _labelled_counts(

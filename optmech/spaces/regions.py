@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_other_rows
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.prior import Prior
+
+__all__ = ["Regions", "attribute_distributions", "quadrisect"]
 
 _DEEPEST = 12
 
@@ -34,6 +37,7 @@ class Regions(Domain):
         self,
         labels: list[tuple[int, int, str]],
         boxes: ArrayLike,
+        *,
         unit: str = "",
         scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
     ) -> None:
@@ -49,6 +53,9 @@ class Regions(Domain):
     def frame(self) -> tuple[Hashable, ...]:
         """The corner and scale of the grid that was refined, where that reads degrees."""
         return () if self.scale == (0.0, 0.0, 1.0, 1.0) else ("scale", *self.scale)
+
+    def _picture(self, values: Floats) -> str:
+        return html.boxes(self.boxes, values.tolist(), f"{len(self)} regions")
 
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the region that holds each row of ``xy``, or -1 outside.
@@ -112,7 +119,7 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
             heapq.heappush(heap, (-len(part), k, quarters + digit, quarter, part))
     heap.sort(key=lambda entry: (entry[1], entry[2]))
     labels = [(k // grid.columns, k % grid.columns, quarters) for _, k, quarters, _, _ in heap]
-    return Regions(labels, [entry[3] for entry in heap], grid.unit, scale)
+    return Regions(labels, [entry[3] for entry in heap], unit=grid.unit, scale=scale)
 
 
 def attribute_distributions(

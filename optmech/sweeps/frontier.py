@@ -21,6 +21,8 @@ from optmech.problem.problem import MaximizeDistortion, Problem
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
+__all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
+
 Row = Mapping[str, object]
 _SHARPER = 0.01
 _SHARPEST = 1e-9
@@ -66,6 +68,7 @@ def cheapest(
     rows: Iterable[Row],
     at_most: Mapping[str, float] | None = None,
     at_least: Mapping[str, float] | None = None,
+    *,
     minimise: str = "loss",
 ) -> Row:
     """The row with the least value of a column among those that meet the wishes.

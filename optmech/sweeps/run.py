@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from optmech.designs.design import Design
@@ -98,7 +99,8 @@ def sweep(
         names the values in the table, as for priors: ``{"prior": {"alice": prior}}``. A tuple
         of places has tuples of values, which move together. The last axis moves fastest.
     directory:
-        Where the results go; the same call goes on where an interrupted one was.
+        Where the results go; the same call goes on where an interrupted one was. Without one they
+        go to a new folder among the temporary files, which the result names.
     profile, gap, time_limit:
         As for ``solve``, for every task; default what a sweep file says.
     chain:
@@ -126,12 +128,9 @@ def sweep(
         On Ctrl-C, with everything done so far kept.
     """
     plan = _plan(problem, axes, profile, gap, time_limit, chain)
-    if directory is None:
-        raise ProblemError(
-            "is missing", where="directory", remedy="Say where the designs are to be written"
-        )
+    folder = Path(mkdtemp(prefix="optmech-sweep-") if directory is None else directory)
     counts = Progress(progress, plan.count)
-    with RunDirectory.opened(directory, plan) as run:
+    with RunDirectory.opened(folder, plan) as run:
 
         def table() -> None:
             write_tables(run, make_rows(run, plan))
@@ -143,7 +142,7 @@ def sweep(
                 pool.stop()
                 table()
         counts.say(now=True)
-        return SweepResult(Path(directory), tuple(make_rows(run, plan)))
+        return SweepResult(folder, tuple(make_rows(run, plan)))
 
 
 def _plan(

@@ -12,12 +12,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.targets.arguments import read_budget, read_names, read_order
 from optmech.targets.closeness import are_close, made_close
@@ -47,10 +49,11 @@ _TIGHTER = 200
 """Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
 
+@also_called(distance_matrix="distance")
 def coupling(
     inputs: Sequence[Distribution],
     target: Distribution,
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     p: float | str = 1,
     *,
     outside: Outside = "target",
@@ -67,8 +70,9 @@ def coupling(
         numbers, fractions and texts such as "1/3" exactly, floats as binary fractions.
     target:
         μ, the common output distribution, shape (m,).
-    distance_matrix:
-        d(x,y) >= 0, shape (n, m).
+    distance:
+        d(x,y) >= 0: an array of shape (n, m), or, where the domains are known, a function of the
+        two or a table with their labels. ``distance_matrix=`` is the same.
     p:
         1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (CM19 Def. 18, Prop.
         2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and least mean among those.
@@ -89,7 +93,7 @@ def coupling(
     return coupling_design(
         inputs,
         target,
-        distance_matrix,
+        distance,
         p,
         outside=outside,
         secrets=secrets,
@@ -100,7 +104,7 @@ def coupling(
 def coupling_design(
     inputs: Sequence[Distribution],
     target: Distribution,
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     p: float | str = 1,
     *,
     weights: ArrayLike | None = None,
@@ -115,7 +119,7 @@ def coupling_design(
     ``weights`` are those of the average loss, ``names`` those of the auxiliary inputs.
     """
     started = time.perf_counter()
-    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables, target)
+    frame = _frame(inputs, distance, weights, outside, names, secrets, observables, target)
     goal = Shares.of(target, "target")
     if len(goal) != frame.distance.shape[1]:
         raise ProblemError(
@@ -142,9 +146,10 @@ def coupling_design(
     )
 
 
+@also_called(distance_matrix="distance")
 def optimal_target(
     inputs: Sequence[Distribution],
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     epsilon: Number = 0.0,
     weights: ArrayLike | None = None,
     *,
@@ -174,16 +179,16 @@ def optimal_target(
     SolverError
         Where the program could not be solved.
     """
-    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
+    frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
     return _optimal(frame, *read_budget(epsilon, delta), None)[0]
 
 
 def target_frontier(
     inputs: Sequence[Distribution],
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     epsilons: Sequence[Number],
-    weights: ArrayLike | None = None,
     *,
+    weights: ArrayLike | None = None,
     delta: Number = 0.0,
     outside: Outside = "target",
     names: Sequence[str] | None = None,
@@ -196,7 +201,7 @@ def target_frontier(
     inf where supports differ (then it falls like 1 / (e^ε + T − 1)). It need not be convex in ε,
     nor in e^ε (docs/theory.md).
     """
-    frame = _frame(inputs, distance_matrix, weights, outside, names, secrets, observables)
+    frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
     budgets = [read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
@@ -342,7 +347,7 @@ class _Frame:
 
 def _frame(
     inputs: Sequence[Distribution],
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     weights: ArrayLike | None,
     outside: Outside,
     names: Sequence[str] | None,
@@ -350,19 +355,19 @@ def _frame(
     observables: Domain | None,
     target: Distribution | None = None,
 ) -> _Frame:
-    read, distance, shares = read_joint(inputs, distance_matrix, weights, "inputs")
+    to = observables or (None if target is None else domain_of(target))
+    read, values, shares = read_joint(
+        inputs, distance, weights, where="inputs", secrets=secrets, observables=to
+    )
     if outside not in ("target", "nearest"):
         raise ProblemError(
             f"{outside!r} is unknown", where="outside", remedy='Use "target" or "nearest"'
         )
-    n, m = distance.shape
-    known = [value.domain for value in inputs if isinstance(value, Prior)]
+    n, m = values.shape
+    known = [domain for domain in map(domain_of, inputs) if domain is not None]
     first = secrets or (known[0] if known else Domain.range(n))
-    if isinstance(target, Prior):
-        second = observables or target.domain
-    else:
-        second = observables or (first if n == m else Domain.range(m))
+    second = to or (first if n == m else Domain.range(m))
     for where, domain, count in (("secrets", first, n), ("observables", second, m)):
         if len(domain) != count:
             raise ProblemError(f"{len(domain)} labels for {count} points", where=where)
-    return _Frame(first, second, read_names(names, len(read)), read, shares, distance, outside)
+    return _Frame(first, second, read_names(names, len(read)), read, shares, values, outside)

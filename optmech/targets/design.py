@@ -107,7 +107,12 @@ class TargetDesign:
         )
 
     def sample(
-        self, name: str | int, secret: Hashable, size: int | None = None, seed: int | None = None
+        self,
+        name: str | int,
+        secret: Hashable,
+        size: int | None = None,
+        *,
+        seed: int | None = None,
     ) -> Any:
         """Draw from C(t, x); see ``Mechanism.sample``."""
         return self.mechanisms[self.index(name)].sample(secret, size, seed)

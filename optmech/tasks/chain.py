@@ -84,10 +84,10 @@ class ChainAnswer:
             Prior(designer.prior.domain, designer.prior.initial),
             designer.loss,
             designer.observables,
-            designer.objective,
-            self.task.single,
+            objective=designer.objective,
+            constraints=self.task.single,
         )
-        design = solve(single, designer.profile, designer.gap)
+        design = solve(single, designer.profile, gap=designer.gap)
         if design.exact is None:
             return None
         return self._attacked(FixedPolicy(designer.prior, design.mechanism))

@@ -92,10 +92,10 @@ class GaussianAnswer:
             p.trace.times,
             p.family,
             p.length_scales,
-            p.epsilon,
-            p.secrets[0],
-            p.radius,
-            p.order,
+            epsilon=p.epsilon,
+            secrets=p.secrets[0],
+            radius=p.radius,
+            order=p.order,
             dimensions=p.trace.dimensions,
         )
 
@@ -137,7 +137,9 @@ class GaussianAnswer:
         diagonal = optimal_noise(
             trace, p.epsilon, p.secrets, p.radius, p.order, structure="diagonal"
         )
-        sigma = max(calibrate(trace, p.epsilon, s, p.radius, p.order, p.ball) for s in p.secrets)
+        sigma = max(
+            calibrate(trace, p.epsilon, s, p.radius, p.order, ball=p.ball) for s in p.secrets
+        )
         most = max(len(s) for s in p.secrets) * trace.dimensions
         naive = p.radius**2 * p.order * most / (2 * p.epsilon)
         return [
@@ -153,7 +155,7 @@ class GaussianAnswer:
         p = self.task
         if p.subsets is None:
             return None
-        return worst_subset(p.trace, self.noise, p.subsets, p.radius, p.order, p.ball)
+        return worst_subset(p.trace, self.noise, p.subsets, p.radius, p.order, ball=p.ball)
 
     @cached_property
     def interval(self) -> IntervalLoss | None:
@@ -167,11 +169,11 @@ class GaussianAnswer:
             p.trace.times,
             p.family,
             p.length_scales,
-            self.noise,
-            p.secrets[0],
-            p.radius,
-            p.order,
-            p.ball,
+            noise_covariance=self.noise,
+            secrets=p.secrets[0],
+            radius=p.radius,
+            order=p.order,
+            ball=p.ball,
             dimensions=p.trace.dimensions,
         )
 
@@ -240,7 +242,7 @@ class GaussianAnswer:
 
     def _losses(self, noise: Floats | float) -> list[TraceLoss]:
         p = self.task
-        return [privacy_loss(p.trace, noise, s, p.radius, p.order, p.ball) for s in p.secrets]
+        return [privacy_loss(p.trace, noise, s, p.radius, p.order, ball=p.ball) for s in p.secrets]
 
     def _worst(self, noise: Floats | float) -> float:
         return max(loss.upper for loss in self._losses(noise))

@@ -15,11 +15,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import refuse_unordered
 from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.number import rounded_up
-from optmech.spaces.prior import Distribution
+from optmech.spaces.distances import DistanceLike, values_between
+from optmech.spaces.prior import Distribution, domain_of
 from optmech.transport.barycenters import Barycenter, barycenter
 from optmech.transport.bottleneck import bottleneck, inside
 from optmech.transport.couplings import Coupling, Violation
@@ -40,8 +43,9 @@ __all__ = [
 ]
 
 
+@also_called(distance_matrix="distance")
 def wasserstein(
-    a: Distribution, b: Distribution, distance_matrix: ArrayLike, p: float | str = 1
+    a: Distribution, b: Distribution, distance: DistanceLike, p: float | str = 1
 ) -> Coupling:
     """W_p(a, b) with an optimal plan: (Σ γ d^p)^{1/p} for p >= 1, and for p = inf the least
     longest move (DP19 Def. 6).
@@ -49,9 +53,10 @@ def wasserstein(
     Parameters
     ----------
     a, b:
-        Distribution >= 0 of any positive sum, shapes (n,) and (m,), or priors.
-    distance_matrix:
-        d >= 0, shape (n, m). Not assumed to be a metric.
+        Weights >= 0 of any positive sum, shapes (n,) and (m,), or priors.
+    distance:
+        d >= 0, not assumed to be a metric: an array of shape (n, m), or, between priors, a
+        function of two domains or a table with their labels. ``distance_matrix=`` is the same.
     p:
         At least 1, or ``math.inf`` (``"inf"``).
 
@@ -66,15 +71,16 @@ def wasserstein(
     """
     order = _order(p)
     masses = Masses.balance(a, b)
-    distance = _matrix(distance_matrix, masses, "distance_matrix")
+    everywhere = values_between(distance, domain_of(a), domain_of(b))
+    values = _matrix(everywhere, masses)
     if math.isinf(order):
-        return bottleneck(masses, distance)
-    top = float(distance.max()) or 1.0
-    cost = distance if order == 1 else (distance / top) ** order
+        return bottleneck(masses, values)
+    top = float(values.max()) or 1.0
+    cost = values if order == 1 else (values / top) ** order
     tree = Tree(masses.supply, masses.demand)
     value, u, v = optimise(tree, np.ascontiguousarray(cost))
     root = _root(value / masses.total, order) * (1.0 if order == 1 else top)
-    full = _full_cost(distance_matrix, order, top)
+    full = _full_cost(everywhere, order, top)
     missing = rounded_up(Fraction(masses.rounding, masses.total))
     return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v), missing)
 
@@ -91,6 +97,7 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
         On unusable weights, or a relation that is not boolean or of the wrong shape.
     """
     masses = Masses.balance(a, b)
+    refuse_unordered(relation, where="relation")
     phi = np.asarray(relation)
     if phi.dtype != np.bool_ or phi.shape != masses.shape:
         raise ProblemError(
@@ -138,10 +145,10 @@ def is_submodular(cost: ArrayLike) -> bool:
     return bool((straight - crossed <= 2.0**-51 * (np.abs(straight) + np.abs(crossed))).all())
 
 
-def diameter(a: Distribution, b: Distribution, distance_matrix: ArrayLike) -> float:
+def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
     """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞."""
     masses = Masses.balance(a, b)
-    return float(_matrix(distance_matrix, masses, "distance_matrix").max())
+    return float(_matrix(values_between(distance, domain_of(a), domain_of(b)), masses).max())
 
 
 def _order(p: float | str) -> float:
@@ -154,9 +161,8 @@ def _order(p: float | str) -> float:
     return order
 
 
-def _matrix(values: ArrayLike, masses: Masses, where: str) -> Floats:
+def _matrix(array: Floats, masses: Masses, where: str = "distance") -> Floats:
     """The distances between the points with mass."""
-    array = finite_array(values, where=where, ndim=2)
     if array.shape != masses.shape:
         raise ProblemError(
             f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
@@ -176,8 +182,7 @@ def _matrix(values: ArrayLike, masses: Masses, where: str) -> Floats:
     return np.ascontiguousarray(array[np.ix_(masses.rows, masses.columns)])
 
 
-def _full_cost(values: ArrayLike, order: float, top: float) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
+def _full_cost(array: Floats, order: float, top: float) -> Floats:
     if order == 1:
         return array
     with np.errstate(over="ignore"):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arguments import also_called
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
-from optmech.spaces.prior import Distribution
+from optmech.spaces.distances import DistanceLike, values_between
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.transport.joint import Arcs, joint_bound, solve_joint
 from optmech.transport.multipliers import Multipliers
@@ -62,8 +65,9 @@ class Barycenter:
         return np.array([coupling.plan for coupling in self.couplings])
 
 
+@also_called(distance_matrix="distance")
 def barycenter(
-    lams: Sequence[Distribution], distance_matrix: ArrayLike, weights: ArrayLike | None = None
+    lams: Sequence[Distribution], distance: DistanceLike, weights: ArrayLike | None = None
 ) -> Barycenter:
     """A Wasserstein-1 barycentre of ``lams`` among all distributions on the columns' points.
 
@@ -71,8 +75,9 @@ def barycenter(
     ----------
     lams:
         T >= 1 weight vectors of shape (n,), or priors; each is divided by its exact sum.
-    distance_matrix:
-        d >= 0, shape (n, m); usually square. Need not be a metric.
+    distance:
+        d >= 0, shape (n, m); usually square. Need not be a metric. Where a ``lam`` is a prior, also
+        a function of two domains or a table with its labels. ``distance_matrix=`` is the same.
     weights:
         w_t >= 0, divided by their sum; equal unless given.
 
@@ -87,18 +92,18 @@ def barycenter(
     SolverError
         Where the program could not be solved.
     """
-    inputs, distance, shares = read_joint(lams, distance_matrix, weights)
-    target, multipliers, arcs = _floating(inputs, distance, shares)
-    found = _found(inputs, distance, shares, target, multipliers)
+    inputs, apart, shares = read_joint(lams, distance, weights)
+    target, multipliers, arcs = _floating(inputs, apart, shares)
+    found = _found(inputs, apart, shares, target, multipliers)
     if found.gap > REFINED_ABOVE:
-        found = _found(inputs, distance, shares, target, multipliers, optimal=True)
+        found = _found(inputs, apart, shares, target, multipliers, optimal=True)
     if found.gap > REFINED_ABOVE:
         try:
-            point = refine_joint(inputs, distance, shares, Fraction(1), Fraction(0), arcs)
+            point = refine_joint(inputs, apart, shares, Fraction(1), Fraction(0), arcs)
         except SolverError:
             return found  # its gap says how good it may be called
         refined = [
-            _found(inputs, distance, shares, target, point.multipliers, optimal=True)
+            _found(inputs, apart, shares, target, point.multipliers, optimal=True)
             for target in exact_masses(point.outputs[0], inputs)
         ]
         found = min(found, *refined, key=lambda made: made.gap)
@@ -147,43 +152,49 @@ def _found(
 
 def read_joint(
     lams: Sequence[Distribution],
-    distance_matrix: ArrayLike,
+    distance: DistanceLike,
     weights: ArrayLike | None,
+    *,
     where: str = "lams",
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
 ) -> tuple[list[Shares], Floats, Shares]:
-    """Inputs, distances and weights as they are used; raises ProblemError on unusable ones."""
-    distance = finite_array(distance_matrix, where="distance_matrix", ndim=2)
-    if not distance.size or (distance < 0).any():
+    """Inputs, distances and weights as they are used; raises ProblemError on unusable ones.
+
+    Domains that are not given are those of the first prior among ``lams``.
+    """
+    listed = list(lams) if isinstance(lams, Iterable) else []
+    known = next((domain for domain in map(domain_of, listed) if domain is not None), None)
+    rows = secrets or known
+    values = values_between(distance, rows, observables or rows)
+    if not values.size or (values < 0).any():
         raise ProblemError(
-            f"shape {distance.shape}, least entry {distance.min(initial=0.0):g}",
-            where="distance_matrix",
+            f"shape {values.shape}, least entry {values.min(initial=0.0):g}",
+            where="distance",
             remedy="Give numbers >= 0, a row for every input point",
         )
-    if distance.max() > _LARGEST:
+    if values.max() > _LARGEST:
         raise ProblemError(
-            f"the largest entry is {distance.max():g}, above 1e300",
-            where="distance_matrix",
+            f"the largest entry is {values.max():g}, above 1e300",
+            where="distance",
             remedy="Use a larger unit",
         )
-    try:
-        inputs = [Shares.of(lam, f"{where}[{t}]") for t, lam in enumerate(lams)]
-    except TypeError:
-        inputs = []
+    inputs = [Shares.of(lam, f"{where}[{t}]") for t, lam in enumerate(listed)]
     if not inputs:
         raise ProblemError(
             "is not a list of distributions", where=where, remedy="Give at least one"
         )
     for t, lam in enumerate(inputs):
-        if len(lam) != len(distance):
+        if len(lam) != len(values):
             raise ProblemError(
-                f"{len(lam)} weights for {len(distance)} rows of distances",
+                f"{len(lam)} weights for {len(values)} rows of distances",
                 where=f"{where}[{t}]",
                 remedy="Give a weight for every input point",
             )
     shares = Shares.of([1] * len(inputs) if weights is None else weights, "weights")
     if len(shares) != len(inputs):
         raise ProblemError(f"{len(shares)} weights for {len(inputs)} inputs", where="weights")
-    return inputs, distance, shares
+    return inputs, values, shares
 
 
 def rounded_outputs(outputs: Floats) -> list[Shares]:

@@ -9,7 +9,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.numerators import integers
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, weights_of
 
 _UNITS = 2**60
 _LARGEST_TOTAL = 2**30
@@ -63,7 +63,7 @@ class Masses:
 
 
 def _weights(value: Distribution, where: str) -> Floats:
-    weights = value.weights if isinstance(value, Prior) else finite_array(value, where=where)
+    weights = finite_array(weights_of(value), where=where)
     if weights.ndim != 1 or not weights.size:
         raise ProblemError("is not a list of weights", where=where, remedy="Give a 1-d array")
     if (weights < 0).any():

@@ -87,7 +87,7 @@ def cheapest_plan(
     require(
         8.0 * cost.nbytes,
         what=f"transport between {cost.shape[0]:,} x {cost.shape[1]:,} points",
-        where="distance_matrix",
+        where="distance",
         remedy="Merge points",
     )
     rows, columns = first.support, second.support

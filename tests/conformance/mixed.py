@@ -49,9 +49,15 @@ class _Draw:
         if rng.random() < 0.1:
             chosen.append(self._bound())
             return om.Problem(
-                self.prior, loss, self.outputs, om.MaximizeDistortion(self._distance()), chosen
+                self.prior,
+                loss,
+                self.outputs,
+                objective=om.MaximizeDistortion(self._distance()),
+                constraints=chosen,
             )
-        return om.Problem(self.prior, loss, self.outputs, str(objective), chosen)
+        return om.Problem(
+            self.prior, loss, self.outputs, objective=str(objective), constraints=chosen
+        )
 
     def _prior(self) -> om.Prior:
         weights = self.rng.dirichlet(np.full(self.n, 0.7)) + 1e-9

@@ -45,9 +45,9 @@ def test_least_epsilon_of_points_and_pairs() -> None:
     there, back = (FUNCTION["chi2"](*pair) for pair in ((rows[0], rows[1:].mean(axis=0)),) * 2)
     back = d.chi_squared(rows[1:].mean(axis=0), rows[0])
     assert d.distribution_epsilon(m, [(lam, other)], "chi2") == max(there, back)
-    assert d.distribution_epsilon(m, [(lam, other)], "chi2", [2.0]) == max(there, back) / 2
-    assert d.distribution_epsilon(m, [(lam, other)], "chi_squared", [0.0]) == math.inf
-    assert d.distribution_epsilon(m, [(lam, lam)], "kl", [0.0]) == 0
+    assert d.distribution_epsilon(m, [(lam, other)], "chi2", scale=[2.0]) == max(there, back) / 2
+    assert d.distribution_epsilon(m, [(lam, other)], "chi_squared", scale=[0.0]) == math.inf
+    assert d.distribution_epsilon(m, [(lam, lam)], "kl", scale=[0.0]) == 0
     assert d.distribution_epsilon(m, [(lam, other)], "max") == pytest.approx(
         om.measures.distribution_epsilon(m, lam, other)
     )
@@ -62,7 +62,7 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(om.ProblemError, match="divergence 'renyi' is unknown"):
         d.point_epsilon(m, "renyi")
     with pytest.raises(om.ProblemError, match="scale"):
-        d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", [1.0, 2.0])
+        d.distribution_epsilon(m, [([1, 0], [0, 1])], "kl", scale=[1.0, 2.0])
     with pytest.raises(om.ProblemError, match=r"pairs\[0\]"):
         d.distribution_epsilon(m, [([1, 0, 0], [0, 1])], "kl")
     with pytest.raises(om.ProblemError, match="there is no pair"):

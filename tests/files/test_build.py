@@ -47,7 +47,7 @@ GRID = {"kind": "grid", "rows": 2, "columns": 3, "cell": [2, 0.5], "unit": "km",
 
 
 def test_grid() -> None:
-    grid = om.Grid(2, 3, (2, 0.5), "km", (1, -1))
+    grid = om.Grid(2, 3, (2, 0.5), unit="km", origin=(1, -1))
     same(build(secrets=GRID, loss="euclidean"), om.Problem(om.Prior.uniform(grid), D.euclidean()))
 
 
@@ -178,7 +178,7 @@ def test_trees_measure_path_lengths() -> None:
 
 
 def test_observables() -> None:
-    grid = om.Grid(2, 3, (2, 0.5), "km", (1, -1))
+    grid = om.Grid(2, 3, (2, 0.5), unit="km", origin=(1, -1))
     prior = om.Prior.uniform(grid)
     blocks = om.observables.coarser(grid, 1, 2)
     same(
@@ -344,7 +344,7 @@ PAIR = ([1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 3])
     ],
 )
 def test_constraints(table: dict[str, Any], made: om.constraints.Constraint) -> None:
-    grid = om.Grid(2, 3, (2, 0.5), "km", (1, -1))
+    grid = om.Grid(2, 3, (2, 0.5), unit="km", origin=(1, -1))
     prior = {"kind": "weights", "weights": [1, 2, 3, 4, 5, 6]}
     same(
         build(secrets=GRID, prior=prior, constraints=[table]),

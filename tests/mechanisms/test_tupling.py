@@ -224,7 +224,7 @@ def test_theorem_3_of_table_2() -> None:
     """DP19 Table 2 has 2.170, 1.625 and 1.140 for k = 10 and |Y| = 276: one β explains all."""
     k, outputs, beta = 10, 276, 0.0046
     for delta, printed in ((0.001, 2.170), (0.01, 1.625), (0.1, 1.140)):
-        found = mechanisms.theorem3_epsilon(k, outputs, beta, delta)
+        found = mechanisms.theorem3_epsilon(k, outputs, beta, delta=delta)
         assert found == pytest.approx(printed, rel=0.02)
 
 
@@ -232,7 +232,7 @@ def test_theorem_3_needs_uniform_dummies() -> None:
     base, lam0, lam1 = paper_like()
     with pytest.raises(om.ProblemError, match="uniform dummies only"):
         mechanisms.tupling(base, 2, np.arange(1, 277)).theorem3(lam0, lam1, 0.01)
-    assert mechanisms.theorem3_epsilon(1, 1000, 0.5, 0.001) == math.inf
+    assert mechanisms.theorem3_epsilon(1, 1000, 0.5, delta=0.001) == math.inf
 
 
 def test_a_constant_refutes_proposition_12() -> None:

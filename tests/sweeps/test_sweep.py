@@ -379,7 +379,6 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         (lambda: om.sweep(RESPONSE, {"title": ["a"]}, run), "is no place in a Problem"),
         (lambda: om.sweep(RESPONSE, {PLACE: "abc"}, run), "not a list of values"),
         (lambda: om.sweep(RESPONSE, {}, run), "not a mapping"),
-        (lambda: om.sweep(RESPONSE, {PLACE: [1]}), "directory: is missing"),
         (lambda: om.sweep(RESPONSE, {PLACE: [1]}, run, chain=0), "chain: 0"),
         (lambda: om.sweep(RESPONSE, {PLACE: [1]}, run, workers=0), "workers: 0"),
         (lambda: om.sweep(RESPONSE, {"loss": [object()]}, run), "cannot be told"),

@@ -154,7 +154,7 @@ def test_misestimated_inputs_keep_the_bounds(data: st.DataObject, closeness: flo
         ({"p": 2}, "p"),
         ({"p": "one"}, "p"),
         ({"outside": "zero"}, "outside"),
-        ({"distance_matrix": [[1, math.inf, 0]]}, "distance_matrix"),
+        ({"distance": [[1, math.inf, 0]]}, "distance"),
         ({"secrets": om.Domain("ab")}, "secrets"),
         ({"names": ["a", "a"]}, "names"),
         ({"weights": [1, 2, 3]}, "weights"),
@@ -164,7 +164,7 @@ def test_bad_arguments_are_refused(change: dict[str, object], where: str) -> Non
     arguments = {
         "inputs": [[1, 1, 1], [1, 2, 3]],
         "target": [1, 1, 1],
-        "distance_matrix": LINE3,
+        "distance": LINE3,
         **change,
     }
     with pytest.raises(om.ProblemError) as caught:

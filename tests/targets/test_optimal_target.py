@@ -122,7 +122,7 @@ def two_points(epsilon: float) -> float:
 def test_frontier_has_a_concave_kink() -> None:
     factors = [1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 6.0, 9.0]
     found = om.mechanisms.target_frontier(
-        [[0.5, 0.5], [0.05, 0.95]], TWO, [f"ln {e:g}" for e in factors], [1, 3]
+        [[0.5, 0.5], [0.05, 0.95]], TWO, [f"ln {e:g}" for e in factors], weights=[1, 3]
     )
     losses = [design.loss for design in found]
     for loss, e in zip(losses, factors, strict=True):
@@ -244,7 +244,7 @@ def test_three_hundred_points() -> None:
     ],
 )
 def test_bad_arguments_are_refused(change: dict[str, object], where: str) -> None:
-    arguments = {"inputs": [[1, 0], [0, 1]], "distance_matrix": TWO, **change}
+    arguments = {"inputs": [[1, 0], [0, 1]], "distance": TWO, **change}
     with pytest.raises(om.ProblemError) as caught:
         om.mechanisms.optimal_target(**arguments)
     assert caught.value.where == where

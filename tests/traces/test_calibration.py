@@ -127,7 +127,7 @@ def test_subsets_that_cannot_be_counted_are_refused() -> None:
 def test_the_largest_noise_is_not_infinite(variance: float, ball: bool) -> None:
     """Positions without correlation: λ r²/(2 σ²)."""
     trace = traces.GaussianPrior(TEN[:2], traces.white(1.0))
-    found = traces.privacy_loss(trace, variance, [0], 1e150, 2.0, ball)
+    found = traces.privacy_loss(trace, variance, [0], 1e150, 2.0, ball=ball)
     exact = Fraction(1e150) ** 2 / Fraction(variance)
     assert Fraction(found.lower) <= exact <= Fraction(found.upper)
     assert found.upper == pytest.approx(float(exact), rel=1e-12)

@@ -27,7 +27,9 @@ FAMILIES: list[tuple[Callable[[Any], traces.Kernel], tuple[float, float]]] = [
 def test_no_length_scale_of_a_grid_exceeds_the_bound(
     family: Callable[[Any], traces.Kernel], interval: tuple[float, float]
 ) -> None:
-    found = traces.worst_length_scale(TEN, family, interval, 1.0, EVEN, 1.0, 2.0)
+    found = traces.worst_length_scale(
+        TEN, family, interval, noise_covariance=1.0, secrets=EVEN, radius=1.0, order=2.0
+    )
     losses = {
         length: traces.privacy_loss(
             traces.GaussianPrior(TEN, family(length)), 1.0, EVEN, 1.0, 2.0
@@ -51,7 +53,14 @@ def test_the_worst_length_scale_can_lie_inside() -> None:
 
     for ball in (False, True):
         found = traces.worst_length_scale(
-            times, traces.rbf, (0.3, 6.0), noise, [0, 2], 1.0, 2.0, ball=ball
+            times,
+            traces.rbf,
+            (0.3, 6.0),
+            noise_covariance=noise,
+            secrets=[0, 2],
+            radius=1.0,
+            order=2.0,
+            ball=ball,
         )
         assert found.lower == pytest.approx(closed(found.length_scale), rel=1e-9)
         assert found.lower > 1.05 * max(closed(0.3), closed(6.0))
@@ -59,14 +68,23 @@ def test_the_worst_length_scale_can_lie_inside() -> None:
 
 
 def test_axes_and_a_single_length_scale() -> None:
-    one = traces.worst_length_scale(TEN[:5], traces.rbf, (1.0, 1.0), 1.0, [0, 2], 1.0, 2.0)
+    one = traces.worst_length_scale(
+        TEN[:5], traces.rbf, (1.0, 1.0), noise_covariance=1.0, secrets=[0, 2], radius=1.0, order=2.0
+    )
     direct = traces.privacy_loss(
         traces.GaussianPrior(TEN[:5], traces.rbf(1.0)), 1.0, [0, 2], 1.0, 2.0
     )
     assert one.upper == direct.upper
     single, double = (
         traces.worst_length_scale(
-            TEN[:4], traces.rbf, (0.8, 1.2), 1.0, [0, 2], 1.0, 2.0, dimensions=k
+            TEN[:4],
+            traces.rbf,
+            (0.8, 1.2),
+            noise_covariance=1.0,
+            secrets=[0, 2],
+            radius=1.0,
+            order=2.0,
+            dimensions=k,
         )
         for k in (1, 2)
     )

@@ -12,7 +12,9 @@ TIMES = np.arange(6.0)
 
 
 def test_the_promise_holds_for_every_length_scale() -> None:
-    found = traces.robust_noise(TIMES, traces.rbf, (0.5, 2.0), "ln 3", [0, 2, 4], 1.0, 2.0)
+    found = traces.robust_noise(
+        TIMES, traces.rbf, (0.5, 2.0), epsilon="ln 3", secrets=[0, 2, 4], radius=1.0, order=2.0
+    )
     assert found.interval.upper <= np.log(3)
     for length in np.linspace(0.5, 2.0, 40).tolist():
         prior = traces.GaussianPrior(TIMES, traces.rbf(length))
@@ -27,7 +29,14 @@ def test_the_promise_holds_for_every_length_scale() -> None:
 
 def test_two_axes_and_a_single_length_scale() -> None:
     found = traces.robust_noise(
-        TIMES[:4], traces.ornstein_uhlenbeck, (1.0, 1.0), 1.0, [1], 1.0, 2.0, dimensions=2
+        TIMES[:4],
+        traces.ornstein_uhlenbeck,
+        (1.0, 1.0),
+        epsilon=1.0,
+        secrets=[1],
+        radius=1.0,
+        order=2.0,
+        dimensions=2,
     )
     plain = traces.optimal_noise(
         traces.GaussianPrior(TIMES[:4], traces.ornstein_uhlenbeck(1.0), dimensions=2),

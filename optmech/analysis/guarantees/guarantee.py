@@ -114,8 +114,8 @@ def points(
     epsilon: Number,
     delta: Number = 0.0,
     pairs: str = ALL_POINTS,
-    per: str = "",
     *,
+    per: str = "",
     divergence: str = "max",
 ) -> Guarantee:
     """The premise of the others: (ε, δ)-privacy of points for ``pairs`` (DP19 Def. 1, 4), or
@@ -125,7 +125,7 @@ def points(
 
 
 def distributions(
-    epsilon: Number, delta: Number, pairs: str, per: str = "", *, divergence: str = "max"
+    epsilon: Number, delta: Number, pairs: str, *, per: str = "", divergence: str = "max"
 ) -> Guarantee:
     """A premise: (ε, δ)-distribution privacy for ``pairs`` (DP19 Def. 8, 9), or D(λP ‖ λ'P) <= ε
     for another divergence (CM19 Def. 11, 12)."""

@@ -12,7 +12,8 @@ from optmech.analysis.guarantees.guarantee import ALL_DISTRIBUTIONS, ALL_POINTS,
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
-from optmech.spaces.prior import Distribution
+from optmech.spaces.distances import DistanceLike, values_between
+from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.transport import Coupling, Violation, lifted, wasserstein
 from optmech.transport.certain import longest_move, mean_move, outside
@@ -104,23 +105,24 @@ def lift_pair_exactly(
 
 
 def lift_metric_pair(
-    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance_matrix: ArrayLike
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
     """ε W(λ0, λ1) for one pair, from ε per unit of d: with W_∞ for the max divergence (DP19 Theorem
     2, tight), and W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
 
-    Mass within rounding that moves farther (see ``transport``) is added to δ.
+    ``distance`` is as in ``transport.wasserstein``. Mass within rounding that moves farther than
+    W_∞ (see ``transport``) is added to δ.
     """
     if premise.divergence != "max":
-        return lift_metric_pair_exactly(premise, lam0, lam1, distance_matrix)
+        return lift_metric_pair_exactly(premise, lam0, lam1, distance)
     require(premise, "points", rate=True, use="Use lift_pair")
-    found = wasserstein(lam0, lam1, distance_matrix, math.inf)
+    found = wasserstein(lam0, lam1, distance, math.inf)
     premise = replace(premise, delta=_with_loss(premise, found))
     return _moved(premise, found.value)
 
 
 def lift_metric_pair_exactly(
-    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance_matrix: ArrayLike
+    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
     """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence); δ stays
     as it is.
@@ -130,10 +132,11 @@ def lift_metric_pair_exactly(
     """
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
-    distance = nonnegative(distance_matrix, "distance_matrix", (len(first), len(second)))
+    given = values_between(distance, domain_of(lam0), domain_of(lam1))
+    values = nonnegative(given, "distance", (len(first), len(second)))
     if premise.rules.metric == "W_1":
-        return _moved(premise, rounded_up(mean_move(first, second, distance)))
-    return _moved(premise, longest_move(first, second, distance))
+        return _moved(premise, rounded_up(mean_move(first, second, values)))
+    return _moved(premise, longest_move(first, second, values))
 
 
 def restrict(premise: Guarantee) -> Guarantee:

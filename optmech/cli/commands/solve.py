@@ -97,7 +97,7 @@ def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
         as_json=args.json,
     )
     if args.picture is not None:
-        from optmech.show.plots import require_matplotlib
+        from optmech.show.plots.drawing import require_matplotlib
 
         require_matplotlib(args.picture)
 

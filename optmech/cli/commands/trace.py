@@ -90,6 +90,6 @@ def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
     outputs = {"--output": args.output, "--picture": args.picture}
     claim_outputs(outputs, sources, as_json=args.json)
     if args.picture is not None:
-        from optmech.show.plots import require_matplotlib
+        from optmech.show.plots.drawing import require_matplotlib
 
         require_matplotlib(args.picture)

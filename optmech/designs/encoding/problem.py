@@ -298,13 +298,15 @@ def decode_domain(plain: Plain) -> Domain:
                 raise ProblemError(
                     f"a grid over these degrees has cells of {proper.cell} km", where="bounds"
                 )
-        return Grid(rows, columns, plain["cell"], plain["unit"], plain["origin"], box)
+        return Grid(
+            rows, columns, plain["cell"], unit=plain["unit"], origin=plain["origin"], bounds=box
+        )
     return Domain(
         [_decode_label(label) for label in plain["labels"]],
         plain["points"],
         plain["unit"],
-        plain["coordinates"],
-        plain.get("outlines"),
+        coordinates=plain["coordinates"],
+        outlines=plain.get("outlines"),
     )
 
 

@@ -51,8 +51,8 @@ def assemble(
             parts.prior,
             parts.loss,
             parts.observed,
-            parts.objective,
-            [constraint for _, constraint in parts.constraints],
+            objective=parts.objective,
+            constraints=[constraint for _, constraint in parts.constraints],
             title=title,
         )
         return problem, parts.transport

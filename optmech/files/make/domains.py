@@ -101,7 +101,7 @@ def _grid(spec: schema.Grid) -> Grid:
     require_room(spec.rows * spec.columns, "rows")
     if spec.bounds is not None:
         return Grid.geographic(spec.rows, spec.columns, spec.bounds)
-    return Grid(spec.rows, spec.columns, spec.cell, spec.unit, spec.origin)
+    return Grid(spec.rows, spec.columns, spec.cell, unit=spec.unit, origin=spec.origin)
 
 
 def _line(spec: schema.Line) -> Domain:
@@ -138,19 +138,19 @@ def _points(
 ) -> Listed:
     """A secret for every row, or one for all rows of a label (of a place, without labels)."""
     if not spec.distinct:
-        domain = Domain(labels or range(len(points)), points, unit, coordinates)
+        domain = Domain(labels or range(len(points)), points, unit, coordinates=coordinates)
         return Listed(domain, np.arange(len(points)))
     if labels is None:
         first, rows = distinct_places(points)
-        return Listed(Domain(range(len(first)), points[first], unit, coordinates), rows)
+        return Listed(Domain(range(len(first)), points[first], unit, coordinates=coordinates), rows)
     if len(labels) != len(points):
         raise ProblemError(f"{len(labels)} labels do not fit {len(points)} points", where="labels")
     index = {label: k for k, label in enumerate(dict.fromkeys(labels))}
     rows = np.array([index[label] for label in labels], dtype=np.int64)
     # checked row by row before any mean is taken
-    every = Domain(range(len(points)), points, unit, coordinates)
+    every = Domain(range(len(points)), points, unit, coordinates=coordinates)
     middle = merge(every, rows, None)
-    return Listed(Domain(index, middle.points, unit, coordinates), rows)
+    return Listed(Domain(index, middle.points, unit, coordinates=coordinates), rows)
 
 
 def _coordinates(points: list[list[float]]) -> Floats:

@@ -120,13 +120,13 @@ class _Parts:
                 self.chain,
                 self.loss,
                 self.constraints,
-                self.observed,
-                self.objective,
-                spec.on_infeasible,
-                spec.fraction,
-                spec.total_epsilon,
-                spec.profile or "auto",
-                spec.gap,
+                observables=self.observed,
+                objective=self.objective,
+                on_infeasible=spec.on_infeasible,
+                fraction=spec.fraction,
+                total_epsilon=spec.total_epsilon,
+                profile=spec.profile or "auto",
+                gap=spec.gap,
             )
         if designer is None:
             return None
@@ -156,7 +156,7 @@ def _chain(spec: schema.ChainSpec, context: Context) -> tuple[MarkovPrior, str]:
     initial = None if spec.initial is None else build_prior(spec.initial, context)
     if isinstance(spec, schema.RandomWalk):
         distance = build_distance(spec.distance, context)
-        return MarkovPrior.random_walk(domain, distance, spec.scale, initial), ""
+        return MarkovPrior.random_walk(domain, distance, spec.scale, initial=initial), ""
     assert initial is not None
     return MarkovPrior(domain, initial, spec.transitions), ""
 
@@ -168,7 +168,7 @@ def _estimated(spec: schema.Fixes, context: Context) -> tuple[MarkovPrior, str]:
     if spec.interval is None:
         found = fixes.visits(domain, spec.max_gap, spec.max_distance)
     else:
-        found = fixes.sequences(domain, spec.interval, spec.max_gap, spec.max_distance)
+        found = fixes.sequences(domain, spec.interval, spec.max_gap, max_distance=spec.max_distance)
     base = None
     if spec.scale is not None:
         base = MarkovPrior.random_walk(domain, euclidean(), spec.scale)
@@ -195,7 +195,12 @@ def _conditional(
     distance = None if spec.distance is None else build_distance(spec.distance, context)
     if isinstance(spec, schema.ConditionalDistortion):
         assert distance is not None
-        return ConditionalDistortion(spec.minimum, distance, spec.lags, spec.times)
+        return ConditionalDistortion(spec.minimum, distance, spec.lags, times=spec.times)
     return ConditionalPrivacy(
-        spec.epsilon, spec.lags, spec.times, distance, spec.radius, spec.delta or 0.0
+        spec.epsilon,
+        spec.lags,
+        spec.times,
+        distance=distance,
+        radius=spec.radius,
+        delta=spec.delta or 0.0,
     )

@@ -85,7 +85,7 @@ def merge(domain: Domain, zone: Ints, weights: Floats | None) -> Domain:
     moved = [np.bincount(zone, weights=share * x, minlength=count) for x in away.T]
     starts = points[np.unique(zone, return_index=True)[1]]
     centroids = starts + np.ldexp(np.column_stack(moved), scale)
-    return Domain(range(count), centroids, domain.unit, domain.coordinates)
+    return Domain(range(count), centroids, domain.unit, coordinates=domain.coordinates)
 
 
 def _projected(domain: Domain) -> Floats:

@@ -4,7 +4,7 @@ Functions return a matplotlib figure, which ``save`` writes and which can be cha
 """
 
 from optmech.show.plots.comparison import frontier
-from optmech.show.plots.drawing import require_matplotlib, save
+from optmech.show.plots.drawing import save
 from optmech.show.plots.figures import attack_error, constraint_slack, mechanism, posterior
 from optmech.show.plots.picture import mechanism_picture
 
@@ -15,6 +15,5 @@ __all__ = [
     "mechanism",
     "mechanism_picture",
     "posterior",
-    "require_matplotlib",
     "save",
 ]

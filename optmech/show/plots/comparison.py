@@ -23,6 +23,7 @@ Across = Literal["promised", "attack"]
 def frontier(
     designs: Iterable[Design],
     across: Across = "promised",
+    *,
     constraint: int = 0,
     names: Sequence[str] | None = None,
 ) -> Figure:

@@ -129,7 +129,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
             list(prices.of_constraints(design)) if telling else [],
         ),
         "pairs": [
-            [p.secret, p.other, p.observable, number(p.allowed), number(p.rate)]
+            [*p.indices, number(p.allowed), number(p.rate)]
             for p in (prices.of_pairs(design, _PAIRS) if telling else ())
         ],
     }  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.traces.chains.markov import MarkovPrior
@@ -72,12 +72,12 @@ class AdversaryReport:
 
 def simulate(
     policy: Policy,
-    distance: Distance,
+    distance: DistanceLike,
     *,
     steps: int | None = None,
     count: int = 100,
     traces: Sequence[Sequence[int]] | None = None,
-    loss: Distance | Floats | None = None,
+    loss: DistanceLike | None = None,
     seed: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> AdversaryReport:
@@ -125,10 +125,10 @@ def simulate(
 
 def enumerate_releases(
     policy: Policy,
-    distance: Distance,
+    distance: DistanceLike,
     steps: int,
     *,
-    loss: Distance | Floats | None = None,
+    loss: DistanceLike | None = None,
     limit: int = 20_000,
 ) -> AdversaryReport:
     """The same, exactly, over all sequences of releases; for small domains and few times.
@@ -186,7 +186,7 @@ class _Game:
     """Distances and losses as matrices."""
 
     def __init__(
-        self, prior: MarkovPrior, distance: Distance, loss: Distance | Floats | None
+        self, prior: MarkovPrior, distance: DistanceLike, loss: DistanceLike | None
     ) -> None:
         self.domain = prior.domain
         self.apart = evaluate(distance, self.domain, self.domain, where="distance")

@@ -15,7 +15,7 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem.constraints import DistortionPrivacy, DistributionPrivacy
 from optmech.ratios.hockey_stick import log_ratio
 from optmech.reductions.implied_pairs import implied
-from optmech.spaces.distances import Distance, evaluate, matrix
+from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior
 
 _ROUNDING = 1e-9
@@ -31,6 +31,10 @@ def _minimum(value: Number) -> Exact:
 
 def _radius(value: Number | None) -> float | None:
     return None if value is None else float(parse_exact(value, where="radius"))
+
+
+def _measured(value: DistanceLike | None) -> Distance | None:
+    return None if value is None else as_distance(value)
 
 
 def _lags(values: Iterable[int] | int) -> tuple[int, ...]:
@@ -73,9 +77,9 @@ class ConditionalPrivacy:
     epsilon: Exact = field(converter=_epsilon)
     lags: tuple[int, ...] = field(default=(), converter=_lags)
     times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
-    distance: Distance | None = None
-    radius: float | None = field(default=None, converter=_radius)
-    delta: Exact = field(default=probability(0), converter=probability)
+    distance: Distance | None = field(default=None, converter=_measured, kw_only=True)
+    radius: float | None = field(default=None, converter=_radius, kw_only=True)
+    delta: Exact = field(default=probability(0), converter=probability, kw_only=True)
 
     @radius.validator
     def _needs_a_distance(self, attribute: object, radius: float | None) -> None:
@@ -131,9 +135,9 @@ class ConditionalDistortion:
     """
 
     minimum: Exact = field(converter=_minimum)
-    distance: Distance
+    distance: Distance = field(converter=as_distance)
     lags: tuple[int, ...] = field(default=(), converter=_lags)
-    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some)
+    times: tuple[int, ...] = field(default=(), converter=_times, validator=_some, kw_only=True)
 
     def at(self, belief: MarkovPrior, time: int) -> list[DistortionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``."""

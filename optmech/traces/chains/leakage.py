@@ -58,7 +58,7 @@ class Leakage:
 
 
 def leakage_about(
-    prior: MarkovPrior, mechanisms: Sequence[Mechanism], time: int, limit: int = 50_000
+    prior: MarkovPrior, mechanisms: Sequence[Mechanism], time: int, *, limit: int = 50_000
 ) -> Leakage:
     """Leakage about X_time of one release from each of ``mechanisms``, at times 0, 1, ...
 

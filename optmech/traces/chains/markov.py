@@ -19,7 +19,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import parse_exact
 from optmech.ratios.wide import Wide, product, pushed, tilted
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
 from optmech.traces.chains.counts import smoothed_chain, transition_counts
@@ -64,6 +64,7 @@ class MarkovPrior:
         domain: Domain,
         initial: Distribution,
         transitions: ArrayLike,
+        *,
         repeat: int | None = None,
     ) -> None:
         start = _start(domain, initial)
@@ -133,8 +134,9 @@ class MarkovPrior:
     def random_walk(
         cls,
         domain: Domain,
-        distance: Distance,
+        distance: DistanceLike,
         scale: float,
+        *,
         initial: Distribution | None = None,
     ) -> MarkovPrior:
         """P(y|x) proportional to exp(-d(x, y) / ``scale``), the scale > 0 in the distance's unit;
@@ -241,7 +243,7 @@ class MarkovPrior:
             )
         tail = self._from(last)
         stack = np.concatenate([np.array(head[::-1]).reshape(-1, *tail.shape[1:]), tail])
-        return MarkovPrior(self.domain, start, stack, self.repeat)
+        return MarkovPrior(self.domain, start, stack, repeat=self.repeat)
 
     def stationary(self) -> Prior:
         """The distribution that a step leaves unchanged.

@@ -73,6 +73,7 @@ class Fixes:
         users: Sequence[str],
         times: Sequence[float] | Floats,
         xy: Floats,
+        *,
         missing: int = 0,
     ) -> None:
         seconds = finite_array(times, where="times", ndim=1, observations=True)
@@ -104,13 +105,14 @@ class Fixes:
         kept = np.flatnonzero(usable).tolist()
         times = [_seconds(text[time][k], f"{path}: data row {k + 1}") for k in kept]
         users = [text[user][k] for k in kept]
-        return cls(users, times, xy[usable], int((~usable).sum()))
+        return cls(users, times, xy[usable], missing=int((~usable).sum()))
 
     def sequences(
         self,
         domain: Domain,
         interval: float,
         max_gap: float,
+        *,
         max_distance: float | None = None,
     ) -> list[CellSequence]:
         """Cells at regular times, every ``interval`` seconds, on multiples of the interval.

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from attrs import field, frozen
-from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.designs.design import Design
@@ -29,7 +28,7 @@ from optmech.problem.constraints import (
     MetricPrivacy,
 )
 from optmech.problem.problem import Problem
-from optmech.spaces.distances import Distance, evaluate
+from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mechanism import Mechanism
@@ -67,7 +66,7 @@ def _known(designer: object, attribute: object, on_infeasible: Fallback) -> None
         )
 
 
-def _loss(value: Distance | ArrayLike) -> Distance | Floats:
+def _loss(value: DistanceLike) -> Distance | Floats:
     return as_loss(value, "loss")
 
 
@@ -124,13 +123,13 @@ class SequentialDesigner:
     prior: MarkovPrior = field(validator=_chain)
     loss: Distance | Floats = field(converter=_loss)
     constraints: tuple[StepConstraint, ...] | Schedule = field(default=(), converter=_listed)
-    observables: Domain | None = None
-    objective: Objective | MaximizeDistortion = "expected_loss"
-    on_infeasible: Fallback = field(default="stop", validator=_known)
-    fraction: float = field(default=0.9, converter=_share)
-    total_epsilon: Exact | None = field(default=None, converter=_budget)
-    profile: str | Path | Profile = "auto"
-    gap: float | None = None
+    observables: Domain | None = field(default=None, kw_only=True)
+    objective: Objective | MaximizeDistortion = field(default="expected_loss", kw_only=True)
+    on_infeasible: Fallback = field(default="stop", validator=_known, kw_only=True)
+    fraction: float = field(default=0.9, converter=_share, kw_only=True)
+    total_epsilon: Exact | None = field(default=None, converter=_budget, kw_only=True)
+    profile: str | Path | Profile = field(default="auto", kw_only=True)
+    gap: float | None = field(default=None, kw_only=True)
 
     def start(self) -> Step:
         """The first step, designed on the prior itself."""
@@ -253,7 +252,7 @@ def _outcome(step: Step) -> Outcome:
         return Outcome("design", design)
     if designer.on_infeasible == "relax":
         relaxed = _relaxed(problem, designer.fraction)
-        again = None if relaxed is None else solve(relaxed, designer.profile, designer.gap)
+        again = None if relaxed is None else solve(relaxed, designer.profile, gap=designer.gap)
         if again is not None and again.status != "infeasible":
             return Outcome("relax", again, design.reason)
     return Outcome(silent, None, design.reason)
@@ -275,8 +274,8 @@ def _problem(
         belief.marginal(time),
         designer.loss,
         designer.observables,
-        designer.objective,
-        constraints,
+        objective=designer.objective,
+        constraints=constraints,
         title=f"time {time}",
     )
 
@@ -344,7 +343,7 @@ def _relaxed(problem: Problem, fraction: float) -> Problem | None:
         problem.prior,
         problem.loss,
         problem.observables,
-        problem.objective,
-        constraints,
-        problem.title,
+        objective=problem.objective,
+        constraints=constraints,
+        title=problem.title,
     )

@@ -23,6 +23,7 @@ def calibrate(
     secrets: Iterable[int],
     radius: float,
     order: float,
+    *,
     ball: bool = False,
 ) -> float:
     """The least standard deviation σ_z of independent noise on every coordinate with loss ≤ ε.
@@ -41,7 +42,7 @@ def calibrate(
 
     def loss(deviation: float) -> float:
         variance = np.nextafter(deviation * deviation, 0.0)
-        return privacy_loss(trace, variance, steps, radius, order, ball).upper
+        return privacy_loss(trace, variance, steps, radius, order, ball=ball).upper
 
     return least(loss, promised, start)
 

@@ -60,12 +60,12 @@ def worst_length_scale(
     times: ArrayLike,
     kernel: Callable[[Any], Kernel],
     interval: Sequence[float],
+    *,
     noise_covariance: ArrayLike,
     secrets: Iterable[int],
     radius: float,
     order: float,
     ball: bool = False,
-    *,
     dimensions: int = 1,
     tolerance: float = 0.01,
     pieces: int = 100,
@@ -107,7 +107,7 @@ def worst_length_scale(
 
     def at(length: float) -> TraceLoss:
         prior = GaussianPrior(first.times, kernel(length), dimensions)
-        return privacy_loss(prior, noise, chosen, r, power, ball)
+        return privacy_loss(prior, noise, chosen, r, power, ball=ball)
 
     def over(a: float, b: float) -> float:
         matrix = at_first_precision(

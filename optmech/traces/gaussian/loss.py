@@ -66,6 +66,7 @@ def privacy_loss(
     secrets: Iterable[int],
     radius: float,
     order: float,
+    *,
     ball: bool = False,
 ) -> TraceLoss:
     """The worst Rényi loss of order λ between secrets within ``radius`` of each other.

@@ -52,6 +52,7 @@ class GaussianPrior:
         times: ArrayLike,
         kernel: object,
         dimensions: int = 1,
+        *,
         cross: ArrayLike | None = None,
     ) -> None:
         moments = increasing(times)

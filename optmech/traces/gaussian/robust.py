@@ -40,11 +40,11 @@ def robust_noise(
     times: ArrayLike,
     kernel: Callable[[Any], Kernel],
     interval: Sequence[float],
+    *,
     epsilon: Number,
     secrets: Iterable[int],
     radius: float,
     order: float,
-    *,
     dimensions: int = 1,
     structure: Structure = "full",
     margin: float = 0.02,
@@ -78,8 +78,9 @@ def robust_noise(
     for _ in range(_ROUNDS):
         found = design(promised / (1 + margin))
         worst = worst_length_scale(
-            times, kernel, (low, high), found.covariance, chosen, radius, order, ball=True,
-            dimensions=dimensions, tolerance=margin / 3,
+            times, kernel, (low, high), noise_covariance=found.covariance,
+            secrets=chosen, radius=radius, order=order, ball=True, dimensions=dimensions,
+            tolerance=margin / 3,
         )  # fmt: skip
         if worst.upper <= promised:
             bound = design(epsilon).lower_bound

@@ -50,6 +50,7 @@ def worst_subset(
     size: int,
     radius: float,
     order: float,
+    *,
     ball: bool = False,
     among: Iterable[int] | None = None,
 ) -> WorstSubset:
