@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
 
-from optmech.base.minplus import max_times, shortest_detour
+from optmech.base.minplus import max_times, shortest_detour, shortest_paths
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
@@ -30,3 +32,18 @@ def test_max_times_is_the_largest_product(shape: tuple[int, int]) -> None:
     factor, matrix = rng.random((shape[0], shape[0])), rng.random(shape)
     expected = np.maximum((factor.T[:, :, None] * matrix[None]).max(axis=1), matrix)
     assert (max_times(factor, matrix) == expected).all()
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_shortest_paths_are_those_of_scipy(count: int) -> None:
+    rng = np.random.default_rng(count)
+    length = np.where(rng.random((count, count)) < 0.3, rng.uniform(0.1, 2, (count, count)), np.inf)
+    found = shortest_paths(length)
+    np.fill_diagonal(found, 0.0)
+    np.testing.assert_allclose(found, dijkstra(sp.csr_array(np.where(length < 9, length, 0))))
+
+
+def test_steps_of_length_zero_count() -> None:
+    inf = np.inf
+    found = shortest_paths(np.array([[inf, 0.0, inf], [inf, inf, 0.5], [inf, inf, inf]]))
+    assert found[0].tolist() == [inf, 0.0, 0.5]

@@ -1,4 +1,5 @@
-"""Products over (min, +) and (max, x), a few rows at a time, which stay in the cache."""
+"""Products over (min, +) and (max, x), the large ones a few rows at a time, which stay in the
+cache."""
 
 from __future__ import annotations
 
@@ -26,6 +27,16 @@ def shortest_detour(length: Floats) -> Floats:
             np.minimum(out, total, out=out)
         best[part] = out
     return best
+
+
+def shortest_paths(length: Floats) -> Floats:
+    """Lengths of the shortest paths between different points (Floyd and Warshall), over steps of
+    ``length`` >= 0, inf where there is none; what comes out on the diagonal means nothing. (m, m).
+    """
+    path = length.copy()
+    for k in range(len(path)):
+        np.minimum(path, path[:, k, None] + path[k], out=path)
+    return path
 
 
 def max_times(factor: Floats, matrix: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import max_times
+from optmech.base.minplus import max_times, shortest_paths
 from optmech.certificate.infeasible import forced_zeros
 from optmech.repair.lifted import LiftedRows
 from optmech.statement.statement import Statement
@@ -131,10 +131,8 @@ def _tightened(log_ratio: Floats) -> Floats:
 
 
 def _closed(log_ratio: Floats) -> Floats:
-    """Shortest paths between all pairs (Floyd-Warshall), keeping zero-length edges."""
-    out = np.array(log_ratio)
-    for k in range(len(out)):
-        np.minimum(out, out[:, [k]] + out[[k], :], out=out)
+    """Shortest paths between all pairs, inf from a secret to itself."""
+    out = shortest_paths(log_ratio)
     np.fill_diagonal(out, np.inf)
     return out
 

@@ -114,7 +114,7 @@ def test_every_method_agrees_with_compiled_code_and_lapack(
 ) -> None:
     model = build(compile_lp(problem(objective="worst_loss").statement).lp)
     cone = make_cone(model)
-    assert len(model.links.rhs) == 25
+    assert len(model.coupling.rhs) == 25
     # panels, leaves and chunks of blocks as small as the problem
     monkeypatch.setattr(inverses, "_PANEL", 10)
     monkeypatch.setattr(array_backend, "chunk", lambda m, arrays: together)

@@ -72,23 +72,23 @@ def explicit(model: Model, rows: Rows) -> list[Floats]:
 @pytest.mark.parametrize("workspace", [1, 200_000, 1 << 25])
 def test_factors_solve_and_add_up(workspace: int) -> None:
     model, cone, rows = worst_loss()
-    m, links = model.variables, model.links
-    assert (links.variable < m).any()
+    m, coupling = model.variables, model.coupling
+    assert (coupling.variable < m).any()
     backend = ArrayBackend(model, cone, replace(on_host(), workspace=workspace))
     backend.structure(rows, np.arange(model.blocks))
     schur = backend.factor(rows)
     assert schur is not None
     inverses = [np.linalg.inv(H) for H in explicit(model, rows)]
-    np.testing.assert_allclose(schur.rows, sum(inverses), rtol=1e-9, atol=1e-12)
-    coupled, linked = np.zeros((len(links.rhs), m)), np.zeros((len(links.rhs),) * 2)
+    np.testing.assert_allclose(schur.sums, sum(inverses), rtol=1e-9, atol=1e-12)
+    mixed, squared = np.zeros((len(coupling.rhs), m)), np.zeros((len(coupling.rhs),) * 2)
     for o, inverse in enumerate(inverses):
-        A = np.zeros((len(links.rhs), m + 1))
-        A[range(len(A)), links.variable] = links.value[:, o]
+        A = np.zeros((len(coupling.rhs), m + 1))
+        A[range(len(A)), coupling.variable] = coupling.value[:, o]
         A = A[:, :m]
-        coupled += A @ inverse
-        linked += A @ inverse @ A.T
-    np.testing.assert_allclose(schur.coupled, coupled, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(schur.linked, linked, rtol=1e-9, atol=1e-12)
+        mixed += A @ inverse
+        squared += A @ inverse @ A.T
+    np.testing.assert_allclose(schur.mixed, mixed, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(schur.coupling, squared, rtol=1e-9, atol=1e-12)
     B = np.zeros((model.blocks, 2, m + 1))
     B[:, :, :m] = np.random.default_rng(3).normal(size=(model.blocks, 2, m))
     expected = np.array([b[:, :m] @ inverse for b, inverse in zip(B, inverses, strict=True)])

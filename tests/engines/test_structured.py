@@ -441,4 +441,4 @@ def test_factors_solve_the_dense_normal_equations_with_long_pairs(either: str) -
         total += np.linalg.inv(matrix)
         expected = np.linalg.solve(matrix, right[o, :, :30].T).T
         np.testing.assert_allclose(solved[o, :, :30], expected, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(schur.rows, total, rtol=1e-9)
+    np.testing.assert_allclose(schur.sums, total, rtol=1e-9)

@@ -58,7 +58,7 @@ class ArrayBackend:
     def __init__(self, model: Model, cone: Cone, arrays: Arrays) -> None:
         self._arrays, self._xp = arrays, arrays.xp
         self._blocks, self._m = model.blocks, model.variables
-        self._links = model.links
+        self._coupling = model.coupling
         self._decay, self._later = arrays.from_host(cone.decay), arrays.from_host(cone.later)
         self._inverses = Inverses(arrays, self._blocks, self._m)
         self._step = chunk(self._m, arrays)
@@ -143,7 +143,7 @@ class ArrayBackend:
             entries = xp.reshape(entries, (last - first, m * m))
             if not self._inverses.factor(first, entries, scale[first:last, :m]):
                 return None
-        return Schur(*self._inverses.summed(self._links.variable, self._links.value))
+        return Schur(*self._inverses.summed(self._coupling.variable, self._coupling.value))
 
     @staticmethod
     def _own(rows: Rows, first: int, last: int) -> slice:
@@ -294,7 +294,7 @@ def require_device_memory(model: Model, arrays: Arrays) -> None:
     blocks, m = model.blocks, model.variables
     dense = 8.0 * _DENSE * min(blocks, chunk(m, arrays)) * m**2
     memory.require(
-        factor_bytes(blocks, m, len(model.links.rhs)) + _ROW * _PAIRS * blocks * m + dense,
+        factor_bytes(blocks, m, len(model.coupling.rhs)) + _ROW * _PAIRS * blocks * m + dense,
         what=f"the structured engine for {m:,} secrets and {blocks:,} observables on {arrays.name}",
         where="device",
         remedy="Leave the device out, or use a coarser domain or fewer observables",

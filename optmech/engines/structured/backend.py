@@ -25,11 +25,12 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class Schur:
-    """Σ_o A_o H_o⁻¹ A_oᵀ: over row sums (m, m), links by row sums (N, m), links (N, N)."""
+    """Σ_o A_o H_o⁻¹ A_oᵀ: over row sums (m, m), coupling rows by row sums (N, m),
+    coupling rows (N, N)."""
 
-    rows: Floats
-    coupled: Floats
-    linked: Floats
+    sums: Floats
+    mixed: Floats
+    coupling: Floats
 
 
 class Backend(Protocol):

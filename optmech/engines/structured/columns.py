@@ -1,10 +1,10 @@
-"""Column generation: the structured method on some of the observables, with the others priced.
+"""Column generation: some of the observables, and proofs that the others are of no use.
 
-Most observables of a large program end unused. This run holds the columns that it is given, and
-from time to time prices the rest: for the row sums' multipliers of the moment, a block left out
-either gets multipliers which prove that it cannot help, so that the bound holds for the whole
-program, or it joins and the method starts again. Restarts cost more than they save unless the
-columns given are nearly all that is needed, as they are after a neighbouring program.
+Most observables of a large program end unused. A run on some of the blocks gives prices of the
+row sums. At these prices a block left out gets multipliers of its own pairs; where these leave no
+negative reduced cost, no column of the cone is worth having (reduced-cost fixing), and the bound
+holds for the whole program. Where they do, columns are missing, and the run is given up: blocks
+that join half way recover more slowly than a run on all of them takes from its start.
 """
 
 from __future__ import annotations
@@ -16,156 +16,156 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import Monitor, Options
-from optmech.engines.structured.bounds import Duals, closed
-from optmech.engines.structured.compiled import CompiledBackend, Pricing
+from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.compiled import Pricing
+from optmech.engines.structured.dual_repair import Duals, restored
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, bare
-from optmech.engines.structured.run import Run
-from optmech.engines.structured.state import Residuals, residuals
+from optmech.engines.structured.primal_repair import mechanism
+from optmech.engines.structured.recovery import coupling, pair_entries
+from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
+from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Point
 
-_MATTERS = 0.3
-"""Blocks join where leaving them out costs the bound this share of the gap."""
-_PRICED_FROM = 0.1
-"""Gap of the program at hand from which on the other blocks are priced."""
-_PROJECTIONS = 20
-"""Here they are cheap beside the pricing, and halve what the bound loses."""
-_AT_LATEST = 10
-"""Iterations between two pricings."""
-
-
-Priced = tuple[Pricing, Ints, Floats]
+_Priced = tuple[Pricing, Ints, Floats]
 """Blocks with their multipliers of the pairs that were priced over."""
 
 
 def suits(model: Model, cone: Cone) -> bool:
-    """Whether the method applies: pairs and nothing else, which connect all secrets and make none
-    equal."""
-    plain = not len(model.pool) and not len(model.links.rhs) and bool(model.allowed.all())
+    """Whether columns can be left out: there are pairs and nothing else, which connect all secrets
+    and make none equal."""
     return (
-        plain
+        model.pairs_only
         and model.variables == model.lp.secrets
         and bool((cone.decay > 0).all())
         and not len(bare(cone))
     )
 
 
-def part(model: Model, active: Ints) -> Model:
+class ColumnSet:
+    """The blocks ``active`` of a program, as a program of their own (``model``), and the pricing
+    of those left out."""
+
+    def __init__(self, full: Model, cone: Cone, active: Ints, threads: int) -> None:
+        self.full, self.active = full, active
+        self.outside = np.setdiff1d(np.arange(full.blocks), active)
+        self.model = _part(full, active)
+        self._cone, self._threads = cone, threads
+        self._pricing = Pricing(full, cone, threads)
+
+    def priced(self, prices: Floats, goal: float) -> tuple[Floats, list[_Priced]]:
+        """What multipliers leave of the reduced costs outside at ``prices`` (m,) of the row sums,
+        (blocks, m), and these multipliers: over the short pairs and, where these leave a negative
+        cost, over all of them."""
+        cost = self.full.cost[self.outside].copy()
+        cost[:, :-1] -= prices
+        left, z = self._pricing.multipliers(cost, goal)
+        short = left.min(axis=1, initial=0.0) < -goal
+        if not short.any():
+            return left, [(self._pricing, self.outside, z)]
+        every = replace(self._cone, short=self._cone.short | (self._cone.later > 0))
+        again = Pricing(self.full, every, self._threads)
+        left[short], more = again.multipliers(cost[short], goal)
+        enough = (self._pricing, self.outside[~short], z[~short])
+        return left, [enough, (again, self.outside[short], more)]
+
+    def multipliers(self, state: State, duals: Duals, outside: list[_Priced]) -> sp.csr_array:
+        """Multipliers of the program's pairs in all blocks, those held and those priced."""
+        pair, block, value = pair_entries(self.model, state, duals)
+        pairs, blocks, values = [pair], [self.active[block]], [value]
+        for pricing, own, z in outside:
+            number = self.full.pair[pricing.i, pricing.j]
+            pairs.append(np.tile(number, len(own)))
+            blocks.append(np.repeat(own, len(number)))
+            values.append(z.ravel())
+        where = (np.concatenate(pairs), np.concatenate(blocks))
+        shape = (len(self.full.lp.cone), self.full.blocks)
+        return sp.csr_array(sp.coo_array((np.concatenate(values), where), shape=shape))
+
+
+class SomeColumns:
+    """Bounds (see ``bounds.Bounds``) of the whole program from a run on a ``ColumnSet``.
+
+    They are seldom due before the end: pricing costs several iterations, there is a neighbour's
+    design already, and the objectives may be close to each other by chance while the equations do
+    not hold.
+    """
+
+    def __init__(
+        self,
+        columns: ColumnSet,
+        cone: Cone,
+        backend: Backend,
+        state: State,
+        options: Options,
+        monitor: Monitor,
+    ) -> None:
+        self._columns, self._cone, self._backend, self._state = columns, cone, backend, state
+        self._options, self._monitor = options, monitor
+        self.gap, self.upper, self.lower = np.inf, np.inf, -np.inf
+        self.offered, self.given_up = -1, ""
+        quick = columns.model.blocks * columns.model.variables**2 <= TUNING.quick
+        self._fallen = 0.0 if quick else 0.1
+        self._last_due, self._gap_then = 0, np.inf
+
+    def due(self, iteration: int, now: Residuals) -> bool:
+        gap = max(now.gap, now.mu * self._state.products / max(abs(now.primal), 1e-300))
+        fallen = 0.8 if gap < self._options.gap else self._fallen
+        due = gap < fallen * self._gap_then or iteration - self._last_due >= TUNING.lost // 2
+        if due:
+            self._last_due, self._gap_then = iteration, gap
+        return due
+
+    def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
+        columns, state = self._columns, self._state
+        model, lp = columns.model, columns.full.lp
+        P, upper = mechanism(model, self._backend, self._cone, state, now.mu, system)
+        z = np.zeros((lp.block_size, lp.blocks))
+        z[:, columns.active] = P[:, :-1].T
+        duals = restored(model, self._backend, state, TUNING.left_out_projections)
+        near = now.gap < TUNING.priced_from
+        cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
+        self.offered = iteration
+        links = coupling(model, duals)
+        self.gap = self._monitor.propose(
+            Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=links),
+            primal=upper < self.upper,
+            dual=near,
+        )
+        self.upper = min(self.upper, upper)
+        self._monitor.report(
+            f"iteration {iteration}, {model.blocks} of {lp.blocks} columns: "
+            f"{now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
+        )
+
+    def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:
+        """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
+        that matters at this gap."""
+        prices = duals.y + duals.lowest
+        goal = TUNING.left_out_goal * self._options.gap * abs(now.primal) / len(prices)
+        left, outside = self._columns.priced(prices, goal)
+        lost = left.min(axis=0, initial=0.0)
+        self.lower = max(self.lower, float(prices.sum() + lost.sum()))
+        matters = max(TUNING.left_out_matters * now.gap, 0.3 * self._options.gap)
+        bearable = matters * abs(now.primal)
+        useful = -np.minimum(left, 0.0).sum(axis=1) > 0.01 * bearable
+        if -lost.sum() > bearable and useful.any():
+            self.given_up = f"{useful.sum()} columns are missing"
+        return self._columns.multipliers(self._state, duals, outside)
+
+
+def _part(model: Model, active: Ints) -> Model:
     """The same program with some of its blocks only."""
     lp = replace(
         model.lp, blocks=len(active), cost=model.lp.cost[:, active], fixed=model.lp.fixed[:, active]
     )
-    links = replace(model.links, value=model.links.value[:, active])
     return replace(
         model,
         lp=lp,
         cost=model.cost[active],
         allowed=model.allowed[active],
         auxiliary_cost=model.auxiliary_cost[active],
-        links=links,
+        coupling=replace(model.coupling, value=model.coupling.value[:, active]),
         limits=model.limits[:, active],
     )
-
-
-class PartialRun(Run):
-    """See the module."""
-
-    def __init__(
-        self, model: Model, cone: Cone, active: Ints, options: Options, monitor: Monitor
-    ) -> None:
-        self._full, self._active = model, active
-        self._joining = np.zeros(0, dtype=np.int64)
-        self._pricing = Pricing(model, cone, options.threads)
-        small = part(model, active)
-        backend = CompiledBackend(small, cone, options.threads)
-        super().__init__(small, cone, backend, options, monitor)
-
-    def _add(self, now: Residuals) -> Residuals:
-        if len(self._joining):
-            self._restart()
-            now = residuals(self._model, self._backend, self._state)
-        return super()._add(now)
-
-    def _restart(self) -> None:
-        """Begin anew with more columns: an interior point that blocks join half way recovers
-        more slowly."""
-        self._active = np.concatenate([self._active, self._joining])
-        self._joining = self._joining[:0]
-        self._model = part(self._full, self._active)
-        self._backend = CompiledBackend(self._model, self._cone, self._options.threads)
-        self._state = self._begin()
-        self._backend.structure(self._state.rows, np.arange(len(self._active)))
-        self._last_due, self._gap_then = self._iterations, np.inf
-        self._stalled = 0
-
-    def _due(self, now: Residuals) -> bool:
-        """Pricing costs several iterations: when the gap has fallen a lot, or after a while."""
-        asked = self._options.gap
-        wanted = 0.8 * self._gap_then if now.gap < asked else 0.3 * self._gap_then
-        late = self._iterations - self._last_due >= _AT_LATEST
-        due = now.gap < _PRICED_FROM and (now.gap < wanted or late)
-        if due:
-            self._last_due, self._gap_then = self._iterations, now.gap
-        return due
-
-    def _exhausted(self, now: Residuals) -> bool:
-        return not len(self._joining) and super()._exhausted(now)
-
-    def _propose(self, now: Residuals, system: System) -> None:
-        lp = self._full.lp
-        P, upper = closed(self._model, self._backend, self._cone, self._state, now.mu, system)
-        z = np.zeros((lp.block_size, lp.blocks))
-        z[:, self._active] = P[:, :-1].T
-        duals = Duals(self._model, self._backend, self._state, _PROJECTIONS)
-        near = now.gap < _PRICED_FROM
-        self._offered = self._iterations
-        cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
-        self._gap = self._monitor.propose(
-            Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=duals.links()),
-            primal=upper < self._upper,
-            dual=near,
-        )
-        self._upper = min(self._upper, upper)
-        self._monitor.report(
-            f"iteration {self._iterations}, {len(self._active)} of {lp.blocks} columns: "
-            f"{now.primal:.9g} / {now.bound:.9g}, gap {self._gap:.2e}"
-        )
-
-    def _priced(self, now: Residuals, duals: Duals) -> sp.csr_array:
-        """Multipliers of the program's pairs in all blocks; notes who has to join."""
-        level = self._state.y + duals.lowest
-        outside = np.setdiff1d(np.arange(self._full.blocks), self._active)
-        cost = self._full.cost[outside].copy()
-        cost[:, :-1] -= level
-        goal = 0.02 * self._options.gap * abs(now.primal) / self._full.variables
-        left, parts = self._price(outside, cost, goal)
-        self._lower = max(self._lower, float(level.sum() + left.min(axis=0, initial=0.0).sum()))
-        self._choose(now, outside, left)
-        return self._multipliers(duals, parts)
-
-    def _price(self, outside: Ints, cost: Floats, goal: float) -> tuple[Floats, list[Priced]]:
-        """Reduced costs (blocks, m) that multipliers leave, and these multipliers."""
-        left, multipliers = self._pricing.multipliers(cost, goal)
-        return left, [(self._pricing, outside, multipliers)]
-
-    def _choose(self, now: Residuals, outside: Ints, left: Floats) -> None:
-        """Let the blocks join that cost the bound most, if that matters at this gap."""
-        loss = -np.minimum(left, 0.0).sum(axis=1)
-        allowed = max(_MATTERS * now.gap, 0.3 * self._options.gap) * abs(now.primal)
-        if -left.min(axis=0, initial=0.0).sum() > allowed:
-            self._joining = outside[loss > 0.01 * allowed]
-
-    def _multipliers(self, duals: Duals, parts: list[Priced]) -> sp.csr_array:
-        """Multipliers of the program's pairs in all blocks."""
-        mine = duals.cone().tocoo()
-        pair, block = mine.coords
-        pairs, blocks, values = [pair], [self._active[block]], [mine.data]
-        for pricing, own, z in parts:
-            number = self._full.pair[pricing.i, pricing.j]
-            pairs.append(np.tile(number, len(own)))
-            blocks.append(np.repeat(own, len(number)))
-            values.append(z.ravel())
-        where = (np.concatenate(pairs), np.concatenate(blocks))
-        shape = (len(self._full.lp.cone), self._full.blocks)
-        return sp.csr_array(sp.coo_array((np.concatenate(values), where), shape=shape))

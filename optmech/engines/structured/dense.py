@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone
-
-_AT_FIRST = 4
-_ALL = 16
-"""Groups of up to this many rows are held whole."""
-_AT_A_TIME = 2
-_NEAR = 0.02
-"""A row joins when its slack is below this share of its negative side."""
+from optmech.engines.structured.tuning import TUNING
 
 
 @dataclass(eq=False)
@@ -47,11 +41,11 @@ class DenseRows:
         own = np.matmul(self.Q, P[:, :, None]) + np.matmul(self.B, a[:, :, None])
         return np.asarray(own[:, :, 0])
 
-    def priced(self) -> Floats:
+    def on_variables(self) -> Floats:
         """Qᵀ lam, (blocks, m + 1)."""
         return np.asarray(np.matmul(self.lam[:, None, :], self.Q)[:, 0])
 
-    def claimed(self) -> Floats:
+    def on_auxiliaries(self) -> Floats:
         """Bᵀ lam, (blocks, p)."""
         return np.asarray(np.matmul(self.lam[:, None, :], self.B)[:, 0])
 
@@ -64,7 +58,7 @@ def first_dense(model: Model, cone: Cone) -> DenseRows:
     flat = model.pool @ np.ones(m + 1)
     chosen: list[Ints] = []
     for group in _groups(model.sides):
-        few = len(group) if len(group) <= _ALL else _AT_FIRST
+        few = len(group) if len(group) <= TUNING.dense_whole else TUNING.dense_at_first
         order = group[np.argsort(near[:, group], axis=1, kind="stable")[:, :few]]
         best = group[flat[group].argmin()]
         missing = ~(order == best).any(axis=1)
@@ -128,8 +122,8 @@ def add_dense(dense: DenseRows, model: Model, P: Floats, a: Floats, mu: float) -
     share = _slack_share(model, P, a)
     block, place = np.nonzero(dense.index >= 0)
     share[block, dense.index[block, place]] = np.inf
-    order = np.argsort(share, axis=1, kind="stable")[:, :_AT_A_TIME]
-    wanted = np.take_along_axis(share, order, axis=1) < _NEAR
+    order = np.argsort(share, axis=1, kind="stable")[:, : TUNING.dense_at_a_time]
+    wanted = np.take_along_axis(share, order, axis=1) < TUNING.dense_near
     if not wanted.any():
         return dense
     empty = -1 - len(model.limits)

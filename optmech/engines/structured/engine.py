@@ -7,6 +7,8 @@ violated, so the result holds over all pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -14,11 +16,14 @@ from optmech.base import memory
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.bounds import AllColumns
 from optmech.engines.structured.choice import compiles, has_numba, make_backend
 from optmech.engines.structured.collection import paused
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
 from optmech.engines.structured.run import Run
+from optmech.engines.structured.state import State, start
+from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
 
 
@@ -50,31 +55,52 @@ class StructuredEngine:
             )
         with np.errstate(all="ignore"):
             with paused():
-                run = _start(model, options, monitor)
+                attempts = _attempts(model, options, monitor)
+                most, run = next(attempts)
             if monitor.remaining() <= 0:
                 return EngineResult(Outcome.STOPPED, "the time was over after the start-up")
             try:
                 # several blocks are worked on at once, so BLAS is to keep to one thread
                 with threadpool_limits(1, user_api="blas"):
-                    return run.finish()
+                    result = run.finish(most)
+                    if result.outcome is Outcome.FAILED:
+                        for most, run in attempts:
+                            result = run.finish(most)
+                    return result
             except Exception as error:
                 if not memory.is_exhausted(error):
                     raise
                 return EngineResult(Outcome.FAILED, "the memory was used up")
 
 
-def _start(model: Model, options: Options, monitor: Monitor) -> Run:
-    """A run on all blocks or, from a neighbour where that applies, on the useful ones."""
+def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tuple[int, Run]]:
+    """Runs and their most iterations, until one does not fail: from a neighbour's design where that
+    applies, on its columns, and from the usual start on all."""
     cone = make_cone(model)
+    if options.start is not None and not options.device and compiles(model):
+        from optmech.engines.structured.columns import ColumnSet, SomeColumns
+        from optmech.engines.structured.compiled import CompiledBackend
+        from optmech.engines.structured.warm_start import WarmStart
+
+        def on(columns: ColumnSet, state: State) -> Run:
+            backend = CompiledBackend(columns.model, cone, options.threads)
+            bounds = SomeColumns(columns, cone, backend, state, options, monitor)
+            return Run(columns.model, cone, backend, state, bounds, options, monitor)
+
+        warm = WarmStart(model, cone, options.start)
+        if warm.applies():
+            columns = warm.columns(options.threads)
+            yield TUNING.lost, on(columns, warm.state(columns))
+            columns = ColumnSet(model, cone, np.arange(model.blocks), options.threads)
+            yield TUNING.most_iterations, on(columns, start(model, cone))
+            return
+    state = start(model, cone)
     if options.device:
         backend = _on_device(model, cone, options.device, monitor)
-        return Run(model, cone, backend, options, monitor)
-    if options.start is not None and compiles(model):
-        from optmech.engines.structured import started
-
-        if started.applies(model, cone, options.start):
-            return started.StartedRun(model, cone, options.start, options, monitor)
-    return Run(model, cone, make_backend(model, cone, options.threads), options, monitor)
+    else:
+        backend = make_backend(model, cone, options.threads)
+    bounds = AllColumns(model, cone, backend, state, options, monitor)
+    yield TUNING.most_iterations, Run(model, cone, backend, state, bounds, options, monitor)
 
 
 def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:

@@ -1,11 +1,10 @@
 """Compiled factorisation of the blocks, their inverses summed, and solves.
 
-A block's matrix H = Gᵀ diag(z/s) G is scaled to unit diagonal and factored as block tridiagonal
-in panels: with the variables in order, panel k + 1 ends where the neighbours of panel k end, so
-nothing lies outside the three diagonals, long pairs included. Panels are column major.
-Variables without rows (fixed at zero) have scale 0 and a unit diagonal.
+``packed`` has a drawing of how a block's matrix lies in panels. Variables without rows (fixed at
+zero) have scale 0 and a unit diagonal.
 
-Every kernel does the blocks ``t, t + nt, t + 2 nt, ...``.
+Kernels with ``t`` and ``nt`` do the blocks ``t, t + nt, t + 2 nt, ...``; ``lapack`` are the
+addresses that ``blas.fortran`` calls.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -28,264 +27,275 @@ from optmech.engines.structured.blas import (
     TRSV,
     fortran,
 )
-from optmech.engines.structured.compiling import jit
+from optmech.engines.structured.compiling import jit, part
+from optmech.engines.structured.packed import Block
 
 
-@jit
-def _panels(reach, first, ends, m):
+@part
+def _cut(reach, first, ends, m):
     """Panel ends from the furthest neighbours; returns their number and the cost of factoring."""
     ends[0] = 0
     ends[1] = min(first, m)
-    k = 1
-    while ends[k] < m:
-        after = max(reach[ends[k] - 1] + 1, ends[k] + 1)
+    count = 1
+    while ends[count] < m:
+        after = max(reach[ends[count] - 1] + 1, ends[count] + 1)
         if m - after < first // 2:
             after = m
-        ends[k + 1] = after
-        k += 1
+        ends[count + 1] = after
+        count += 1
     cost = 0.0
-    for q in range(k):
-        a = float(ends[q + 1] - ends[q])
+    for k in range(count):
+        a = float(ends[k + 1] - ends[k])
         cost += a * a * a + 2.0e3
-        if q + 1 < k:
-            b = float(ends[q + 2] - ends[q + 1])
-            cost += 2.0 * a * b * (m - ends[q + 1]) + 4.0 * a * a * b + a * b * b
-    return k, cost
+        if k + 1 < count:
+            b = float(ends[k + 2] - ends[k + 1])
+            cost += 2.0 * a * b * (m - ends[k + 1]) + 4.0 * a * a * b + a * b * b
+    return count, cost
 
 
 @jit
-def partition(t, nt, blocks, offset, ri, rj, position, first, ends, panels, order, size):
-    """Pick every block's order and panels by the cost of factoring."""
-    m = position.shape[1]
+def partition(t, nt, blocks, rows, first, panels):
+    """Pick the order and the panels of some blocks by the cost of factoring; ``first`` (orders,)
+    are sizes of first panels."""
+    m = panels.position.shape[1]
     reach = np.empty(m, np.int64)
     trial = np.empty(m + 2, np.int64)
     for q in range(t, len(blocks), nt):
         o = blocks[q]
         best = np.inf
-        for r in range(len(position)):
-            p = position[r]
+        for r in range(len(panels.position)):
+            place = panels.position[r]
             for x in range(m):
                 reach[x] = x
-            for k in range(offset[o], offset[o + 1]):
-                if ri[k] < m:
-                    a, b = p[ri[k]], p[rj[k]]
+            for k in range(rows.offset[o], rows.offset[o + 1]):
+                if rows.i[k] < m:
+                    a, b = place[rows.i[k]], place[rows.j[k]]
                     reach[min(a, b)] = max(reach[min(a, b)], a, b)
             for x in range(1, m):
                 reach[x] = max(reach[x], reach[x - 1])
             for half in range(1, 3):
-                count, cost = _panels(reach, max(1, first[r] * half // 2), trial, m)
+                count, cost = _cut(reach, max(1, first[r] * half // 2), trial, m)
                 if cost < best:
                     best = cost
-                    order[o] = r
-                    panels[o] = count
+                    panels.order[o] = r
+                    panels.number[o] = count
                     for x in range(count + 1):
-                        ends[o, x] = trial[x]
+                        panels.ends[o, x] = trial[x]
         total = 0
-        for k in range(panels[o]):
-            a = ends[o, k + 1] - ends[o, k]
-            total += a * a
-            if k + 1 < panels[o]:
-                total += a * (ends[o, k + 2] - ends[o, k + 1])
-        size[o] = total
+        for k in range(panels.number[o]):
+            size = panels.ends[o, k + 1] - panels.ends[o, k]
+            total += size * size
+            if k + 1 < panels.number[o]:
+                total += size * (panels.ends[o, k + 2] - panels.ends[o, k + 1])
+        panels.size[o] = total
 
 
-@jit
-def assemble(lo, hi, ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge):
-    """H into the panels A, scaled to unit diagonal by d."""
-    m = len(p)
+@part
+def laid_out(entries, position, ends, panels, start, scale):
+    """A ``Block``; fills in ``start``."""
+    place = 0
+    for k in range(panels):
+        start[k] = place
+        size = ends[k + 1] - ends[k]
+        place += size * size
+        if k + 1 < panels:
+            place += size * (ends[k + 2] - ends[k + 1])
+    return Block(entries, position, ends, panels, start, scale)
+
+
+@part
+def _block(o, panels, factors, start):
+    """Block o, with room for ``start``."""
+    return laid_out(
+        factors.store[factors.base[o] : factors.base[o + 1]],
+        panels.position[panels.order[o]],
+        panels.ends[o],
+        panels.number[o],
+        start,
+        factors.scale[o],
+    )
+
+
+@part
+def _panel(block, k):
+    """The number of rows of panel k, and its parts in and beside the diagonal."""
+    size = block.ends[k + 1] - block.ends[k]
+    diagonal = block.entries[block.start[k] :]
+    return size, diagonal, diagonal[size * size :]
+
+
+@part
+def assemble(lo, hi, rows, block, panel_of, ridge):
+    """H out of the rows from ``lo`` to ``hi``, scaled to unit diagonal; ``panel_of`` (m,) is room
+    to work."""
+    A, place, ends, scale = block.entries, block.position, block.ends, block.scale
+    m = len(place)
     A[:] = 0.0
-    a = 0
-    for k in range(K):
-        start[k] = a
-        width = b[k + 1] - b[k]
-        a += width * width
-        if k + 1 < K:
-            a += width * (b[k + 2] - b[k + 1])
-        panel[b[k] : b[k + 1]] = k
-    d[:] = 0.0
+    for k in range(block.panels):
+        panel_of[ends[k] : ends[k + 1]] = k
+    scale[:] = 0.0
     for k in range(lo, hi):
-        w = z[k] / s[k]
-        d[p[rj[k]]] += w * re[k] * re[k]
-        if ri[k] < m:
-            d[p[ri[k]]] += w
+        w = rows.z[k] / rows.s[k]
+        scale[place[rows.j[k]]] += w * rows.e[k] * rows.e[k]
+        if rows.i[k] < m:
+            scale[place[rows.i[k]]] += w
     for x in range(m):
-        d[x] = 1.0 / np.sqrt(d[x]) if d[x] > 0 else 0.0
+        scale[x] = 1.0 / np.sqrt(scale[x]) if scale[x] > 0 else 0.0
     for k in range(lo, hi):
-        if ri[k] == m:
+        if rows.i[k] == m:
             continue
-        x, y = p[ri[k]], p[rj[k]]
-        w = -z[k] / s[k] * re[k] * d[x] * d[y]
+        x, y = place[rows.i[k]], place[rows.j[k]]
+        w = -rows.z[k] / rows.s[k] * rows.e[k] * scale[x] * scale[y]
         x, y = min(x, y), max(x, y)
-        q = panel[x]
-        width = b[q + 1] - b[q]
-        if panel[y] == q:
-            A[start[q] + (y - b[q]) + (x - b[q]) * width] += w
+        q = panel_of[x]
+        size = ends[q + 1] - ends[q]
+        if panel_of[y] == q:
+            A[block.start[q] + (y - ends[q]) + (x - ends[q]) * size] += w
         else:
-            A[start[q] + width * width + (x - b[q]) + (y - b[q + 1]) * width] += w
-    for k in range(K):
-        width = b[k + 1] - b[k]
-        for x in range(width):
-            A[start[k] + x * width + x] += 1.0 + ridge
+            A[block.start[q] + size * size + (x - ends[q]) + (y - ends[q + 1]) * size] += w
+    for k in range(block.panels):
+        size, diagonal, _ = _panel(block, k)
+        for x in range(size):
+            diagonal[x * size + x] += 1.0 + ridge
 
 
-@jit
-def cholesky(ad, b, K, A, start, info):
-    """In place: panel k becomes L_k, what couples it to the next becomes L_k^-1 B_k."""
-    for k in range(K):
-        n0 = b[k + 1] - b[k]
-        L = A[start[k] :]
-        fortran(ad[POTRF], (LOWER, n0, L, n0, info))
+@part
+def cholesky(lapack, block, info):
+    """Factor a block in place; False where it is not positive definite."""
+    for k in range(block.panels):
+        size, L, W = _panel(block, k)
+        fortran(lapack[POTRF], (LOWER, size, L, size, info))
         if info[0] != 0:
             return False
-        if k + 1 < K:
-            n1 = b[k + 2] - b[k + 1]
-            W = A[start[k] + n0 * n0 :]
-            fortran(ad[TRSM], (LEFT, LOWER, NO, NO, n0, n1, 1.0, L, n0, W, n0))
-            after = A[start[k + 1] :]
-            fortran(ad[SYRK], (LOWER, TRANSPOSED, n1, n0, -1.0, W, n0, 1.0, after, n1))
+        if k + 1 < block.panels:
+            width, after, _ = _panel(block, k + 1)
+            fortran(lapack[TRSM], (LEFT, LOWER, NO, NO, size, width, 1.0, L, size, W, size))
+            fortran(
+                lapack[SYRK], (LOWER, TRANSPOSED, width, size, -1.0, W, size, 1.0, after, width)
+            )
     return True
 
 
+@part
+def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
+    """Add H⁻¹ to the lower triangle of ``total``, in ordered places; with ``whole`` also put it
+    into ``inverse``. R, below and G are room for a panel of rows each."""
+    ends, scale = block.ends, block.scale
+    m = len(scale)
+    for k in range(block.panels - 1, -1, -1):
+        # rows of panel k of the inverse, from its diagonal on: R is size x (m - first)
+        first = ends[k]
+        size, L, W = _panel(block, k)
+        for c in range(size):
+            for r in range(c, size):
+                R[c * size + r] = L[c * size + r]
+        fortran(lapack[POTRI], (LOWER, size, R, size, info))
+        for c in range(size):
+            for r in range(c + 1, size):
+                R[r * size + c] = R[c * size + r]
+        if k + 1 < block.panels:
+            width, rest = ends[k + 2] - ends[k + 1], m - ends[k + 1]
+            G[: size * width] = W[: size * width]
+            fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, size, width, 1.0, L, size, G, size))
+            right = R[size * size :]
+            fortran(
+                lapack[GEMM],
+                (NO, NO, size, rest, width, -1.0, G, size, below, width, 0.0, right, size),
+            )
+            fortran(
+                lapack[GEMM],
+                (NO, TRANSPOSED, size, size, width, -1.0, right, size, G, size, 1.0, R, size),
+            )
+        for c in range(m - first):
+            own = scale[first + c]
+            for r in range(size):
+                total[first + c, first + r] += R[c * size + r] * own * scale[first + r]
+        if whole:
+            for c in range(m - first):
+                for r in range(size):
+                    x = R[c * size + r] * scale[first + c] * scale[first + r]
+                    inverse[first + c, first + r] = x
+                    inverse[first + r, first + c] = x
+        R, below = below, R
+
+
+@part
+def _add_coupling(o, place, coupling, inverse, mixed, squared):
+    """Add what the coupling rows make of block o's ``inverse``: their products with it, and with
+    each other through it."""
+    m = len(place)
+    variable, value = coupling.variable, coupling.value
+    for q in range(len(variable)):
+        v = value[q, o]
+        if variable[q] == m or v == 0.0:
+            continue
+        row = inverse[place[variable[q]]]
+        for x in range(m):
+            mixed[q, x] += v * row[place[x]]
+        for q2 in range(len(variable)):
+            if variable[q2] < m:
+                squared[q, q2] += v * value[q2, o] * row[place[variable[q2]]]
+
+
 @jit
-def factor(
-    t,
-    nt,
-    ad,
-    offset,
-    ri,
-    rj,
-    re,
-    s,
-    z,
-    position,
-    ends,
-    panels,
-    order,
-    base,
-    store,
-    scale,
-    schur,
-    variable,
-    value,
-    coupled,
-    linked,
-    inverse,
-    info,
-    ridge,
-):
-    """Factor every block and add up its inverse: ``schur[t, order]`` in ordered positions, lower
-    triangle; with links also their rows, ``coupled[t]`` (N, m) and ``linked[t]`` (N, N)."""
-    blocks, m = scale.shape
+def factor(t, nt, lapack, rows, panels, factors, coupling, totals):
+    """Factor every block and add up its inverse in ``totals``."""
+    blocks, m = factors.scale.shape
     widest = 0
     for o in range(t, blocks, nt):
-        for k in range(panels[o]):
-            widest = max(widest, ends[o, k + 1] - ends[o, k])
-    R, R1, G = np.empty(widest * m), np.empty(widest * m), np.empty(widest * m)
-    panel, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
-    code = np.zeros(1, np.int32)
-    links = len(variable)
-    schur[t] = 0.0
-    coupled[t] = 0.0
-    linked[t] = 0.0
+        for k in range(panels.number[o]):
+            widest = max(widest, panels.ends[o, k + 1] - panels.ends[o, k])
+    R, below, G = np.empty(widest * m), np.empty(widest * m), np.empty(widest * m)
+    panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
+    info = np.zeros(1, np.int32)
+    whole = len(coupling.variable) > 0
+    totals.sums[t] = 0.0
+    totals.mixed[t] = 0.0
+    totals.coupling[t] = 0.0
     for o in range(t, blocks, nt):
-        A, p, b, K, d = (
-            store[base[o] : base[o + 1]],
-            position[order[o]],
-            ends[o],
-            panels[o],
-            scale[o],
-        )
-        assemble(offset[o], offset[o + 1], ri, rj, re, s, z, p, b, K, A, d, panel, start, ridge[o])
-        info[o] = 0 if cholesky(ad, b, K, A, start, code) else 1
-        if info[o]:
+        block = _block(o, panels, factors, start)
+        assemble(rows.offset[o], rows.offset[o + 1], rows, block, panel_of, factors.ridge[o])
+        factors.failed[o] = 0 if cholesky(lapack, block, info) else 1
+        if factors.failed[o]:
             continue
-        total = schur[t, order[o]]
-        for k in range(K - 1, -1, -1):
-            # rows b[k].. of the inverse, columns b[k]..m: R is n0 x (m - b[k])
-            n0 = b[k + 1] - b[k]
-            L = A[start[k] :]
-            for c in range(n0):
-                for r in range(c, n0):
-                    R[c * n0 + r] = L[c * n0 + r]
-            fortran(ad[POTRI], (LOWER, n0, R, n0, code))
-            for c in range(n0):
-                for r in range(c + 1, n0):
-                    R[r * n0 + c] = R[c * n0 + r]
-            if k + 1 < K:
-                n1, rest = b[k + 2] - b[k + 1], m - b[k + 1]
-                G[: n0 * n1] = A[start[k] + n0 * n0 : start[k] + n0 * n0 + n0 * n1]
-                fortran(ad[TRSM], (LEFT, LOWER, TRANSPOSED, NO, n0, n1, 1.0, L, n0, G, n0))
-                right = R[n0 * n0 :]
-                fortran(ad[GEMM], (NO, NO, n0, rest, n1, -1.0, G, n0, R1, n1, 0.0, right, n0))
-                fortran(ad[GEMM], (NO, TRANSPOSED, n0, n0, n1, -1.0, right, n0, G, n0, 1.0, R, n0))
-            first = b[k]
-            for c in range(m - first):
-                dc = d[first + c]
-                for r in range(n0):
-                    total[first + c, first + r] += R[c * n0 + r] * dc * d[first + r]
-            if links:
-                for c in range(m - first):
-                    for r in range(n0):
-                        x = R[c * n0 + r] * d[first + c] * d[first + r]
-                        inverse[t, first + c, first + r] = x
-                        inverse[t, first + r, first + c] = x
-            R, R1 = R1, R
-        for q in range(links):
-            v = value[q, o]
-            if variable[q] == m or v == 0.0:
-                continue
-            row = inverse[t, p[variable[q]]]
-            for x in range(m):
-                coupled[t, q, x] += v * row[p[x]]
-            for q2 in range(links):
-                if variable[q2] < m:
-                    linked[t, q, q2] += v * value[q2, o] * row[p[variable[q2]]]
+        total, inverse = totals.sums[t, panels.order[o]], totals.inverse[t]
+        _add_inverse(lapack, block, R, below, G, total, inverse, whole, info)
+        _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
+
+
+@part
+def substitute(lapack, block, v, x):
+    """v <- H⁻¹ v over the first m entries, H being factored; x (m,) is room to work."""
+    place, scale = block.position, block.scale
+    m = len(place)
+    for i in range(m):
+        x[place[i]] = v[i]
+    for i in range(m):
+        x[i] *= scale[i]
+    for k in range(block.panels):
+        size, L, W = _panel(block, k)
+        own = x[block.ends[k] :]
+        fortran(lapack[TRSV], (LOWER, NO, NO, size, L, size, own, 1))
+        if k + 1 < block.panels:
+            width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
+            fortran(lapack[GEMV], (TRANSPOSED, size, width, -1.0, W, size, own, 1, 1.0, after, 1))
+    for k in range(block.panels - 1, -1, -1):
+        size, L, W = _panel(block, k)
+        own = x[block.ends[k] :]
+        if k + 1 < block.panels:
+            width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
+            fortran(lapack[GEMV], (NO, size, width, -1.0, W, size, after, 1, 1.0, own, 1))
+        fortran(lapack[TRSV], (LOWER, TRANSPOSED, NO, size, L, size, own, 1))
+    for i in range(m):
+        v[i] = x[place[i]] * scale[place[i]]
 
 
 @jit
-def substitute(ad, p, b, K, A, d, v, x):
-    """v <- H^-1 v over the first len(p) entries, with H's factor in A; x is room to work."""
-    m = len(p)
-    for i in range(m):
-        x[p[i]] = v[i]
-    for i in range(m):
-        x[i] *= d[i]
-    a = 0
-    for k in range(K):
-        n0 = b[k + 1] - b[k]
-        part = x[b[k] :]
-        fortran(ad[TRSV], (LOWER, NO, NO, n0, A[a:], n0, part, 1))
-        a += n0 * n0
-        if k + 1 < K:
-            n1 = b[k + 2] - b[k + 1]
-            after = x[b[k + 1] :]
-            fortran(ad[GEMV], (TRANSPOSED, n0, n1, -1.0, A[a:], n0, part, 1, 1.0, after, 1))
-            a += n0 * n1
-    for k in range(K - 1, -1, -1):
-        n0 = b[k + 1] - b[k]
-        part = x[b[k] :]
-        if k + 1 < K:
-            n1 = b[k + 2] - b[k + 1]
-            a -= n0 * n1
-            fortran(ad[GEMV], (NO, n0, n1, -1.0, A[a:], n0, x[b[k + 1] :], 1, 1.0, part, 1))
-        a -= n0 * n0
-        fortran(ad[TRSV], (LOWER, TRANSPOSED, NO, n0, A[a:], n0, part, 1))
-    for i in range(m):
-        v[i] = x[p[i]] * d[p[i]]
-
-
-@jit
-def solve(t, nt, ad, position, ends, panels, order, base, store, scale, B):
-    """B[o, q] <- H_o^-1 B[o, q] for all q, over the first m entries."""
-    blocks, m = scale.shape
-    x = np.empty(m)
+def solve(t, nt, lapack, panels, factors, B):
+    """B[o, q] <- H_o⁻¹ B[o, q] for all q, over the first m entries."""
+    blocks, m = factors.scale.shape
+    x, start = np.empty(m), np.empty(m + 1, np.int64)
     for o in range(t, blocks, nt):
-        A, p, b, K, d = (
-            store[base[o] : base[o + 1]],
-            position[order[o]],
-            ends[o],
-            panels[o],
-            scale[o],
-        )
+        block = _block(o, panels, factors, start)
         for q in range(B.shape[1]):
-            substitute(ad, p, b, K, A, d, B[o, q], x)
+            substitute(lapack, block, B[o, q], x)

@@ -84,22 +84,22 @@ class Inverses:
     def summed(self, variable: Ints, value: Floats) -> tuple[Floats, Floats, Floats]:
         """Σ_o H_o⁻¹, and with a_lo = value[l, o] times unit vector variable[l] (zero where that is
         m) Σ_o a_loᵀH_o⁻¹ and Σ_o a_loᵀH_o⁻¹a_ko: (m, m), (N, m), (N, N)."""
-        arrays, xp, links = self._arrays, self._arrays.xp, len(variable)
-        rows = arrays.zeros(self._size, self._size)
-        coupled, linked = arrays.zeros(links, self._size), arrays.zeros(links, links)
+        arrays, xp, count = self._arrays, self._arrays.xp, len(variable)
+        sums = arrays.zeros(self._size, self._size)
+        mixed, coupling = arrays.zeros(count, self._size), arrays.zeros(count, count)
         for end, X in zip(self._ends, self._panels, strict=True):
             stacked = xp.reshape(X, (-1, end))
-            rows[:end, :end] += xp.matrix_transpose(stacked) @ stacked
-            if links:
+            sums[:end, :end] += xp.matrix_transpose(stacked) @ stacked
+            if count:
                 weight = np.where(variable[:, None] < end, value, 0.0).T
                 chosen = arrays.from_host(np.minimum(variable, end - 1))
                 own = xp.take(X, chosen, axis=2) * arrays.from_host(weight)[:, None, :]
-                own = xp.reshape(own, (-1, links))
-                coupled[:, :end] += xp.matrix_transpose(own) @ stacked
-                linked += xp.matrix_transpose(own) @ own
-        return arrays.to_host(rows), arrays.to_host(coupled), arrays.to_host(linked)
+                own = xp.reshape(own, (-1, count))
+                mixed[:, :end] += xp.matrix_transpose(own) @ stacked
+                coupling += xp.matrix_transpose(own) @ own
+        return arrays.to_host(sums), arrays.to_host(mixed), arrays.to_host(coupling)
 
 
-def factor_bytes(blocks: int, size: int, links: int) -> float:
-    """Memory of all panels, and of what links take from one."""
-    return 4.0 * blocks * size * (size + _PANEL) + 8.0 * blocks * _PANEL * links
+def factor_bytes(blocks: int, size: int, coupling_rows: int) -> float:
+    """Memory of all panels, and of what coupling rows take from one."""
+    return 4.0 * blocks * size * (size + _PANEL) + 8.0 * blocks * _PANEL * coupling_rows

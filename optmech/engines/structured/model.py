@@ -1,11 +1,11 @@
 """The program as this engine sees it: secrets that must be equal are one variable, every local
-row is a dense row of a pool, and every link is a row sum or one of a few kinds of <= rows.
+row is a dense row of a pool, and what couples the blocks is row sums and a few kinds of <= rows.
 
     minimise    Σ_o W[o]·v_o + Σ_o f_o·a_o + h·g
     subject to  v_i <= e^r v_j                  pairs of ``ratio``, every block
                 pool_k·v_o + sides_k·a_o >= 0    every block
                 Σ_o v_o = 1                      per variable
-                Σ_o A_o v_o + C a_o + D g <= b   the links
+                Σ_o A_o v_o + C a_o + D g <= b   the coupling rows
 
 with v in m variables ("classes" of secrets), a free and g free: their bounds at zero never bind
 in the programs that are accepted.
@@ -30,8 +30,8 @@ _MAX_AUXILIARY = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
-    """The <= rows across blocks: N of them.
+class Coupling:
+    """The coupling constraints besides row sums, N rows <= across blocks.
 
     Row l has ``value[l, o]`` at variable ``variable[l]`` of block o (``variable`` is m where it
     has none), ``auxiliary[l]`` (p,) at every block's auxiliaries and ``shared[l]`` (g,).
@@ -63,9 +63,15 @@ class Model:
     sides: Floats
     auxiliary_cost: Floats
     shared_cost: Floats
-    links: Links
+    coupling: Coupling
     limits: Floats
     """(k, blocks, m + 1): loss limits, as rows a - limit·v >= 0 of k further auxiliaries."""
+
+    @property
+    def pairs_only(self) -> bool:
+        """Whether there is nothing beyond pairs and row sums, and nothing is fixed at zero."""
+        none = not len(self.pool) and not len(self.coupling.rhs)
+        return none and bool(self.allowed.all())
 
     @property
     def variables(self) -> int:
@@ -105,7 +111,7 @@ def build(lp: BlockLP) -> Model:
         (np.ones(lp.secrets), (class_of, np.arange(lp.secrets))), shape=(count, lp.secrets)
     )
     pool, sides = _pool(lp, merge)
-    links, limits = _links(lp, class_of, merge)
+    coupling, limits = _coupling(lp, class_of, merge)
     extra = len(limits)
     return Model(
         lp=lp,
@@ -120,7 +126,7 @@ def build(lp: BlockLP) -> Model:
         sides=np.hstack([sides, np.zeros((len(sides), extra))]),
         auxiliary_cost=np.hstack([lp.cost[lp.secrets :].T, np.zeros((lp.blocks, extra))]),
         shared_cost=lp.shared_cost,
-        links=links,
+        coupling=coupling,
         limits=_padded(limits),
     )
 
@@ -194,7 +200,7 @@ def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
     return -(rows[:, :secrets] @ merge.T).toarray(), -rows[:, secrets:].toarray()
 
 
-def _links(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Links, Floats]:
+def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Coupling, Floats]:
     rows = [link for link in lp.links if link.family != "row sums"]
     limits = [_spread(lp, link) @ merge.T for link in rows if _is_limit(link)]
     width = lp.auxiliary + len(limits)
@@ -218,7 +224,7 @@ def _links(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Links, Flo
         variable.append(on)
         value.append(values)
         auxiliary.append(own)
-    return Links(
+    return Coupling(
         variable=np.concatenate([np.zeros(0, dtype=np.int64), *variable]),
         value=np.vstack([np.zeros((0, lp.blocks)), *value]),
         auxiliary=np.vstack([np.zeros((0, width)), *auxiliary]),

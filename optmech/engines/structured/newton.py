@@ -13,13 +13,8 @@ from optmech.engines.structured.backend import Backend, gondzio
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
+from optmech.engines.structured.tuning import TUNING
 
-_BACK = 0.93
-"""Share of the way to the boundary that a step goes, and ..."""
-_BACK_NEARLY_FULL = 0.99
-"""... where the whole step is almost possible."""
-_IN_VAIN = 1
-"""Correctors in a row that may fail to lengthen the steps before another one."""
 _WEIGHTS = np.linspace(0.0, 1.0, 11)
 
 
@@ -38,15 +33,16 @@ class Step:
 
 
 def factored(model: Model, backend: Backend, state: State) -> System:
-    """Factor the blocks at ``state``, whose factors the backend keeps, and what links them.
+    """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
+    couples them.
 
     Raises
     ------
     BreakdownError
-        When a block or the links' matrix cannot be factored.
+        When a block or the Schur matrix cannot be factored.
     """
     schur = backend.factor(state.rows)
-    if schur is None or not np.isfinite(schur.rows).all():
+    if schur is None or not np.isfinite(schur.sums).all():
         raise BreakdownError("a block's matrix cannot be factored")
     with _solvable():
         return System(model, backend, state, schur)
@@ -70,7 +66,7 @@ def _solvable() -> Iterator[None]:
     try:
         yield
     except (np.linalg.LinAlgError, ValueError) as error:
-        raise BreakdownError(f"the linking equations cannot be solved: {error}") from error
+        raise BreakdownError(f"the coupling equations cannot be solved: {error}") from error
 
 
 class _Iteration:
@@ -93,7 +89,8 @@ class _Iteration:
             gain = self._primal + self._dual - before
             in_vain = in_vain + 1 if gain < least_gain else 0
             # with weights of zero the next one would be the same
-            hopeless = in_vain > _IN_VAIN or (in_vain and self._weights == (0.0, 0.0))
+            same = in_vain and self._weights == (0.0, 0.0)
+            hopeless = same or in_vain > TUNING.correctors_in_vain
             if k and (hopeless or min(self._primal, self._dual) > 0.97):
                 break
         step = (_shortened(self._primal), _shortened(self._dual))
@@ -117,7 +114,7 @@ class _Iteration:
                 sums=now.sums,
                 shared=now.shared,
                 dense_target=-dense.u * dense.lam,
-                link_target=-state.sigma * state.nu,
+                coupling_target=-state.sigma * state.nu,
             )
         )
         pairs = self._backend.affine_step(state.rows, state.P, direction.P)
@@ -143,19 +140,19 @@ class _Iteration:
         if first:
             self._backend.second_order_rhs(rows, mu, self._buffer[:, 0])
             own = np.where(dense.live, mu - direction.u * direction.lam, 0.0)
-            links = mu - direction.sigma * direction.nu
+            coupling = mu - direction.sigma * direction.nu
         else:
             self._backend.corrector_rhs(rows, self._weights, mu, self._buffer[:, 0])
             products = (dense.u + direction.u) * (dense.lam + direction.lam)
             own = np.where(dense.live, gondzio(products, mu), 0.0)
-            links = gondzio((state.sigma + direction.sigma) * (state.nu + direction.nu), mu)
+            coupling = gondzio((state.sigma + direction.sigma) * (state.nu + direction.nu), mu)
         sides = Sides(
             dense=own / np.where(dense.live, dense.lam, 1.0),
             auxiliary=np.zeros_like(state.a),
             sums=np.zeros_like(self._now.sums),
             shared=np.zeros_like(state.g),
             dense_target=own,
-            link_target=links,
+            coupling_target=coupling,
         )
         corrector = self._solve(sides)
         weights = _WEIGHTS[1:] if first else _WEIGHTS
@@ -171,7 +168,7 @@ class _Iteration:
     def _ratios(
         self, d: Direction, corrector: Direction | None = None, weight: float = 0.0
     ) -> tuple[float, float]:
-        """Largest relative decrease of the dense rows' and links' slacks, and multipliers."""
+        """Largest relative decrease of the dense and coupling rows' slacks, and multipliers."""
         state, dense = self._state, self._state.dense
         if not dense.u.size + len(state.nu):
             return 0.0, 0.0
@@ -208,7 +205,7 @@ def _length(ratio: float) -> float:
 
 
 def _shortened(length: float) -> float:
-    return (_BACK if length < 0.9 else _BACK_NEARLY_FULL) * length
+    return (TUNING.back if length < 0.9 else TUNING.back_nearly_full) * length
 
 
 def _best(ratios: Floats, weights: Floats) -> tuple[float, float]:

@@ -10,20 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import shortest_detour
+from optmech.base.minplus import shortest_detour, shortest_paths
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.tuning import TUNING
 
 Indices = NDArray[np.int32]
 
-STRETCH = 1.2
-"""A pair is short when no path of two shorter pairs comes within this factor of it. On square
-grids these are the eight neighbours; more pairs mean more work in every iteration, and not fewer
-iterations."""
-MOST_NEIGHBOURS = 24
-"""Programs of up to this many variables hold all their pairs from the start."""
 _IMPLIED = 1 + 1e-12
-_LOOPED = 128
-"""Variables up to which a loop over them takes less time than loading graph algorithms."""
 
 
 @dataclass(eq=False)
@@ -76,9 +69,10 @@ def make_cone(model: Model) -> Cone:
     shorter = shortest_detour(ratio)
     present = np.isfinite(ratio)
     needed = present & (shorter > ratio * _IMPLIED)
-    few = len(ratio) <= MOST_NEIGHBOURS
-    short = needed if few else _limited(ratio, needed & (shorter > ratio * STRETCH))
-    path = _paths(ratio)
+    few = len(ratio) <= TUNING.most_neighbours
+    short = needed if few else _limited(ratio, needed & (shorter > ratio * TUNING.stretch))
+    path = shortest_paths(ratio)
+    np.fill_diagonal(path, 0.0)
     return Cone(
         e=np.exp(ratio),
         decay=np.ascontiguousarray(np.exp(-path.T)),
@@ -87,30 +81,16 @@ def make_cone(model: Model) -> Cone:
     )
 
 
-def _paths(ratio: Floats) -> Floats:
-    """Lengths of the shortest paths (Floyd and Warshall)."""
-    path = ratio.copy()
-    if len(path) > _LOOPED:
-        from scipy.sparse.csgraph import floyd_warshall
-
-        path = np.asarray(floyd_warshall(path))
-    else:
-        for k in range(len(path)):
-            np.minimum(path, path[:, k, None] + path[k], out=path)
-    np.fill_diagonal(path, 0.0)
-    return path
-
-
 def _limited(ratio: Floats, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """At most the closest MOST_NEIGHBOURS of every variable (ties: those next in number)."""
+    """At most ``most_neighbours`` of every variable, the closest (ties: those next in number)."""
     count = len(ratio)
-    if chosen.sum(axis=1).max(initial=0) <= MOST_NEIGHBOURS:
+    if chosen.sum(axis=1).max(initial=0) <= TUNING.most_neighbours:
         return chosen
     index = np.arange(count)
     away = np.abs(index[:, None] - index)
     order = np.lexsort((np.minimum(away, count - away), np.where(chosen, ratio, np.inf)), axis=1)
     kept = np.zeros_like(chosen)
-    np.put_along_axis(kept, order[:, :MOST_NEIGHBOURS], True, axis=1)
+    np.put_along_axis(kept, order[:, : TUNING.most_neighbours], True, axis=1)
     kept &= chosen
     return kept | (kept.T & np.isfinite(ratio))
 

@@ -14,74 +14,79 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.engines.structured.compiling import jit
-from optmech.engines.structured.factoring import assemble, cholesky, substitute
+from optmech.engines.structured.factoring import assemble, cholesky, laid_out, substitute
+from optmech.engines.structured.packed import PairRows
 
 _MOST_ITERATIONS = 80
 _BACK = 0.98
 
 
 @jit
-def price(t, nt, ad, ri, rj, re, p, b, K, size, c, target, v, s, z):
+def price(t, nt, lapack, rows, panels, c, target, v, s, z):
     """Move (v, s, z) of every block to complementarity ``target``.
 
-    Rows are shared by all blocks. The last m of them are the box: i = m, e = -1, where v has the
-    negative box at m. ``c`` is (blocks, m + 1).
+    Rows are shared by all blocks, and so are the panels, which are block 0's. The last m rows are
+    the box: i = m, e = -1, where v has the negative box at m. ``c`` is (blocks, m + 1).
     """
-    m, rows = len(p), len(ri)
-    A, d = np.empty(size), np.empty(m)
-    panel, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
-    code, x = np.zeros(1, np.int32), np.empty(m)
+    i, j, e = rows.i, rows.j, rows.e
+    place, count = panels.position[panels.order[0]], len(rows.i)
+    m = len(place)
+    panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
+    entries, scale = np.empty(panels.size[0]), np.empty(m)
+    block = laid_out(entries, place, panels.ends[0], panels.number[0], start, scale)
+    info, x = np.zeros(1, np.int32), np.empty(m)
     g, dv = np.empty(m + 1), np.empty(m + 1)
-    ds, dz = np.empty(rows), np.empty(rows)
+    ds, dz = np.empty(count), np.empty(count)
     for o in range(t, len(c), nt):
         vo, so, zo = v[o], s[o], z[o]
+        own = PairRows(rows.offset, i, j, e, so, zo)
         for _ in range(_MOST_ITERATIONS):
             g[:] = c[o]
-            mu, size_g = 0.0, 0.0
-            for k in range(rows):
-                g[rj[k]] -= re[k] * zo[k]
-                g[ri[k]] += zo[k]
+            mu, residual = 0.0, 0.0
+            for k in range(count):
+                g[j[k]] -= e[k] * zo[k]
+                g[i[k]] += zo[k]
                 mu += so[k] * zo[k]
-            mu /= rows
+            mu /= count
             g[m] = 0.0
             for q in range(m):
-                size_g = max(size_g, abs(g[q]))
-            if mu <= target and size_g <= target:
+                residual = max(residual, abs(g[q]))
+            if mu <= target and residual <= target:
                 break
-            assemble(0, rows, ri, rj, re, so, zo, p, b, K, A, d, panel, start, 1e-15)
-            if not cholesky(ad, b, K, A, start, code):
+            assemble(0, count, own, block, panel_of, 1e-15)
+            if not cholesky(lapack, block, info):
                 break
             aim = 0.0
             for trial in range(2):
                 for q in range(m + 1):
                     dv[q] = -g[q]
-                for k in range(rows):
+                for k in range(count):
                     w = -zo[k] if trial == 0 else (aim - ds[k] * dz[k]) / so[k] - zo[k]
                     dz[k] = w
-                    dv[rj[k]] += re[k] * w
-                    dv[ri[k]] -= w
-                substitute(ad, p, b, K, A, d, dv, x)
+                    dv[j[k]] += e[k] * w
+                    dv[i[k]] -= w
+                substitute(lapack, block, dv, x)
                 dv[m] = 0.0
-                a, e = 0.0, 0.0
-                for k in range(rows):
-                    ds[k] = re[k] * dv[rj[k]] - dv[ri[k]]
+                primal, dual = 0.0, 0.0
+                for k in range(count):
+                    ds[k] = e[k] * dv[j[k]] - dv[i[k]]
                     dz[k] -= zo[k] / so[k] * ds[k]
-                    a = max(a, -ds[k] / so[k])
-                    e = max(e, -dz[k] / zo[k])
-                a, e = 1.0 / max(a, 1.0), 1.0 / max(e, 1.0)
+                    primal = max(primal, -ds[k] / so[k])
+                    dual = max(dual, -dz[k] / zo[k])
+                primal, dual = 1.0 / max(primal, 1.0), 1.0 / max(dual, 1.0)
                 if trial == 0:
                     after = 0.0
-                    for k in range(rows):
-                        after += (so[k] + a * ds[k]) * (zo[k] + e * dz[k])
-                    share = after / rows / mu
-                    aim = mu * min(1.0, max(share**3, 0.1 * (1 - min(a, e)) ** 2, 1e-3))
+                    for k in range(count):
+                        after += (so[k] + primal * ds[k]) * (zo[k] + dual * dz[k])
+                    share = after / count / mu
+                    aim = mu * min(1.0, max(share**3, 0.1 * (1 - min(primal, dual)) ** 2, 1e-3))
                     aim = max(aim, 0.5 * min(target, mu))
-            if a < 1.0:
-                a *= _BACK
-            if e < 1.0:
-                e *= _BACK
+            if primal < 1.0:
+                primal *= _BACK
+            if dual < 1.0:
+                dual *= _BACK
             for q in range(m):
-                vo[q] += a * dv[q]
-            for k in range(rows):
-                so[k] += a * ds[k]
-                zo[k] += e * dz[k]
+                vo[q] += primal * dv[q]
+            for k in range(count):
+                so[k] += primal * ds[k]
+                zo[k] += dual * dz[k]

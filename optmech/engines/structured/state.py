@@ -15,8 +15,9 @@ from optmech.engines.structured.pairs import Cone, Rows, first_rows
 
 @dataclass(eq=False)
 class State:
-    """Primal: P (blocks, m + 1), auxiliaries a (blocks, p), shared g, slack sigma of the links.
-    Dual: y (m,) of the row sums, nu >= 0 of the links; z, lam sit with their rows."""
+    """Primal: P (blocks, m + 1), auxiliaries a (blocks, p), shared g, slack sigma of the
+    coupling rows.
+    Dual: y (m,) of the row sums, nu >= 0 of the coupling rows; z, lam sit with their rows."""
 
     P: Floats
     a: Floats
@@ -43,7 +44,7 @@ class Residuals:
     shared: Floats
     dense: Floats
     sums: Floats
-    """(m + N,): row sums, then links."""
+    """(m + N,): row sums, then coupling rows."""
     primal: float
     bound: float
     mu: float
@@ -55,44 +56,44 @@ class Residuals:
 
 
 def reduced_cost(model: Model, y: Floats, nu: Floats, priced: Floats) -> Floats:
-    """W - y + (links priced at nu) - Qᵀlam, without the pairs' part, (blocks, m + 1)."""
+    """W - y + (coupling rows priced at nu) - Qᵀlam, without the pairs' part, (blocks, m + 1)."""
     result = model.cost - priced
     result[:, :-1] -= y
-    links = model.links
-    for variable, value, weight in zip(links.variable, links.value, nu, strict=True):
+    coupling = model.coupling
+    for variable, value, weight in zip(coupling.variable, coupling.value, nu, strict=True):
         result[:, variable] += value * weight
     result[:, -1] = 0.0
     return np.asarray(result)
 
 
-def claim(model: Model, nu: Floats) -> Floats:
+def auxiliary_cost(model: Model, nu: Floats) -> Floats:
     """f + Cᵀnu: what Bᵀlam has to be in every block, (blocks, p)."""
-    return np.asarray(model.auxiliary_cost + nu @ model.links.auxiliary)
+    return np.asarray(model.auxiliary_cost + nu @ model.coupling.auxiliary)
 
 
-def link_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
-    """Left-hand sides of the links, (N,)."""
-    links = model.links
-    own = np.einsum("lo,ol->l", links.value, P[:, links.variable])
-    return np.asarray(own + links.auxiliary @ a.sum(axis=0) + links.shared @ g)
+def coupling_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
+    """Left-hand sides of the coupling rows, (N,)."""
+    coupling = model.coupling
+    own = np.einsum("lo,ol->l", coupling.value, P[:, coupling.variable])
+    return np.asarray(own + coupling.auxiliary @ a.sum(axis=0) + coupling.shared @ g)
 
 
 def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
-    dense, links = state.dense, model.links
-    dual = reduced_cost(model, state.y, state.nu, dense.priced())
+    dense, coupling = state.dense, model.coupling
+    dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
     slack, complementarity = backend.residual(state.rows, state.P, dual)
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
         dual=dual,
         slack=slack,
-        auxiliary=claim(model, state.nu) - dense.claimed(),
-        shared=model.shared_cost + links.shared.T @ state.nu,
+        auxiliary=auxiliary_cost(model, state.nu) - dense.on_auxiliaries(),
+        shared=model.shared_cost + coupling.shared.T @ state.nu,
         dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),
         sums=np.concatenate(
             [
                 1.0 - state.P[:, :-1].sum(axis=0),
-                links.rhs - link_values(model, state.P, state.a, state.g) - state.sigma,
+                coupling.rhs - coupling_values(model, state.P, state.a, state.g) - state.sigma,
             ]
         ),
         primal=float(
@@ -100,7 +101,7 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
             + (model.auxiliary_cost * state.a).sum()
             + model.shared_cost @ state.g
         ),
-        bound=float(state.y.sum() - links.rhs @ state.nu),
+        bound=float(state.y.sum() - coupling.rhs @ state.nu),
         mu=complementarity / state.products,
     )
 
@@ -117,12 +118,12 @@ def start(model: Model, cone: Cone) -> State:
     P[:, :-1] = model.allowed / model.allowed.sum(axis=0)
     a, g = _auxiliaries(model, dense, P)
     dense.u = np.where(dense.live, np.maximum(dense.values(P, a), 1e-2 * np.abs(P).max()), 1.0)
-    left = link_values(model, P, a, g)
-    slack = model.links.rhs - left
-    sigma = np.maximum(slack, 0.1 * np.maximum(np.abs(model.links.rhs), np.abs(left)) + 1e-12)
-    nu = _link_prices(model)
-    dense.lam = _even_prices(dense, claim(model, nu))
-    y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.priced()))
+    left = coupling_values(model, P, a, g)
+    slack = model.coupling.rhs - left
+    sigma = np.maximum(slack, 0.1 * np.maximum(np.abs(model.coupling.rhs), np.abs(left)) + 1e-12)
+    nu = _coupling_prices(model)
+    dense.lam = _even_prices(dense, auxiliary_cost(model, nu))
+    y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.on_variables()))
     _slacks(rows, P)
     return State(P, a, g, sigma, y, nu, rows, dense)
 
@@ -136,17 +137,17 @@ def _auxiliaries(model: Model, dense: DenseRows, P: Floats) -> tuple[Floats, Flo
         above = np.where(dense.B[:, :, c] > 0, -values, 0.0).max(axis=1, initial=0.0)
         a[:, c] = np.where(np.isfinite(below), 0.7 * below, 1.3 * above)
     none = np.zeros(len(model.shared_cost))
-    level = link_values(model, P, a, none)[(model.links.shared < 0).any(axis=1)]
+    level = coupling_values(model, P, a, none)[(model.coupling.shared < 0).any(axis=1)]
     return a, none + 1.3 * level.max(initial=0.0)
 
 
-def _link_prices(model: Model) -> Floats:
+def _coupling_prices(model: Model) -> Floats:
     """Prices on the scale of the objective; those of a shared variable's rows add to its cost."""
-    links = model.links
+    coupling = model.coupling
     scale = 0.3 * abs(float(model.cost.mean(axis=0).sum())) or 1.0
-    own = np.maximum(np.abs(links.rhs), 1e-3)
+    own = np.maximum(np.abs(coupling.rhs), 1e-3)
     nu = scale / own
-    for column, cost in zip(links.shared.T, model.shared_cost, strict=True):
+    for column, cost in zip(coupling.shared.T, model.shared_cost, strict=True):
         users = column < 0
         nu[users] = cost / -column[users] / max(1, users.sum())
     return np.asarray(nu)

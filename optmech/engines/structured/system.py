@@ -1,8 +1,9 @@
-"""The Newton equations of one iterate, reduced to the links.
+"""The Newton equations of one iterate, reduced to the coupling constraints.
 
-In every block  H dv - Qᵀdlam - A_oᵀdy = r  and  Q dv + B da + (u/lam) dlam = e,  Bᵀdlam + Cᵀdy =
-claims. With V = H⁻¹Qᵀ and M = QV + diag(u/lam), the small matrix [[M, B], [Bᵀ, 0]] has an inverse
-J, kept in factors (``Small``), and with X = [A_oV, C] the Schur matrix over row sums and links is
+In every block  H dv - Qᵀdlam - A_oᵀdy = r  and  Q dv + B da + (u/lam) dlam = e, and
+Bᵀdlam + Cᵀdy  is what the auxiliaries' own equations ask for. With V = H⁻¹Qᵀ and
+M = QV + diag(u/lam), the small matrix [[M, B], [Bᵀ, 0]] has an inverse J, kept in factors
+(``Small``), and with X = [A_oV, C] the Schur matrix over row sums and coupling rows is
 
     Σ_o A_oH⁻¹A_oᵀ - Σ_o X J Xᵀ + diag(0, sigma/nu),
 
@@ -19,7 +20,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.state import State, link_values
+from optmech.engines.structured.state import State, coupling_values
 from optmech.engines.structured.triangular import lower_inverse
 
 _REFINEMENTS = 2
@@ -30,7 +31,8 @@ class Sides:
     """Right-hand sides beside those of the pairs, which come as H⁻¹ times a vector.
 
     ``dense`` is T/lam - residual, ``auxiliary``, ``sums``, ``shared`` residuals, and
-    ``dense_target``, ``link_target`` the products u lam and sigma nu aimed at less the present.
+    ``dense_target``, ``coupling_target`` the products u lam and sigma nu aimed at, less the
+    present ones.
     """
 
     dense: Floats
@@ -38,7 +40,7 @@ class Sides:
     sums: Floats
     shared: Floats
     dense_target: Floats
-    link_target: Floats
+    coupling_target: Floats
 
 
 @dataclass(eq=False)
@@ -73,15 +75,15 @@ class System:
         if self._V.size:
             backend.solve(self._V)
         self._small = Small(state, self._V, self._inverse_diagonal())
-        self._X = self._coupling()
-        matrix = np.block([[schur.rows, schur.coupled.T], [schur.coupled, schur.linked]])
+        self._X = self._outer_columns()
+        matrix = np.block([[schur.sums, schur.mixed.T], [schur.mixed, schur.coupling]])
         if self._X.shape[2]:
             less, more = self._small.split(self._X)
             matrix += more @ more.T - less @ less.T
-        links = np.arange(self._m, len(matrix))
-        matrix[links, links] += state.sigma / state.nu
+        below = np.arange(self._m, len(matrix))
+        matrix[below, below] += state.sigma / state.nu
         self._solve = scaled_solver(0.5 * (matrix + matrix.T))
-        self._border = np.vstack([np.zeros((self._m, len(state.g))), model.links.shared])
+        self._border = np.vstack([np.zeros((self._m, len(state.g))), model.coupling.shared])
         self._bordered = self._solve(self._border) if len(state.g) else self._border
 
     def _inverse_diagonal(self) -> Floats | None:
@@ -93,24 +95,24 @@ class System:
         self._backend.solve(ones)
         return ones[:, 0]
 
-    def _coupling(self) -> Floats:
+    def _outer_columns(self) -> Floats:
         """X, (blocks, m + N, K + p)."""
-        links, m = self._model.links, self._m
+        coupling, m = self._model.coupling, self._m
         blocks, places, _ = self._V.shape
         p = self._state.a.shape[1]
         if not places + p:
-            return np.zeros((blocks, m + len(links.rhs), 0))
-        X = np.zeros((blocks, m + len(links.rhs), places + p))
+            return np.zeros((blocks, m + len(coupling.rhs), 0))
+        X = np.zeros((blocks, m + len(coupling.rhs), places + p))
         X[:, :m, :places] = self._V[:, :, :m].transpose(0, 2, 1)
-        priced = self._V[:, :, links.variable].transpose(0, 2, 1)
-        X[:, m:, :places] = links.value.T[:, :, None] * priced
-        X[:, m:, places:] = links.auxiliary
+        priced = self._V[:, :, coupling.variable].transpose(0, 2, 1)
+        X[:, m:, :places] = coupling.value.T[:, :, None] * priced
+        X[:, m:, places:] = coupling.auxiliary
         return X
 
     def direction(self, h: Floats, sides: Sides) -> Direction:
         """The solution; ``h`` is H⁻¹ of the pairs' right-hand side and becomes P's change."""
         state, m = self._state, self._m
-        dense, links = state.dense, self._model.links
+        dense, coupling = state.dense, self._model.coupling
         places = dense.u.shape[1]
         own = sides.dense
         if places:
@@ -119,8 +121,8 @@ class System:
         inner = self._small.apply(small)
         right = sides.sums.copy()
         right[:m] -= h[:, :m].sum(axis=0)
-        right[m:] -= np.einsum("lo,ol->l", links.value, h[:, links.variable])
-        right[m:] -= sides.link_target / state.nu
+        right[m:] -= np.einsum("lo,ol->l", coupling.value, h[:, coupling.variable])
+        right[m:] -= sides.coupling_target / state.nu
         if self._X.shape[2]:
             right -= np.tensordot(self._X, inner, axes=([0, 2], [0, 1]))
         dy, dg = self._outer(right, sides.shared)
@@ -136,7 +138,7 @@ class System:
             a=inner[:, places:],
             g=dg,
             u=np.where(dense.live, (sides.dense_target - dense.u * dlam) / lam, 0.0),
-            sigma=(sides.link_target - state.sigma * dnu) / state.nu,
+            sigma=(sides.coupling_target - state.sigma * dnu) / state.nu,
             y=dy[:m],
             nu=dnu,
             lam=dlam,
@@ -144,12 +146,12 @@ class System:
 
     def restoring(self, P: Floats) -> Floats:
         """The least change of the columns P, in the norm of the barrier, with which the row
-        sums, dense rows and links hold again as far as they did with the state's own."""
+        sums, dense rows and coupling rows hold again as far as they did with the state's own."""
         model, state, dense = self._model, self._state, self._state.dense
         left = np.concatenate(
             [
                 1.0 - P[:, :-1].sum(axis=0),
-                model.links.rhs - link_values(model, P, state.a, state.g) - state.sigma,
+                model.coupling.rhs - coupling_values(model, P, state.a, state.g) - state.sigma,
             ]
         )
         own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
@@ -159,7 +161,7 @@ class System:
             sums=left,
             shared=np.zeros_like(state.g),
             dense_target=np.zeros_like(own),
-            link_target=np.zeros_like(state.sigma),
+            coupling_target=np.zeros_like(state.sigma),
         )
         return self.direction(np.zeros_like(P), sides).P
 
@@ -173,10 +175,10 @@ class System:
 
     def _push(self, h: Floats, dlam: Floats, dy: Floats) -> None:
         """h += H⁻¹(Qᵀdlam + A_oᵀdy)."""
-        links, m = self._model.links, self._m
+        coupling, m = self._model.coupling, self._m
         pull = np.zeros((len(h), 1, m + 1))
         pull[:, 0, :m] = dy[:m]
-        for variable, value, change in zip(links.variable, links.value, dy[m:], strict=True):
+        for variable, value, change in zip(coupling.variable, coupling.value, dy[m:], strict=True):
             pull[:, 0, variable] += value * change
         pull[:, 0, m] = 0.0
         self._backend.solve(pull)
@@ -215,10 +217,10 @@ class Small:
             return right
         t = np.matmul(right[:, None, :places], self._root)
         along = np.matmul(t, self._Q2)
-        claimed = np.matmul(right[:, None, places:], self._side)
-        inside = t + np.matmul(claimed - along, self._Q2.transpose(0, 2, 1))
+        asked = np.matmul(right[:, None, places:], self._side)
+        inside = t + np.matmul(asked - along, self._Q2.transpose(0, 2, 1))
         lam = np.matmul(inside, self._root.transpose(0, 2, 1))
-        a = np.matmul(along - claimed, self._side.transpose(0, 2, 1))
+        a = np.matmul(along - asked, self._side.transpose(0, 2, 1))
         return np.concatenate([lam, a], axis=2)[:, 0]
 
     def split(self, X: Floats) -> tuple[Floats, Floats]:

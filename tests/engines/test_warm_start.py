@@ -1,4 +1,4 @@
-"""The structured method from a neighbour's design: closer and smaller, the same optimum."""
+"""A warm start from a neighbour's design: closer and smaller, the same optimum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from optmech.pipeline.warm_start import hint
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
 
-from optmech.engines.structured import started
+from optmech.engines.structured.columns import ColumnSet
+from optmech.engines.structured.warm_start import WarmStart
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -49,7 +50,7 @@ def test_a_neighbour_saves_columns(neighbour: om.Design) -> None:
     assert cold.lower_bound <= warm.loss
     start = hint(neighbour)
     assert start is not None
-    chosen = started._in_use(model, make_cone(model), start, 1)
+    chosen = WarmStart(model, make_cone(model), start).useful(1)
     assert len(chosen) < 0.85 * model.blocks
     assert np.isin(np.flatnonzero(cold.matrix.sum(axis=0) > 1e-3), chosen).all()
 
@@ -68,7 +69,7 @@ def test_columns_that_are_missing_at_first_are_priced_in(
     neighbour: om.Design, first: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = problem(0.85)
-    monkeypatch.setattr(started, "_in_use", lambda *arguments: np.array(first))
+    monkeypatch.setattr(WarmStart, "useful", lambda *arguments: np.array(first))
     design = om.solve(given, start=neighbour)
     assert design.gap <= 1e-6
     whole = om.solve(given)
@@ -102,8 +103,8 @@ def test_the_first_iterate_is_inside_and_balanced(epsilon: float) -> None:
     model = build(compile_lp(given.statement).lp)
     cone, start = make_cone(model), hint(before)
     assert start is not None
-    every = np.arange(25)
-    state = started.begin(model, cone, every, model, start)
+    every = ColumnSet(model, cone, np.arange(25), 1)
+    state = WarmStart(model, cone, start).state(every)
     P = state.P[:, :25]
     points = om.Grid(5, 5).points
     distance = np.linalg.norm(points[:, None] - points[None], axis=2)
@@ -121,7 +122,7 @@ def test_a_neighbour_far_away_is_left_alone(neighbour: om.Design) -> None:
     assert start is not None
     for epsilon, near in ((0.4, False), (0.7, True), (0.9, True), (1.2, False)):
         model = build(compile_lp(problem(epsilon).statement).lp)
-        assert started.applies(model, make_cone(model), start) is near
+        assert WarmStart(model, make_cone(model), start).applies() is near
 
 
 def test_other_neighbours_give_no_hint() -> None:

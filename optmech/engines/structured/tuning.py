@@ -1,0 +1,109 @@
+"""What was tuned, in one place, with the measurement or the reason beside it.
+
+What follows from float64 alone stays with the formula that needs it; ``docs/engines.md`` ends with
+what was tried and dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Grids are of unit cells; seconds are processor time."""
+
+    # which pairs and rows are held
+    stretch: float = 1.2
+    """A pair is short when no path of two shorter pairs comes within this factor of it. On square
+    grids these are the eight neighbours; more pairs mean more work in every iteration, and not
+    fewer iterations."""
+    most_neighbours: int = 24
+    """Short pairs of a variable; programs of up to so many variables hold all their pairs."""
+    nearly_violated: float = 0.9
+    """Long pairs join from this share of their limit on, in every iteration: those that enter
+    violated shorten the steps and spoil the bounds. At 22 × 22 cells (Hamming) that, and correctors
+    that aim at full steps, took a gap of 1 % from 92 s to 35; joining at 0.35 does not help."""
+    dense_whole: int = 16
+    """Groups of up to so many dense rows are held whole."""
+    dense_at_first: int = 4
+    """Of larger ones the cheapest estimate's and the nearest; 5 to 11 are held at the end."""
+    dense_at_a_time: int = 2
+    dense_near: float = 0.02
+    """A dense row joins when its slack is below this share of its negative side."""
+
+    # steps
+    back: float = 0.93
+    """Share of the way to the boundary that a step goes: more or less far does not help."""
+    back_nearly_full: float = 0.99
+    """The same where the whole step is almost possible."""
+    correctors_in_vain: int = 1
+    """Correctors in a row that may fail to lengthen the steps before another one: 34 iterations
+    instead of 39 (Hamming), 29 instead of 27 (Euclidean) at 16 × 16 cells; at 22 × 22 fewer with
+    both."""
+    most_iterations: int = 600
+    """Worst-case loss, the slowest kind, takes some 160."""
+    stalled: int = 12
+    """Iterations in a row with steps below 1e-3 after which more do harm only."""
+
+    # bounds
+    quick: int = 2_000_000
+    """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the
+    way are then of use to nobody, and each takes almost as long as an iteration."""
+    fallen: float = 0.5
+    """Bounds are due when the gap has fallen to this share: they cost two iterations or so."""
+    fallen_quick: float = 0.01
+    bounds_at_latest: int = 10
+    """Iterations between two bounds."""
+    worthless: int = 3
+    """Before so many iterations the bounds are far from anything."""
+    projections: int = 2
+    most_projections: int = 20
+    """At 26 × 26 cells, ε = 0.615, two lost 0.0017 of a bound of 0.831 in iteration 23, twenty
+    0.0006 ..."""
+    bearable: float = 0.01
+    """... so more follow while negative reduced costs would cost this share of the gap."""
+    sweeps: int = 60
+    """Of draining, which ends before where nothing is negative any more."""
+    most_majorants: int = 4
+
+    # columns left out and priced
+    left_out_projections: int = 20
+    """Cheap beside the pricing, and they halve what the bound loses."""
+    priced_from: float = 0.1
+    """Gap of the program of the columns held from which on the others are priced."""
+    left_out_matters: float = 0.3
+    """Leaving columns out fails where it costs the bound this share of the gap."""
+    left_out_goal: float = 0.02
+    """Share of the gap asked for that multipliers of all columns left out may cost together."""
+
+    # warm start
+    furthest: float = 1.2
+    """Log ratios that changed by a larger factor make a neighbour that saves nothing."""
+    used: float = 1e-4
+    """Columns with a larger sum are in use."""
+    absent: float = 1e-9
+    """Columns with a smaller sum were left out by the neighbour as well."""
+    neighbours_gap: float = 1e-6
+    """What a neighbour is certified to, and its barrier with it."""
+    others: float = 0.45
+    """Share of the columns not in use that are held as well: each costs a little in every
+    iteration, and one that is missing costs a run."""
+    tight: float = 0.1
+    """Long pairs with less slack than this share of their smaller side are held from the start;
+    every pair that the neighbour held means fewer iterations, but each costs more."""
+    first_gap: float = 0.3
+    """Relative gap that the first iterate's products make."""
+    spread: float = 10.0
+    """How far above the mean a product may be."""
+    least_uniform: float = 0.01
+    """Share of the uniform mechanism that is mixed in: without it, 60 to 140 iterations ..."""
+    uniform_per_square: float = 15.0
+    """... growing with the square of the change of the ratios ..."""
+    most_uniform: float = 0.2
+    """... up to this."""
+    lost: int = 60
+    """Iterations after which the start did harm: where that was counted, the usual one took 29."""
+
+
+TUNING = Tuning()
