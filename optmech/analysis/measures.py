@@ -28,10 +28,9 @@ from optmech.ratios.hockey_stick import (
 from optmech.ratios.wide import Wide, pushed
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
-from optmech.spaces.losses import as_loss
+from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import loss_matrix
 
 __all__ = [
     "HockeyStick",

@@ -16,7 +16,7 @@ import numpy as np
 
 from optmech.base.storage import write_atomically
 from optmech.certificate import Check, Multipliers, check_exact, lower_bound
-from optmech.certificate.exact import tightest
+from optmech.certificate.check import tightest
 from optmech.certificate.figures import figures_of
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import relative_gap
@@ -31,16 +31,16 @@ from optmech.designs.encoding import (
     encode_multipliers,
     encode_numerators,
     encode_problem,
-    require_keys,
 )
 from optmech.designs.notes import design_notes
 from optmech.errors import VerificationError
+from optmech.exact.checked import require_keys
 from optmech.exact.numerators import Numerators
 from optmech.problem.problem import Problem
 from optmech.problem.vacuous import vacuous_notes
 from optmech.reading.sealed import DESIGN, FAMILY, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
@@ -80,7 +80,7 @@ def encode_design(design: Design) -> bytes:
             ],
         },
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
-        "multipliers": encode_multipliers(design.certificate.multipliers),
+        "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
     }
     return seal(json.dumps(body, allow_nan=False).encode())
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.problem.problem import Problem
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 
 def weightless(statement: Statement) -> Ints:

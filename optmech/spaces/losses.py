@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
-from optmech.spaces.distances import Distance, distance_name
+from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
 
@@ -96,3 +96,25 @@ def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
             where="loss.suppression",
         )
     return _WithSuppression(loss, array)
+
+
+def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:
+    """The S x O matrix of a loss given as a distance or an array, checked."""
+    if callable(loss):
+        return evaluate(loss, secrets, observables, where=where)
+    values = np.asarray(loss, dtype=np.float64)
+    shape = (len(secrets), len(observables))
+    if values.shape != shape:
+        raise ProblemError(
+            f"shape {values.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
+            where=where,
+            remedy=f"Give an array of shape {shape}",
+        )
+    if (values < 0).any():
+        i, j = np.argwhere(values < 0)[0].tolist()
+        raise ProblemError(
+            f"the loss at [{i}, {j}] is {values[i, j]:g}, below 0",
+            where=where,
+            remedy="Losses must be >= 0; add a constant to all of them",
+        )
+    return values

@@ -24,9 +24,9 @@ from optmech.problem.constraints import (
 from optmech.problem.problem import Problem
 from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import NAMED, misnamed, table
-from optmech.statement.statement import loss_matrix
 
 Plain = Any
 

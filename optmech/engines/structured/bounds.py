@@ -110,7 +110,7 @@ class Duals:
             cost += rows.matrix[:, : lp.secrets].T @ prices
         links = self.links()
         for link, prices in zip(lp.links, links, strict=True):
-            if link.family == "row sums":
+            if link.sense is Sense.EQUAL:
                 continue
             own = (link.matrix.T @ prices).reshape(lp.blocks, lp.block_size)
             cost += own[:, : lp.secrets].T

@@ -18,8 +18,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
-from optmech.spaces.losses import as_loss
-from optmech.statement.statement import loss_matrix
+from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import Policy, State
 
