@@ -10,7 +10,7 @@ from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.pipeline.session import Session
 from optmech.problem.problem import Problem
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 
 def make_design(

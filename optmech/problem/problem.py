@@ -20,12 +20,13 @@ from optmech.problem.constraints import (
     MetricPrivacy,
     Support,
 )
+from optmech.problem.stating import make_statement
 from optmech.problem.vacuous import vacuous_notes
 from optmech.spaces.distances import Distance, evaluate, is_metric, triangle_report
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, Statement, make_statement
+from optmech.statement import Objective, Statement
 
 __all__ = ["MaximizeDistortion", "Problem"]
 

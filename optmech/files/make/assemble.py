@@ -21,12 +21,13 @@ from optmech.files.schema import priors as prior_schema
 from optmech.files.schema.domains import Aggregable
 from optmech.problem.constraints import Constraint, MaximizeDistortion
 from optmech.problem.problem import Problem
+from optmech.problem.stating import make_statement
 from optmech.reading.errors import Collector
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, make_statement
+from optmech.statement import Objective
 from optmech.tasks.coupling import Transport
 
 _BELOW_A_DISTANCE = re.compile(

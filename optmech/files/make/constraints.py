@@ -21,7 +21,7 @@ from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective
+from optmech.statement import Objective
 
 
 def build_objective(spec: ObjectiveSpec, context: Context) -> Objective | om.MaximizeDistortion:

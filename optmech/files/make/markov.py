@@ -20,7 +20,7 @@ from optmech.spaces.distances import Distance, euclidean
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective
+from optmech.statement import Objective
 from optmech.tasks.chain import ChainTask
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior

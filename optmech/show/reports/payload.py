@@ -9,6 +9,7 @@ import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
+from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
 from optmech.problem.constraints import MaximizeDistortion, MetricPrivacy
@@ -109,7 +110,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
         "errorPerSecret": store.put(adversary.per_secret, "f64"),
         "allowed": None if spread is None else precision.ratios(store, limits),
         "rate": _rate(problem),
-        "windowed": bool(problem.statement.windowed),
+        "windowed": any(part.window is not None for part in problem.statement.of_kind(Ratio)),
         "spread": None if spread is None else {
             "counts": store.put(spread.counts, "u32"),
             "bins": figures.BINS,
@@ -162,7 +163,7 @@ def _constraints(
 
 def _rate(problem: Problem) -> Plain:
     """ε where one plain metric privacy is all that limits pairs: distances follow from it."""
-    stated = [part for part in problem.statement.ratios if part.window is None]
+    stated = [part for part in problem.statement.of_kind(Ratio) if part.window is None]
     if len(stated) != 1:
         return None
     constraint = problem.constraints[stated[0].index]

@@ -33,7 +33,7 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective
+from optmech.statement import Objective
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import updated
