@@ -148,7 +148,8 @@ def test_both_evaluate_multipliers_alike(make: Make, tmp_path: Path) -> None:
     assert design.exact is not None
     path = tmp_path / "d.json"
     design.save(path)
-    exact = audit.Audit(json.loads(path.read_text())).lagrangian(True)
+    body = json.loads(path.read_text())
+    exact = audit.Statement(body["problem"], []).lagrangian(body["multipliers"]).value()
     bound = lower_bound(problem.statement, design.certificate.multipliers)
     assert bound.value <= bound.proved <= exact
     assert exact - Fraction(bound.value) <= 10 * Fraction(bound.rounding) + Fraction(1, 10**15)
@@ -185,3 +186,48 @@ def test_nothing_reaches_the_terminal_unescaped(
     said = "".join(capsys.readouterr())
     assert "a\\x1b[2J\\u202e\\u2028.json" in said
     assert said.replace("\n", "").isprintable()
+
+
+def _nested(*keys: Any) -> Callable[[dict[str, Any]], None]:
+    """A new entry where all but the last of the keys lead."""
+    return _set(*keys, value=lambda part: {**part, "renyi": []})
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (_set("problem", "constraints", 0, "kind", value="renyi"), r"constraints\[0\].*'renyi'"),
+        (_set("problem", "constraints", 1, "kind", value=None), r"constraints\[1\].*None"),
+        (_set("problem", "constraints", 1, value="support"), r"constraints\[1\]"),
+        (_nested("problem", "constraints", 0), r"constraints\[0\].*'renyi'"),
+        (_nested("problem", "constraints", 0, "distance"), r"constraints\[0\].*'renyi'"),
+        (_nested("problem", "constraints", 1), r"constraints\[1\].*'renyi'"),
+        (_nested("multipliers"), "multipliers.*'renyi'"),
+        (_set("multipliers", "lifted", value=[{}]), "multipliers: lifted"),
+        (_nested("result"), "result.*'renyi'"),
+        (_nested("problem"), "'renyi'"),
+        (_nested("mechanism"), "mechanism.*'renyi'"),
+        (_set("problem", "objective", value="renyi"), "'renyi'"),
+    ],
+)
+def test_what_it_does_not_know_is_refused_by_name(
+    saved: Path, change: Callable[[dict[str, Any]], None], named: str
+) -> None:
+    """By the check as well: nothing is passed over."""
+    forge(saved, change)
+    with pytest.raises(audit.Fault, match=named):
+        audit.audit(str(saved))
+    with pytest.raises((om.VerificationError, om.ProblemError)):
+        om.Design.load(saved)
+
+
+def test_an_unknown_divergence_is_refused_and_not_evaluated(tmp_path: Path) -> None:
+    line = om.Prior.uniform(om.Domain.range(2))
+    pairs = [([1.0, 0.0], [0.0, 1.0])]
+    constraint = om.DistributionPrivacy(0.1, pairs, divergence="kl")
+    om.solve(om.Problem(line, H, constraints=[constraint])).save(tmp_path / "d.json")
+    forge(tmp_path / "d.json", _set("problem", "constraints", 0, "divergence", value="renyi"))
+    with pytest.raises(audit.Fault, match=r"constraints\[0\].*divergence 'renyi'"):
+        audit.audit(str(tmp_path / "d.json"))
+    with pytest.raises(audit.Fault, match="'tv'"):
+        audit.divergence("tv", [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)])

@@ -14,7 +14,7 @@ from optmech.errors import InfeasibleError
 from optmech.files.make.markov import ChainProblem
 from optmech.files.traces import TraceFile
 from optmech.pipeline.search import solve
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.spaces.prior import Prior
 from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate
 from optmech.traces.chains.policy import FixedPolicy, Policy, ProtectedTrace, protect

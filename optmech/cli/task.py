@@ -11,7 +11,7 @@ from optmech.spaces.labels import label_text
 
 if TYPE_CHECKING:
     from optmech.files.task import TransportTask
-    from optmech.problem.problem import Problem
+    from optmech.problem import Problem
     from optmech.targets import TargetDesign
 
 

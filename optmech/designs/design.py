@@ -19,7 +19,7 @@ from optmech.designs.approximation import Approximation, measure_approximations
 from optmech.designs.notes import weightless_notes
 from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Statement
 

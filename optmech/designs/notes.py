@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.statement import Statement
 
 

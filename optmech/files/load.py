@@ -13,7 +13,7 @@ from optmech.files.gallery import find_problem
 from optmech.files.kinds import require_kind
 from optmech.files.task import TransportTask
 from optmech.files.validate import validate
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document

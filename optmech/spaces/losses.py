@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import own_labels
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
-from optmech.spaces.distances import Distance, distance_name, evaluate
+from optmech.spaces.distances import Distance, distance_name, evaluate, matrix
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
 
@@ -96,6 +97,16 @@ def with_suppression(loss: Distance, cost: ArrayLike) -> Distance:
             where="loss.suppression",
         )
     return _WithSuppression(loss, array)
+
+
+def as_loss(value: Distance | ArrayLike, where: str) -> Distance | Floats:
+    """A distance as it is, a table with labels as one that is read by them, anything else as a
+    finite two-dimensional array."""
+    if callable(value):
+        return value
+    if own_labels(value) is not None:
+        return matrix(value)
+    return finite_array(value, where=where, ndim=2)
 
 
 def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: str) -> Floats:

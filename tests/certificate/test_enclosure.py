@@ -60,7 +60,7 @@ def test_floats_and_fractions_enclose(epsilon: Exact, d: float) -> None:
 @given(EPSILONS, DISTANCES, st.sampled_from([64, 256]))
 def test_the_audit_encloses_by_its_own_series(epsilon: Exact, d: float, bits: int) -> None:
     truth = true_exp(epsilon, d)
-    low, high = Real(epsilon.text).exp(Fraction(d), bits)
+    low, high = Real.read(epsilon.text).exp(Fraction(d), bits)
     assert decimal(low) <= truth * (1 + TINY)
     if high:
         assert decimal(high) >= truth * (1 - TINY)
@@ -91,7 +91,7 @@ def test_whole_numbers_are_compared_exactly(
 def test_rational_powers_are_recognised(epsilon: str, d: float, value: Fraction) -> None:
     number = parse_exact(epsilon, where="epsilon")
     assert exact_exp(number, d) == value
-    assert Real(number.text).power(Fraction(d)) == value
+    assert Real.read(number.text).power(Fraction(d)) == value
 
 
 @pytest.mark.parametrize(("epsilon", "d"), [("ln 2", 0.5), (1.0, 1.0), ("ln 3", 0.1)])
