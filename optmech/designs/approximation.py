@@ -12,8 +12,7 @@ import numpy as np
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
-from optmech.problem.constraints import MetricPrivacy
-from optmech.problem.problem import Problem
+from optmech.problem import MetricPrivacy, Problem
 from optmech.spaces.distances import evaluate
 from optmech.spaces.mechanism import Mechanism
 

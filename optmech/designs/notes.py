@@ -6,7 +6,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import known
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.statement import Statement
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -27,13 +27,7 @@ from optmech.certificate.families import (
 from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
-from optmech.problem.constraints import (
-    Constraint,
-    DistortionPrivacy,
-    DistributionPrivacy,
-    LossBound,
-    Support,
-)
+from optmech.problem import Constraint, DistributionPrivacy
 from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
@@ -134,17 +128,8 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
 
 
 def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
-    match constraint:
-        case DistortionPrivacy():
-            return [("minimum", float(constraint.minimum))]
-        case LossBound():
-            return [("maximum", float(constraint.maximum))]
-        case Support():
-            return []
-        case _:
-            budget = float(constraint.delta)
-            found: list[tuple[Parameter, float]] = [("epsilon", float(constraint.epsilon))]
-            return [*found, ("delta", budget)] if budget > 0 else found
+    found = [(name, getattr(constraint, name, None)) for name in get_args(Parameter)]
+    return [(n, float(v)) for n, v in found if v is not None and not (n == "delta" and v == 0)]
 
 
 def _equality(constraint: Constraint) -> bool:

@@ -10,7 +10,7 @@ from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Statement

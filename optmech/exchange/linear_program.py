@@ -13,7 +13,7 @@ from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.highs import highs_model
 from optmech.lp.inequalities import Inequalities
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reductions import ImpliedPairs
 
 _BYTES_PER_NONZERO = 250

@@ -13,7 +13,7 @@ from optmech.errors import ProblemError
 from optmech.lp.blocks import Start
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Session
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.statement import Statement
 
 

@@ -12,8 +12,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.problem.constraints import MaximizeDistortion, MetricPrivacy
-from optmech.problem.problem import Problem
+from optmech.problem import MaximizeDistortion, MetricPrivacy, Problem
 from optmech.show import words
 from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
 from optmech.show.nearness import nearness
@@ -145,8 +144,8 @@ def _constraints(
         row = found.get(k)
         out.append(
             {
-                "kind": words.kind(constraint),
-                "promise": words.promise(constraint, problem),
+                "kind": constraint.title,
+                "promise": constraint.promise(problem.space),
                 "quantity": None if row is None else row.quantity,
                 "sense": None if row is None else row.sense,
                 "promised": None if row is None else number(row.promised),
@@ -169,7 +168,7 @@ def _rate(problem: Problem) -> Plain:
     constraint = problem.constraints[stated[0].index]
     if not isinstance(constraint, MetricPrivacy) or not constraint.epsilon > 0:
         return None
-    per = words.per(problem, constraint.distance)
+    per = problem.space.per(constraint.distance)
     return {"epsilon": float(constraint.epsilon), "per": per}
 
 
