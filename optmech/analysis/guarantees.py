@@ -26,6 +26,9 @@ from optmech.exact.exponentials import stated_up
 from optmech.exact.number import parse_exact, product_up, sum_up
 from optmech.spaces.prior import Prior
 from optmech.transport import Coupling, Violation, lifted, wasserstein
+from optmech.transport.carry import CarryOver as CarryOver
+from optmech.transport.carry import carry_over as carry_over
+from optmech.transport.carry import carry_over_many as carry_over_many
 
 Number = float | str
 
