@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from optmech.errors import TooLargeError as TooLargeError
     from optmech.errors import VerificationError as VerificationError
     from optmech.files import load_problem as load_problem
+    from optmech.mesh import Mesh as Mesh
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.search import solve as solve
     from optmech.pipeline.verify import check as check
@@ -74,6 +75,7 @@ _HOME = {
     "VerificationError": "errors",
     "load_problem": "files",
     "Mechanism": "spaces.mechanism",
+    "Mesh": "mesh",
     "solve": "pipeline.search",
     "Prior": "spaces.prior",
     "Problem": "problem.problem",
