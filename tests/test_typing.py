@@ -11,6 +11,8 @@ import pytest
 import optmech as om
 
 SCRIPT = """
+from fractions import Fraction
+
 import optmech as om
 
 cells = om.Grid(2, 3, cell=0.5, unit="km")
@@ -18,47 +20,75 @@ km = om.distances.euclidean()
 prior = om.Prior.from_counts(cells, {(0, 0): 3, (1, 2): 1})
 problem = om.Problem(prior, km, constraints=[om.MetricPrivacy("ln 2", km), om.LossBound(2)])
 profile: om.Profile = om.Profile(engine="highs", gap=1e-3)
-design: om.Design = om.solve(problem, profile)
+design: om.Design = om.solve(problem, profile, gap=1e-4)
+m = design.mechanism
 report: om.CheckReport = om.check("design.json")
-reveal_type(report.passed)
-reveal_type(design.loss)
-reveal_type(design.mechanism.then(design.mechanism))
+attack = om.attacks.optimal(m, prior, [[0.0, 1.0], [1.0, 0.0]])
+table = om.sweep(problem, {"constraints[0].epsilon": [0.5, "ln 2"]}, "runs")
+om.sweep("sweep.toml", directory="runs")
+om.sweep(problem, {"prior": {"even": om.Prior.uniform(cells)}, ("loss", "title"): [(km, "a")]})
+reveal_type(om.solve)
 reveal_type(om.check)
+reveal_type(om.sweep)
 reveal_type(om.plots.mechanism)
 reveal_type(om.plots.save)
+reveal_type(om.measures.delta)
+reveal_type(om.attacks.minimax)
+reveal_type(om.frontier.cheapest)
+reveal_type(om.transport.wasserstein)
+reveal_type(om.mechanisms.optimal_target)
+reveal_type(om.traces.privacy_loss)
+reveal_type(profile.with_limits)
+reveal_type(report.passed)
+reveal_type(design.loss)
+reveal_type(attack.error)
+reveal_type(m.then(m))
+reveal_type(om.measures.tightest(m, km))
+reveal_type(report.checks)
+reveal_type(table.rows)
+reveal_type(om.prices.of_pairs(design))
 figure = om.plots.frontier([design])
 om.plots.save(figure, "picture.png")
-print(om.measures.epsilon(design.mechanism, km), prior.binning, {cells: 1}[cells])
-om.plots.no_such_picture
+print(om.measures.delta(m, Fraction(1, 2), km), prior.binning, {cells: 1}[cells])
+om.solve(problem, "auto", 1e-6)
 report.no_such_figure
+om.plots.no_such_picture
 """
+FUNCTIONS = 12
 
 
 def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
+    """Every expression has a type: ``--disallow-any-expr`` finds each that is, or holds, Any."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     package = Path(om.__file__).parent.parent
     done = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null",
-            "--follow-imports=silent", "--ignore-missing-imports", "--no-error-summary",
-            "--config-file=", str(script),
+            sys.executable, "-m", "mypy", "--strict", "--disallow-any-expr", "--no-incremental",
+            "--cache-dir=/dev/null", "--follow-imports=silent", "--ignore-missing-imports",
+            "--no-error-summary", "--config-file=", str(script),
         ],
         check=False, capture_output=True, text=True, cwd=package,
     )  # fmt: skip
     lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if ".py:" in line]
-    said = [line for line in lines if line.startswith("note: Revealed")]
-    assert len(said) == 6, done.stdout + done.stderr
-    assert "bool" in said[0]
-    assert "float" in said[1]
-    assert "Mechanism" in said[2]
-    assert "-> optmech.certificate.verdict.CheckReport" in said[3]
-    assert all(line.startswith('note: Revealed type is "def (') for line in said[3:])
-    assert "Any" not in "".join(said[:4])
+    said = [line.split('"')[1] for line in lines if line.startswith("note: Revealed")]
+    assert len(said) == SCRIPT.count("reveal_type"), done.stdout + done.stderr
+    assert not any("object" in line for line in said)
+    assert all(line.startswith("def (") for line in said[:FUNCTIONS])
+    assert "-> optmech.designs.design.Design" in said[0]
+    assert "-> optmech.certificate.verdict.CheckReport" in said[1]
+    assert "-> optmech.sweeps.run.SweepResult" in said[2]
+    assert said[FUNCTIONS : FUNCTIONS + 5] == [
+        "bool", "float", "float", "optmech.spaces.mechanism.Mechanism",
+        "optmech.analysis.measures.Tightest",
+    ]  # fmt: skip
     errors = [line for line in lines if line.startswith("error")]
-    assert len(errors) == 2
-    assert 'has no attribute "no_such_picture"' in errors[0]
+    assert 'Too many positional arguments for "solve"' in errors[0]
     assert 'has no attribute "no_such_figure"' in errors[1]
+    # the two attributes that there are not have no type, which is said besides
+    rest = [line for line in errors[2:] if "Any" not in line]
+    assert ['has no attribute "no_such_picture"' in line for line in rest] == [True]
+    assert len(errors) <= 5, errors
 
 
 @pytest.mark.parametrize("name", ["CheckReport", "Profile"])

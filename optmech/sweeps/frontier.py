@@ -18,12 +18,13 @@ from optmech.exact.number import parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem.problem import MaximizeDistortion, Problem
+from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 
-Row = Mapping[str, object]
+Row = Mapping[str, Cell]
 _SHARPER = 0.01
 _SHARPEST = 1e-9
 _MOST_HALVINGS = 200
