@@ -126,3 +126,31 @@ def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
         assert len(repr(part)) < 500
     none = om.solve(om.Problem(small.prior, km, constraints=[om.DistortionPrivacy(99, km)]))
     assert repr(none).startswith("Design(infeasible, 9 secrets, 9 observables: ")
+
+
+def test_results_take_a_few_lines_in_an_interpreter() -> None:
+    line = om.Domain.range(300)
+    prior, km = om.Prior.uniform(line), om.distances.euclidean()
+    m = om.mechanisms.exponential(line, 1)
+    chain = om.traces.MarkovPrior.random_walk(line, km, 2.0)
+    times = [float(t) for t in range(300)]
+    path = om.traces.GaussianPrior(times, om.traces.white(1.0))
+    moved = om.Prior(line, [1, *[2] * 299])
+    for value in (
+        om.attacks.optimal(m, prior, km),
+        om.distributional.pairwise_epsilon(m, [prior, moved]),
+        om.distributional.attack_success(m, [prior, moved]),
+        om.measures.hockey_stick_curve(prior, moved),
+        om.transport.wasserstein(prior, moved, km),
+        om.mechanisms.tupling(m, 3),
+        om.mechanisms.coupling_design([prior], prior, km),
+        chain,
+        path,
+        om.traces.FixedPolicy(chain, m),
+        om.traces.SequentialDesigner(chain, km),
+        om.traces.SequentialDesigner(chain, km).start(),
+        om.traces.privacy_loss(path, 1.0, range(100), 1.0, 2.0),
+    ):
+        assert len(repr(value)) < 1500, type(value)
+        assert repr(value).count("\n") < 8
+        assert repr(value).startswith(f"{type(value).__name__}(")

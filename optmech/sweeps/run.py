@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TypeAlias
 
+from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.designs.file import load_design
 from optmech.errors import ProblemError
@@ -40,8 +41,8 @@ Values: TypeAlias = "Sequence[Value] | Mapping[str, Value]"
 Axes: TypeAlias = "Mapping[str | tuple[str, ...], Values]"
 
 
-@dataclass(frozen=True)
-class SweepResult:
+@dataclass(frozen=True, repr=False)
+class SweepResult(Shown):
     """A run directory and its table, one row per task."""
 
     directory: Path

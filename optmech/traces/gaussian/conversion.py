@@ -8,12 +8,14 @@ import flint
 
 from optmech.base.arrays import finite_array
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import stated_down
+from optmech.exact.number import Number, parse_exact
 from optmech.traces.gaussian.balls import above
 
 _BITS = (192, 768, 3072)
 
 
-def renyi_delta(loss: float, order: float, epsilon: float) -> float:
+def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
     """δ that a Rényi divergence ≤ ``loss`` of one order λ > 1 implies at ε ≥ 0.
 
     min(1, e^{(λ−1)(loss−ε)} (1−1/λ)^λ / (λ−1)) (Canonne, Kamath and Steinke, NeurIPS 2020,
@@ -26,7 +28,7 @@ def renyi_delta(loss: float, order: float, epsilon: float) -> float:
         return min(1.0, above(log_delta.exp())) if log_delta < 700 else 1.0
 
 
-def renyi_epsilon(loss: float, order: float, delta: float) -> float:
+def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
     """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up."""
     value, power, mass = _loss(loss), _order(order), _delta(delta)
     with flint.ctx.workprec(_BITS[0]):
@@ -35,7 +37,7 @@ def renyi_epsilon(loss: float, order: float, delta: float) -> float:
         return max(0.0, above(flint.arb(value) + log_rest / (a - 1)))
 
 
-def gaussian_delta(loss: float, order: float, epsilon: float) -> float:
+def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
     """The exact δ at ε of two Gaussians of one covariance whose Rényi loss is ``loss``.
 
     Their distance is μ = √(2 loss/λ), and δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang,
@@ -45,7 +47,7 @@ def gaussian_delta(loss: float, order: float, epsilon: float) -> float:
     return _gaussian_delta(value, order, spent)
 
 
-def gaussian_epsilon(loss: float, order: float, delta: float) -> float:
+def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
     """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
     value, mass = _loss(loss), _delta(delta)
     if _gaussian_delta(value, order, 0.0) <= mass:
@@ -98,15 +100,12 @@ def _order(value: float) -> float:
     return number
 
 
-def _epsilon(value: float) -> float:
-    number = float(finite_array(value, where="epsilon", ndim=0))
-    if number < 0:
-        raise ProblemError(f"{number:g} is negative", where="epsilon")
-    return number
+def _epsilon(value: Number) -> float:
+    return stated_down(parse_exact(value, where="epsilon"))
 
 
-def _delta(value: float) -> float:
-    number = float(finite_array(value, where="delta", ndim=0))
-    if not 0 < number < 1 or math.isnan(number):
+def _delta(value: Number) -> float:
+    number = stated_down(parse_exact(value, where="delta"))
+    if not 0 < number < 1:
         raise ProblemError(f"{number:g} is not between 0 and 1", where="delta")
     return number
