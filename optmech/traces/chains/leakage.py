@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.ratios.wide import Wide, log_ratio, log_values, product
@@ -26,8 +27,8 @@ from optmech.transport.gains import Logs, gains
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False)
-class Leakage:
+@dataclass(frozen=True, eq=False, repr=False)
+class Leakage(Shown):
     """Bounds on the worst log-likelihood ratio about X_t, for every pair of locations.
 
     Both hold whatever was rounded on the way, and however small likelihoods become.
