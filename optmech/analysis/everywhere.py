@@ -15,7 +15,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.ratios.hockey_stick import most_revealing
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
@@ -62,11 +62,12 @@ class Everywhere:
 
 def everywhere(
     m: Mechanism,
-    epsilon: float | str | None = None,
+    epsilon: Number | None = None,
+    *,
     pairs: int = 100_000,
     within: float | None = None,
     seed: int = 0,
-    confidence: float | str = 0.99,
+    confidence: Number = 0.99,
 ) -> Everywhere:
     """What ``m``, on the cells of a grid or of regions, promises for all fixes of the area.
 

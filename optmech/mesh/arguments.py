@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.spaces.domain import EARTH_RADIUS_KM, Coordinates
 from optmech.spaces.domain_arguments import require_lonlat
 
@@ -20,7 +20,7 @@ def kilometres(points: Floats) -> Floats:
     return float(np.radians(EARTH_RADIUS_KM)) * np.array([float(np.cos(np.radians(middle))), 1.0])
 
 
-def widths_of(width: float | str, box: Floats, coordinates: Coordinates) -> Floats:
+def widths_of(width: Number, box: Floats, coordinates: Coordinates) -> Floats:
     """The width of a mesh in units of the coordinates, each way."""
     step = float(parse_exact(width, where="width", positive=True))
     if coordinates == "lonlat":

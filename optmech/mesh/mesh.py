@@ -17,6 +17,7 @@ from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unw
 from optmech.base.labelled import refuse_latitude_first
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.mesh import files, making
 from optmech.mesh.arguments import corners_of, kilometres, rational, widths_of
@@ -62,6 +63,7 @@ class Mesh:
         self,
         vertices: ArrayLike,
         triangles: ArrayLike,
+        *,
         unit: str = "",
         coordinates: Coordinates = "plane",
     ) -> None:
@@ -99,7 +101,8 @@ class Mesh:
     def grid(
         cls,
         bounds: Sequence[float],
-        width: float | str,
+        width: Number,
+        *,
         unit: str = "",
         coordinates: Coordinates = "plane",
     ) -> Mesh:
@@ -119,13 +122,14 @@ class Mesh:
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
         vertices = making.rectangle((west, south, east, north), steps)
-        return cls(vertices, making.halved_cells(steps), unit, coordinates)
+        return cls(vertices, making.halved_cells(steps), unit=unit, coordinates=coordinates)
 
     @classmethod
     def around(
         cls,
         points: Domain | ArrayLike,
-        width: float | str,
+        width: Number,
+        *,
         vertices: int | None = None,
         weights: ArrayLike | None = None,
         unit: str = "",
@@ -350,20 +354,28 @@ class Mesh:
         }
 
     @classmethod
+    def _of(cls, parts: files.Parts) -> Mesh:
+        """The mesh of vertices, triangles, unit and coordinates that a file has."""
+        vertices, triangles, unit, coordinates = parts
+        return cls(vertices, triangles, unit=unit, coordinates=coordinates)
+
+    @classmethod
     def from_dict(cls, content: object, where: str = "mesh") -> Mesh:
         """The mesh of ``to_dict``; ProblemError, at ``where``, on anything else."""
         try:
-            return cls(*files.parts(content))
+            return cls._of(files.parts(content))
         except ProblemError as error:
             raise error.at(where) from error
 
     @classmethod
-    def read(cls, path: str | Path, unit: str = "", coordinates: Coordinates | None = None) -> Mesh:
+    def read(
+        cls, path: str | Path, *, unit: str = "", coordinates: Coordinates | None = None
+    ) -> Mesh:
         """A mesh from GeoJSON (triangles as polygons; degrees unless ``coordinates`` says else),
         from the JSON that ``write`` makes, or from a format of meshio (.vtk, .vtu, .msh,
         .obj, .off, .ply, .mesh, .inp) with triangles."""
         try:
-            return cls(*files.read(path, unit, coordinates))
+            return cls._of(files.read(path, unit, coordinates))
         except ProblemError as error:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 
@@ -378,4 +390,4 @@ def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates) -> Mesh
     triangles = making.delaunay(vertices, scale)
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
-    return Mesh(vertices, triangles[kept], unit, coordinates)
+    return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates)

@@ -22,7 +22,7 @@ from optmech.base.arrays import Floats, Ints, normalised
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative, weights, whole
 from optmech.exact.exponentials import stated_up
-from optmech.exact.number import parse_exact, rounded_down
+from optmech.exact.number import Number, parse_exact, rounded_down
 from optmech.exact.outward import down, exp_down, log_floats, up
 from optmech.spaces.prior import Prior
 from optmech.transport.carry import closed, normalised_logs
@@ -98,7 +98,7 @@ def aggregated_places(
     prior: ArrayLike | Prior,
     cost: ArrayLike,
     places: ArrayLike,
-    epsilon: float | str,
+    epsilon: Number,
     cells: ArrayLike,
     neighbours: int = 24,
 ) -> Coarse:

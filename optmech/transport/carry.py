@@ -22,7 +22,7 @@ from optmech.base.minplus import shortest_detour
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
-from optmech.exact.number import product_up, sum_up
+from optmech.exact.number import Number, product_up, sum_up
 from optmech.exact.outward import down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
 from optmech.transport.gains import Gains, Logs, gains
@@ -64,7 +64,7 @@ class CarryOver:
         out[np.ix_(self.sources, self.targets)] = self.masses[:, None] * self.shares
         return out
 
-    def estimated(self, first: float | str, second: float | str, delta: float | str = 0.0) -> float:
+    def estimated(self, first: Number, second: Number, delta: Number = 0.0) -> float:
         """δ for populations that are known roughly: (``upper``, δ)-distribution privacy holds for
         all pairs within total variation ``first`` of a and ``second`` of b.
 
