@@ -12,10 +12,12 @@ from optmech.sweeps.places import parse_place
 Cell = str | int | float | bool | None
 """A value of the table."""
 
-RESERVED = (
-    "task", "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
-    "secrets", "observables", "reason", "start", "design", "seconds",
+FIGURES = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
+    "secrets", "observables", "reason",
 )  # fmt: skip
+"""Columns of the table that come from a task's record."""
+RESERVED = ("task", *FIGURES, "start", "design", "seconds")
 """Columns that the table has anyway."""
 
 

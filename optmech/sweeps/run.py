@@ -17,7 +17,7 @@ from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem.problem import Problem
 from optmech.reading.source import read_document
 from optmech.sweeps import pools
-from optmech.sweeps.axes import Axis, named, simple_axis, zipped
+from optmech.sweeps.axes import FIGURES, Axis, named, simple_axis, zipped
 from optmech.sweeps.directory import RunDirectory, read_manifest
 from optmech.sweeps.file import read_plan
 from optmech.sweeps.plan import Plan
@@ -26,10 +26,6 @@ from optmech.sweeps.scheduler import Scheduler
 from optmech.sweeps.table import Row, make_rows, read_table, write_tables
 from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
-_FIGURES = (
-    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "secrets",
-    "observables",
-)  # fmt: skip
 Values = Sequence[Any] | Mapping[str, Any]
 
 
@@ -57,7 +53,8 @@ class SweepResult:
             if row["task"] == task and row["design"] is not None:
                 design = load_design(self.directory / str(row["design"]))
                 found = design.summary()
-                if any(row[name] != found[name] for name in _FIGURES):
+                names = set(FIGURES) - {"engine", "reason"}
+                if any(row[name] != found[name] for name in names):
                     raise ProblemError(
                         f"the design of task {task!r} has other figures than the table",
                         where=str(self.directory),

@@ -11,16 +11,11 @@ from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
-from optmech.sweeps.axes import Cell
+from optmech.sweeps.axes import FIGURES, Cell
 from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan
 
-_FIGURES = (
-    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
-    "secrets", "observables", "reason",
-)  # fmt: skip
-
-_KEYS = {"task", *_FIGURES, "design"}
+_KEYS = {"task", *FIGURES, "design"}
 _TABLE_BYTES = 2**29
 _REMEDY = "Run the sweep again: it goes on where it was"
 
@@ -29,16 +24,15 @@ Row = dict[str, Cell]
 
 def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
     """A row for every task of the plan that has a record."""
-    return [_row(run, plan, record) for record in run.records()]
+    return [_row(run, plan, record["task"], record) for record in run.records()]
 
 
-def _row(run: RunDirectory, plan: Plan, record: Mapping[str, Any]) -> Row:
-    task = int(record["task"])
-    made = bool(record["digest"])
+def _row(run: RunDirectory, plan: Plan, task: int, record: Mapping[str, Any]) -> Row:
+    made = record["digest"]
     return {
         "task": task,
         **plan.cells(task),
-        **{name: record.get(name) for name in _FIGURES},
+        **{name: record.get(name) for name in FIGURES},
         "start": plan.before(task),
         "design": str(run.design_path(task).relative_to(run.path)) if made else None,
         "seconds": record.get("seconds"),

@@ -13,7 +13,7 @@ from optmech.exchange.roads import read_osm
 from optmech.files import synthetic
 from optmech.files.make.context import labels_from, require_room
 from optmech.files.schema import domains as schema
-from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.data import DataFile
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 
@@ -47,8 +47,7 @@ def read_edges(edges: list[Any] | None, file: str | None, directory: Path) -> li
     if edges is not None:
         return [(a, b, length) for a, b, length in edges]
     source = DataFile(file)
-    lengths = source.columns(directory, ["length"])
-    complete_numbers(lengths, ["length"], source)
+    lengths = source.columns(directory, ["length"], ["length"])
     ends = source.text_columns(directory, ["source", "target"])
     return list(zip(ends["source"], ends["target"], lengths["length"].tolist(), strict=True))
 

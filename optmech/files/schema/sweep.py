@@ -15,7 +15,15 @@ from pydantic import (
     model_validator,
 )
 
-from optmech.files.schema.base import NonNegative, Positive, Spec, kind_of, refusal, shorten
+from optmech.files.schema.base import (
+    FormatNumber,
+    NonNegative,
+    Positive,
+    Spec,
+    kind_of,
+    refusal,
+    shorten,
+)
 
 PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_POINTS = 1_000_000
@@ -42,12 +50,6 @@ def _values(value: object) -> Any:
         raise refusal(f"{shorten(value)} is not an array", "Write [...]")
     if not value:
         raise refusal("is empty", "Give at least one value")
-    return value
-
-
-def _format(value: object) -> object:
-    if type(value) is not int:
-        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
     return value
 
 
@@ -150,7 +152,7 @@ class SweepSpec(Spec):
 
     model_config = ConfigDict(title="optmech sweep file")
 
-    format: Annotated[Literal[1], BeforeValidator(_format)]
+    format: FormatNumber
     title: str = ""
     description: str = ""
     problem: Annotated[
