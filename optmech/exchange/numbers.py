@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.storage import ending, write_atomically
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, under
 from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.reading.bounded import read_bytes, translated
@@ -50,10 +50,8 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         raise ProblemError(
             "is not a matrix", where=str(path), remedy=f"Use a name in {', '.join(FORMATS)}"
         )
-    try:
+    with under(str(path)):
         return Mechanism(secrets, observables, _evened(values))
-    except ProblemError as error:
-        raise error.at(str(path)) from error
 
 
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
@@ -102,10 +100,9 @@ def _numpy(path: str | Path) -> Floats:
 
 def _header(stream: IO[bytes]) -> Any:
     """Shape, order and type of the array that begins here."""
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    return np.lib.format.read_array_header_2_0(stream)
+    read = np.lib.format
+    first = read.read_magic(stream) == (1, 0)
+    return (read.read_array_header_1_0 if first else read.read_array_header_2_0)(stream)
 
 
 def _comma_separated(path: str | Path) -> Floats:

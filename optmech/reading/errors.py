@@ -35,7 +35,7 @@ class ProblemFileError(ProblemError):
         self.uncounted = uncounted
 
     def __str__(self) -> str:
-        lines = [line(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
+        lines = [str(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
         more = len(self.errors) - len(lines) + self.uncounted
         if more > 0:
             lines.append(f"{printable(self.where)}: and {more} more errors")
@@ -134,5 +134,8 @@ def path_text(parts: Iterable[str | int]) -> str:
 
 
 def _placed(file: str, error: OptmechError) -> OptmechError:
+    """The error of a file, printable."""
     where = f"{file}: {error.where}" if error.where else file
-    return type(error)(error.message, where=where, remedy=error.remedy)
+    return type(error)(
+        printable(error.message), where=printable(where), remedy=printable(error.remedy)
+    )

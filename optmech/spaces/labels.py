@@ -47,14 +47,15 @@ def _readings(given: object) -> Iterator[Hashable]:
     if not isinstance(given, str):
         return
     text = given.strip().removeprefix("(").removesuffix(")")
-    parts = [_number(part) for part in text.split(",", maxsplit=8)]
+    parts = [number_of(part) for part in text.split(",", maxsplit=8)]
     if len(parts) == 1:
         yield parts[0]
     elif all(part is not None for part in parts):
         yield tuple(parts)
 
 
-def _number(text: str) -> int | float | None:
+def number_of(text: str) -> int | float | None:
+    """The number that a text is, whole where it can be; None for other texts."""
     for read in (int, float):
         try:
             return read(text)

@@ -44,12 +44,8 @@ class _OverMembers:
                 remedy="Make them with observables.coarser or observables.subsets",
             )
         base = self.distance(a, b.base)
-        return np.column_stack([self._reduced(base[:, list(group)]) for group in b.members])
-
-    def _reduced(self, values: Floats) -> Floats:
-        if self.reduce == "mean":
-            return np.asarray(values.mean(axis=1))
-        return np.asarray(values.max(axis=1) if self.reduce == "max" else values.min(axis=1))
+        groups = (base[:, list(group)] for group in b.members)
+        return np.column_stack([getattr(values, self.reduce)(axis=1) for values in groups])
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,9 +73,7 @@ class Mechanism:
                 where="matrix",
                 remedy="Normalise the rows",
             )
-        object.__setattr__(self, "secrets", secrets)
-        object.__setattr__(self, "observables", observables)
-        object.__setattr__(self, "matrix", values)
+        vars(self).update(secrets=secrets, observables=observables, matrix=values)
 
     def __repr__(self) -> str:
         exact = "floats" if self.exact is None else "exact probabilities"

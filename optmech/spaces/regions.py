@@ -42,8 +42,7 @@ class Regions(Domain):
         scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
     ) -> None:
         edges = finite_array(boxes, where="boxes", ndim=2)
-        object.__setattr__(self, "boxes", edges)
-        object.__setattr__(self, "scale", scale)
+        vars(self).update(boxes=edges, scale=scale)
         super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
 
     def _content(self) -> tuple[Hashable, ...]:
@@ -103,11 +102,10 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     if not (cells >= 0).any():
         raise ProblemError("no point lies inside the grid", where="xy")
     plane = (points - scale[:2]) * scale[2:]
-    boxes = grid_boxes(grid)
     heap: list[tuple[int, int, str, tuple[float, ...], Ints]] = []
-    for k in range(len(grid)):
+    for k, edges in enumerate(grid_boxes(grid).tolist()):
         mine = np.flatnonzero(cells == k)
-        heap.append((-len(mine), k, "", tuple(boxes[k].tolist()), mine))
+        heap.append((-len(mine), k, "", tuple(edges), mine))
     heapq.heapify(heap)
     while len(heap) + 3 <= regions:
         count, k, quarters, box, mine = heap[0]

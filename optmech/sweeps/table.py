@@ -11,6 +11,7 @@ from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
+from optmech.spaces.labels import number_of
 from optmech.sweeps.axes import FIGURES, Cell
 from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan
@@ -107,9 +108,5 @@ def read_table(path: Path) -> list[Row]:
 def _value(cell: str) -> Cell:
     if cell in ("", "true", "false"):
         return None if cell == "" else cell == "true"
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
+    number = number_of(cell)
+    return cell if number is None else number
