@@ -52,8 +52,8 @@ class ProblemError(OptmechError):
 
 
 @contextmanager
-def under(where: str) -> Iterator[None]:
-    """A ProblemError that is raised inside has ``where`` put before its place."""
+def inside(where: str) -> Iterator[None]:
+    """Puts ``where`` before the place of a ProblemError raised in the block."""
     try:
         yield
     except ProblemError as error:

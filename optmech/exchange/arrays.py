@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import require_readable
 from optmech.reading.isolated import Found, read_isolated
 from optmech.spaces.domain import Domain
@@ -77,7 +77,7 @@ def read_netcdf(path: str | Path) -> Mechanism:
         )
     values = found.arrays[0]
     matrix = values if tuple(dimensions) == _AXES else values.T
-    with under(str(path)):
+    with inside(str(path)):
         secrets, observables = (
             _domain(found, axis, count) for axis, count in zip(_AXES, matrix.shape, strict=True)
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.storage import ending, write_atomically
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.reading.bounded import read_bytes, translated
@@ -50,7 +50,7 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         raise ProblemError(
             "is not a matrix", where=str(path), remedy=f"Use a name in {', '.join(FORMATS)}"
         )
-    with under(str(path)):
+    with inside(str(path)):
         return Mechanism(secrets, observables, _evened(values))
 
 

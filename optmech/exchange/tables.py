@@ -11,7 +11,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.reading.columns import read_columns, read_text_columns
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
@@ -80,7 +80,7 @@ def read_parquet(
     if len(distinct) < len(chances):
         raise ProblemError("a pair of labels occurs twice", where=str(path))
     matrix[tuple(places)] = chances
-    with under(str(path)):
+    with inside(str(path)):
         return Mechanism(domains[0], domains[1], matrix)
 
 

@@ -11,7 +11,7 @@ from optmech.base import cores
 from optmech.base.resources import data_folder
 from optmech.engines import NAMES
 from optmech.engines.base import Options
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
 from optmech.reading.errors import show
 from optmech.reading.source import read_document
@@ -163,7 +163,7 @@ def load_profile(which: str | Path | Profile) -> Profile:
         )
     if isinstance(content.get("reductions"), list):
         content["reductions"] = tuple(content["reductions"])
-    with under(str(path)):
+    with inside(str(path)):
         return Profile(name=path.stem, **content)
 
 

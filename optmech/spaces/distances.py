@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import shortest_detour
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.spaces.domain import Domain, great_circle
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
 def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
-    with under(where):
+    with inside(where):
         raw = given(a, b)
     values = finite_array(raw, where=where, ndim=2)
     if values.shape != (len(a), len(b)):

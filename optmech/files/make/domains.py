@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.exchange.geo import read_geojson
 from optmech.exchange.hexagons import from_h3
 from optmech.files.make.context import Context, Listed, labels_from, require_room
 from optmech.files.make.networks import build_leaves, build_network
 from optmech.files.make.zones import distinct_places, merge
-from optmech.files.schema import domains as schema
-from optmech.files.schema.domains import Observables, Secrets
 from optmech.reading.data import DataFile
 from optmech.reading.errors import path_text
+from optmech.sections import domains as schema
+from optmech.sections.domains import Observables, Secrets
 from optmech.spaces import observables
 from optmech.spaces.domain import Coordinates, Domain, Grid
 from optmech.spaces.labels import find_label
@@ -72,7 +72,7 @@ def _observed(spec: Observables, context: Context) -> Domain:
 def _groups(spec: schema.Subsets, secrets: Domain) -> dict[Hashable, list[Hashable]]:
     groups: dict[Hashable, list[Hashable]] = {}
     for name, members in spec.groups.items():
-        with under(path_text(["groups", name])):
+        with inside(path_text(["groups", name])):
             groups[name] = [find_label(secrets, member) for member in members]
     return groups
 

@@ -15,9 +15,9 @@ from optmech.files.make.domains import list_secrets
 from optmech.files.make.metrics import build_distance
 from optmech.files.make.priors import build_prior
 from optmech.files.schema import markov as schema
-from optmech.files.schema.domains import Aggregable
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
+from optmech.sections.domains import Aggregable
 from optmech.spaces.distances import Distance, euclidean
 from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.files.make.context import Context
 from optmech.files.make.networks import build_tree, connect, read_edges
-from optmech.files.schema import metrics as schema
-from optmech.files.schema.metrics import DistanceSpec, LossSpec
 from optmech.reading.data import DataFile
+from optmech.sections import metrics as schema
+from optmech.sections.metrics import DistanceSpec, LossSpec
 from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
@@ -46,7 +46,7 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
         spec = schema.LossTable(distance=spec)
     if spec.distance is None:
         return read_matrix(spec.matrix, spec.file, context, "matrix")
-    with under("distance"):
+    with inside("distance"):
         loss = build_distance(spec.distance, context)
     inner = observed.inner if isinstance(observed, Suppressible) else observed
     if spec.power != 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.files.schema import traces as schema
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector, show
@@ -221,7 +221,7 @@ def _noise(value: Any, trace: GaussianPrior, directory: Path) -> tuple[Floats, M
     """The covariance, and what a noise file says about it."""
     made_for: Mapping[str, Any] = {}
     if isinstance(value, dict):
-        with under("noise"):
+        with inside("noise"):
             file = DataFile(value["file"]).path(directory)
         made_for = read_document(file)
         value = _covariance(dict(made_for), file.name, trace)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from optmech.errors import ProblemError, under
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
-from optmech.files.make.constraints import build_distribution
 from optmech.files.make.context import Context, Listed
+from optmech.files.make.priors import build_distribution
 from optmech.files.schema import transport as schema
 from optmech.spaces.domain import Domain
 from optmech.tasks.coupling import Transport
@@ -15,14 +15,14 @@ def build_transport(spec: schema.Transport, context: Context, observed: Domain) 
     """The task with its distributions; errors are placed inside the table."""
     inputs = []
     for k, entry in enumerate(spec.inputs):
-        with under(f"inputs[{k}].distribution"):
+        with inside(f"inputs[{k}].distribution"):
             inputs.append(build_distribution(entry.distribution, context))
     target = None
     if spec.target is not None:
         # labels of a target are looked up among the observables
         same = observed is context.domain
         place = context if same else Context(context.directory, Listed(observed), observed)
-        with under("target"):
+        with inside("target"):
             target = build_distribution(spec.target, place)
     names = tuple(entry.name or str(k) for k, entry in enumerate(spec.inputs))
     if len(set(names)) < len(names):

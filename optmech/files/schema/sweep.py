@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from optmech.files.schema.base import (
+from optmech.sections.base import (
     FormatNumber,
     NonNegative,
     Positive,
