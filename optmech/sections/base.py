@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    GetCoreSchemaHandler,
     PlainValidator,
+    Tag,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -33,6 +40,28 @@ def kind_of(value: object) -> str | None:
         return f"{TAG}name"
     kind = value.get("kind") if isinstance(value, dict) else getattr(value, "kind", None)
     return f"{TAG}{kind}" if isinstance(kind, str) else None
+
+
+@dataclass(frozen=True)
+class ByKind:
+    """Tells the members of a union apart by the tag of a value: that of a table is its ``kind``."""
+
+    tag_of: Callable[[object], str | None] = kind_of
+
+    def __get_pydantic_core_schema__(self, union: Any, handler: GetCoreSchemaHandler) -> Any:
+        tagged = [
+            Annotated[member, Tag(f"{TAG}{kind}")]
+            for member in get_args(union)
+            for kind in _kinds(member)
+        ]
+        return handler.generate_schema(Annotated[reduce(or_, tagged), Discriminator(self.tag_of)])
+
+
+def _kinds(member: Any) -> tuple[str, ...]:
+    if get_origin(member) is Literal:
+        return ("name",)
+    fields = getattr(member, "model_fields", {})
+    return get_args(fields["kind"].annotation) if "kind" in fields else ("table",)
 
 
 def table_or_name(value: object) -> str:

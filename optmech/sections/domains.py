@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from optmech.sections.base import (
+    ByKind,
     Count,
     Label,
     LabelReference,
@@ -16,7 +17,6 @@ from optmech.sections.base import (
     Positive,
     Seed,
     Spec,
-    kind_of,
     refusal,
 )
 
@@ -262,17 +262,8 @@ class LonLatSecrets(LonLat, Aggregable):
 
 
 Secrets = Annotated[
-    Annotated[Grid, Tag("kind=grid")]
-    | Annotated[PointsSecrets, Tag("kind=points")]
-    | Annotated[LonLatSecrets, Tag("kind=lonlat")]
-    | Annotated[Line, Tag("kind=line")]
-    | Annotated[Names, Tag("kind=labels")]
-    | Annotated[Table, Tag("kind=table")]
-    | Annotated[Zones, Tag("kind=zones")]
-    | Annotated[Hexagons, Tag("kind=h3")]
-    | Annotated[Network, Tag("kind=graph")]
-    | Annotated[Tree, Tag("kind=tree")],
-    Discriminator(kind_of),
+    Grid | PointsSecrets | LonLatSecrets | Line | Names | Table | Zones | Hexagons | Network | Tree,
+    ByKind(),
 ]
 
 
@@ -326,13 +317,13 @@ class NamesObservables(Names, Suppressible):
 
 
 Observables = Annotated[
-    Annotated[Same, Tag("kind=same")]
-    | Annotated[Coarser, Tag("kind=coarser")]
-    | Annotated[Subsets, Tag("kind=subsets")]
-    | Annotated[GridObservables, Tag("kind=grid")]
-    | Annotated[PointsObservables, Tag("kind=points")]
-    | Annotated[LonLatObservables, Tag("kind=lonlat")]
-    | Annotated[LineObservables, Tag("kind=line")]
-    | Annotated[NamesObservables, Tag("kind=labels")],
-    Discriminator(kind_of),
+    Same
+    | Coarser
+    | Subsets
+    | GridObservables
+    | PointsObservables
+    | LonLatObservables
+    | LineObservables
+    | NamesObservables,
+    ByKind(),
 ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from optmech.sections.base import (
     TAG,
+    ByKind,
     NonNegative,
     Positive,
     Seed,
@@ -127,18 +128,9 @@ class Dirichlet(Spec):
 
 UniformName = Literal["uniform"]
 
-_Kinds = (
-    Annotated[UniformName, Tag("kind=name")]
-    | Annotated[Uniform, Tag("kind=uniform")]
-    | Annotated[Given, Tag("kind=weights")]
-    | Annotated[Counts, Tag("kind=counts")]
-    | Annotated[Observations, Tag("kind=csv")]
-    | Annotated[Column, Tag("kind=column")]
-    | Annotated[Visits, Tag("kind=visits")]
-    | Annotated[Dirichlet, Tag("kind=dirichlet")]
-)
+_Kinds = UniformName | Uniform | Given | Counts | Observations | Column | Visits | Dirichlet
 
-PriorSpec = Annotated[_Kinds, Discriminator(kind_of)]
+PriorSpec = Annotated[_Kinds, ByKind()]
 
 
 def _weights_or_prior(value: object) -> str | None:
@@ -148,7 +140,5 @@ def _weights_or_prior(value: object) -> str | None:
     return kind_of(value) if given or isinstance(value, Spec) else f"{TAG}table"
 
 
-DistributionSpec = Annotated[
-    Annotated[Weights, Tag("kind=table")] | _Kinds, Discriminator(_weights_or_prior)
-]
+DistributionSpec = Annotated[Weights | _Kinds, ByKind(_weights_or_prior)]
 """Bare weights (an array, or a table from label to weight), or anything that makes a prior."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
 from optmech.sections.base import (
+    ByKind,
     Count,
     ExactNumber,
     FormatNumber,
@@ -16,7 +17,6 @@ from optmech.sections.base import (
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
 )
 from optmech.sections.domains import Observables, Secrets
@@ -62,12 +62,7 @@ class Fixes(Spec):
     scale: Positive | None = None
 
 
-ChainSpec = Annotated[
-    Annotated[RandomWalk, Tag("kind=random_walk")]
-    | Annotated[Matrices, Tag("kind=matrix")]
-    | Annotated[Fixes, Tag("kind=fixes")],
-    Discriminator(kind_of),
-]
+ChainSpec = Annotated[RandomWalk | Matrices | Fixes, ByKind()]
 
 
 class About(Spec):

@@ -8,19 +8,17 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     WithJsonSchema,
     model_validator,
 )
 
 from optmech.sections.base import (
+    ByKind,
     FormatNumber,
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
     shorten,
 )
@@ -123,12 +121,7 @@ class PriorsAxis(Spec):
         return self
 
 
-Single = Annotated[
-    Annotated[ListAxis, Tag("kind=list")]
-    | Annotated[RangeAxis, Tag("kind=range")]
-    | Annotated[PriorsAxis, Tag("kind=priors")],
-    Discriminator(kind_of),
-]
+Single = Annotated[ListAxis | RangeAxis | PriorsAxis, ByKind()]
 
 
 class ZipAxis(Spec):
@@ -138,13 +131,7 @@ class ZipAxis(Spec):
     axes: Annotated[list[Single], Field(min_length=2)]
 
 
-AxisSpec = Annotated[
-    Annotated[ListAxis, Tag("kind=list")]
-    | Annotated[RangeAxis, Tag("kind=range")]
-    | Annotated[PriorsAxis, Tag("kind=priors")]
-    | Annotated[ZipAxis, Tag("kind=zip")],
-    Discriminator(kind_of),
-]
+AxisSpec = Annotated[ListAxis | RangeAxis | PriorsAxis | ZipAxis, ByKind()]
 
 
 class SweepSpec(Spec):

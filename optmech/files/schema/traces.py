@@ -8,9 +8,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import (
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     TypeAdapter,
     WithJsonSchema,
     model_validator,
@@ -19,13 +17,13 @@ from pydantic import (
 from optmech.files.schema import markov
 from optmech.problem.constraint import load_installed
 from optmech.sections.base import (
+    ByKind,
     Count,
     ExactNumber,
     FormatNumber,
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
     shorten,
 )
@@ -103,16 +101,8 @@ class Fitted(Spec):
 
 
 KernelSpec = Annotated[
-    Annotated[Rbf, Tag("kind=rbf")]
-    | Annotated[OrnsteinUhlenbeck, Tag("kind=ornstein_uhlenbeck")]
-    | Annotated[Matern, Tag("kind=matern")]
-    | Annotated[Periodic, Tag("kind=periodic")]
-    | Annotated[White, Tag("kind=white")]
-    | Annotated[Constant, Tag("kind=constant")]
-    | Annotated[Sum, Tag("kind=sum")]
-    | Annotated[Product, Tag("kind=product")]
-    | Annotated[Fitted, Tag("kind=fitted")],
-    Discriminator(kind_of),
+    Rbf | OrnsteinUhlenbeck | Matern | Periodic | White | Constant | Sum | Product | Fitted,
+    ByKind(),
 ]
 
 
