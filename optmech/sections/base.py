@@ -82,26 +82,25 @@ def _exact(value: object) -> Exact:
         raise refusal(error.message, error.remedy) from error
 
 
-def _whole(value: object) -> object:
-    if type(value) is not int:
-        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
-    return value
+def must(fits: Callable[[Any], bool], what: str, remedy: str) -> BeforeValidator:
+    """A validator that says of every value that does not fit that it is not ``what``."""
+
+    def checked(value: object) -> object:
+        if not fits(value):
+            raise refusal(f"{shorten(value)} is {what}", remedy)
+        return value
+
+    return BeforeValidator(checked)
 
 
-def _label(value: object) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise refusal(f"{shorten(value)} is not a label", "Use text or a whole number")
-    return value
+def is_label(value: object) -> bool:
+    """Whether a value can be a label as it is defined."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _reference(value: object) -> Any:
+def _is_reference(value: object) -> bool:
     parts = value if isinstance(value, list) and value else [value]
-    if any(isinstance(part, bool) or not isinstance(part, str | int | float) for part in parts):
-        raise refusal(
-            f"{shorten(value)} is not a label",
-            "Use a label of the secrets; a grid cell is [row, column]",
-        )
-    return value
+    return all(is_label(part) or isinstance(part, float) for part in parts)
 
 
 def shorten(value: object) -> str:
@@ -122,13 +121,23 @@ _REFERENCE_SCHEMA = {
 ExactNumber = Annotated[Any, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
 """A number >= 0, or an exact string such as "ln 3" or "1/2"."""
 
-Label = Annotated[Any, PlainValidator(_label), WithJsonSchema(_LABEL_SCHEMA)]
+Label = Annotated[
+    Any,
+    must(is_label, "not a label", "Use text or a whole number"),
+    WithJsonSchema(_LABEL_SCHEMA),
+]
 """A label as it is defined."""
 
-LabelReference = Annotated[Any, PlainValidator(_reference), WithJsonSchema(_REFERENCE_SCHEMA)]
+LabelReference = Annotated[
+    Any,
+    must(_is_reference, "not a label", "Use a label of the secrets; a grid cell is [row, column]"),
+    WithJsonSchema(_REFERENCE_SCHEMA),
+]
 """A label as it is referred to; a grid cell is [row, column]."""
 
-FormatNumber = Annotated[Literal[1], BeforeValidator(_whole)]
+FormatNumber = Annotated[
+    Literal[1], must(lambda value: type(value) is int, "not a format number", "Write format = 1")
+]
 """``format = 1``."""
 
 Positive = Annotated[float, Field(gt=0)]

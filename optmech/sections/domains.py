@@ -17,6 +17,7 @@ from optmech.sections.base import (
     Positive,
     Seed,
     Spec,
+    is_label,
     refusal,
 )
 
@@ -180,7 +181,7 @@ class Roads(Spec):
 
 
 def _edge(value: object) -> Any:
-    ends_fit = isinstance(value, list) and len(value) in (2, 3) and not _loose(value[:2])
+    ends_fit = isinstance(value, list) and len(value) in (2, 3) and all(map(is_label, value[:2]))
     if not ends_fit:
         raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
     assert isinstance(value, list)
@@ -188,10 +189,6 @@ def _edge(value: object) -> Any:
     if isinstance(length, bool) or not isinstance(length, int | float) or not 0 <= length < 1e300:
         raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
     return [value[0], value[1], float(length)]
-
-
-def _loose(ends: list[object]) -> bool:
-    return any(isinstance(end, bool) or not isinstance(end, str | int) for end in ends)
 
 
 _EDGE_SCHEMA = {

@@ -136,7 +136,7 @@ def sweep(
             try:
                 Scheduler(plan, run, pool, counts).run(table)
             finally:
-                pool.stop()
+                pool.close()
                 table()
         counts.say(now=True)
         return SweepResult(folder, tuple(make_rows(run, plan)))

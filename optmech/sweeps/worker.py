@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.pipeline.profiles import Profile
-    from optmech.sweeps.templates import Source
+    from optmech.sweeps.templates import Template
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that keep numeric libraries to one thread, where they are set before loading."""
@@ -24,7 +24,7 @@ class Job:
     """What a process needs to know; ``start`` is the content of the neighbour's design file."""
 
     task: int
-    source: Source
+    source: Template
     profile: Profile
     start: bytes | None = None
 

@@ -19,33 +19,19 @@ from optmech.sections.base import (
     NonNegative,
     Positive,
     Spec,
+    must,
     refusal,
-    shorten,
 )
 
 PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_POINTS = 1_000_000
 
 
-def _problem(value: object) -> Any:
-    if not isinstance(value, str | dict) or not value:
-        raise refusal(
-            f"{shorten(value)} is not a problem", "Give a file, a gallery name, or a table"
-        )
-    return value
+def _is_place(value: object) -> bool:
+    return isinstance(value, str) and PLACE.fullmatch(value) is not None
 
 
-def _place(value: object) -> Any:
-    if not isinstance(value, str) or not PLACE.fullmatch(value):
-        raise refusal(
-            f"{shorten(value)} is not a place in a problem", "Write it like constraints[0].epsilon"
-        )
-    return value
-
-
-def _values(value: object) -> Any:
-    if not isinstance(value, list):
-        raise refusal(f"{shorten(value)} is not an array", "Write [...]")
+def _not_empty(value: object) -> object:
     if not value:
         raise refusal("is empty", "Give at least one value")
     return value
@@ -53,12 +39,18 @@ def _values(value: object) -> Any:
 
 Place = Annotated[
     Any,
-    BeforeValidator(_place),
+    must(_is_place, "not a place in a problem", "Write it like constraints[0].epsilon"),
     WithJsonSchema({"type": "string", "pattern": f"^{PLACE.pattern}$"}),
 ]
 """A place in the problem file, like constraints[0].epsilon."""
 
-Values = Annotated[Any, BeforeValidator(_values), WithJsonSchema({"type": "array", "minItems": 1})]
+Values = Annotated[
+    Any,
+    # the last validator is asked first
+    BeforeValidator(_not_empty),
+    must(lambda value: isinstance(value, list), "not an array", "Write [...]"),
+    WithJsonSchema({"type": "array", "minItems": 1}),
+]
 
 
 class ListAxis(Spec):
@@ -144,7 +136,11 @@ class SweepSpec(Spec):
     description: str = ""
     problem: Annotated[
         Any,
-        BeforeValidator(_problem),
+        must(
+            lambda value: isinstance(value, str | dict) and bool(value),
+            "not a problem",
+            "Give a file, a gallery name, or a table",
+        ),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]}),
     ]
     profile: str | None = None
