@@ -96,11 +96,6 @@ class Keeper:
         return True
 
 
-def line(error: OptmechError) -> str:
-    """An error as one printable line."""
-    return printable(str(error))
-
-
 def printable(text: str) -> str:
     """``text`` with every character shown as an escape that a terminal would obey: controls, line
     breaks, marks of the direction of writing and other invisible formats."""

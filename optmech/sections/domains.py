@@ -27,17 +27,8 @@ def _square(value: object) -> object:
     return [value, value] if number else value
 
 
-_CELL_SCHEMA = {
-    "anyOf": [
-        {"type": "number", "exclusiveMinimum": 0},
-        {
-            "type": "array",
-            "items": {"type": "number", "exclusiveMinimum": 0},
-            "minItems": 2,
-            "maxItems": 2,
-        },
-    ]
-}
+_SIDE = {"type": "number", "exclusiveMinimum": 0}
+_CELL_SCHEMA = {"anyOf": [_SIDE, {"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2}]}
 Cell = Annotated[
     Annotated[list[Positive], Field(min_length=2, max_length=2)],
     BeforeValidator(_square),
@@ -191,21 +182,14 @@ def _edge(value: object) -> Any:
     return [value[0], value[1], float(length)]
 
 
+_END = {"type": ["string", "integer"]}
 _EDGE_SCHEMA = {
     "type": "array",
-    "prefixItems": [
-        {"type": ["string", "integer"]},
-        {"type": ["string", "integer"]},
-        {"type": "number", "minimum": 0},
-    ],
+    "prefixItems": [_END, _END, {"type": "number", "minimum": 0}],
     "minItems": 2,
     "maxItems": 3,
 }
-Edge = Annotated[
-    list[Any],
-    BeforeValidator(_edge),
-    WithJsonSchema(_EDGE_SCHEMA),
-]
+Edge = Annotated[list[Any], BeforeValidator(_edge), WithJsonSchema(_EDGE_SCHEMA)]
 """[from, to] or [from, to, length]; the length is 1 unless given."""
 Edges = Annotated[list[Edge], Field(min_length=1)]
 

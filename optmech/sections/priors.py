@@ -28,12 +28,11 @@ _WEIGHTS_SCHEMA = {
 
 
 def _weights(value: object) -> Any:
-    if isinstance(value, list):
-        items: list[tuple[Any, Any]] = list(enumerate(value))
-    elif isinstance(value, dict):
-        items = list(value.items())
-    else:
+    if not isinstance(value, list | dict):
         raise refusal("is neither an array nor a table", "Give [1, 2, ...] or {label = 1, ...}")
+    items: list[tuple[Any, Any]] = list(
+        value.items() if isinstance(value, dict) else enumerate(value)
+    )
     if not items:
         raise refusal("is empty", "Give a weight for every secret")
     bad = [(key, weight) for key, weight in items if not _is_weight(weight)]

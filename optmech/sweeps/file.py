@@ -12,8 +12,7 @@ from optmech.errors import ProblemError
 from optmech.files.gallery import SWEEPS, find_problem
 from optmech.files.kinds import require_kind
 from optmech.files.schema import sweep as schema
-from optmech.files.schema.sweep import SweepSpec
-from optmech.files.validate import add_details, validate
+from optmech.files.validate import checked, validate
 from optmech.pipeline.profiles import load_profile
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
@@ -35,18 +34,11 @@ def read_plan(name: str | Path) -> Plan:
         With every error of the file at once; those of the template under ``problem``, those
         of a value under its axis.
     """
-    from pydantic import ValidationError
-
     path = find_problem(name, SWEEPS)
     errors = Collector()
     document = read_document(path)
     require_kind(document, "sweep", path)
-    try:
-        spec = SweepSpec.model_validate(dict(document))
-    except ValidationError as error:
-        add_details(error.errors(include_url=False), SweepSpec, errors)
-        errors.refuse(str(path))
-        raise
+    spec = checked(schema.SweepSpec, document, errors, path)
     template: DocumentTemplate | None = None
     with errors.at("problem"):
         template = _template(spec.problem, path)

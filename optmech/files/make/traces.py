@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import partial, reduce
 from operator import add, mul
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,10 @@ from optmech.traces.gaussian.prior import GaussianPrior, increasing, secret_step
 _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "rbf": kernels.rbf,
     "ornstein_uhlenbeck": kernels.ornstein_uhlenbeck,
+    "matern": kernels.matern,
+    "periodic": kernels.periodic,
 }
+"""Kernels of a single length scale, their first argument."""
 
 
 def build_gaussian(
@@ -133,12 +136,9 @@ def build_kernel(spec: Any) -> Kernel:
 
 
 def _family(spec: Any) -> Callable[[Any], Kernel]:
-    if isinstance(spec, schema.Matern):
-        return lambda length: kernels.matern(length, spec.smoothness, spec.variance)
-    if isinstance(spec, schema.Periodic):
-        return lambda length: kernels.periodic(length, spec.period, spec.variance)
-    if isinstance(spec, schema.Rbf | schema.OrnsteinUhlenbeck):
-        return lambda length: _FAMILIES[spec.kind](length, variance=spec.variance)
+    if isinstance(spec, schema.Stationary):
+        others = spec.model_dump(exclude={"kind", "length_scale"})
+        return partial(_FAMILIES[spec.kind], **others)
     raise ProblemError(
         "needs a kernel of a single length scale", remedy="Use rbf, matern or another single one"
     )
@@ -181,12 +181,8 @@ def _fitted(spec: schema.Fitted, times: Floats, path: Floats | None) -> Fit:
         raise ProblemError(
             "there are no positions to fit to", where="kind", remedy="Give gps instead of times"
         )
-
-    def family(length: float) -> Kernel:
-        if spec.family == "matern":
-            return kernels.matern(length, spec.smoothness)
-        return _FAMILIES[spec.family](length)
-
+    shape = {"smoothness": spec.smoothness} if spec.family == "matern" else {}
+    family = partial(_FAMILIES[spec.family], **shape)
     bounds = None if spec.bounds is None else (spec.bounds[0], spec.bounds[1])
     return fit([(times, path)], family, bounds=bounds, noise=spec.noise)
 

@@ -148,11 +148,3 @@ class SweepSpec(Spec):
     time_limit: Positive | None = None
     chain: Annotated[int, Field(ge=1)] = 10
     axes: Annotated[list[AxisSpec], Field(min_length=1)]
-
-
-def sweep_schema() -> dict[str, Any]:
-    """The JSON Schema of sweep files, format 1."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **SweepSpec.model_json_schema(),
-    }

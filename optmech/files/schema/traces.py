@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    TypeAdapter,
     WithJsonSchema,
     model_validator,
 )
 
 from optmech.files.schema import markov
-from optmech.problem.constraint import load_installed
 from optmech.sections.base import (
     ByKind,
     Count,
@@ -32,6 +30,7 @@ from optmech.sections.base import (
 class Stationary(Spec):
     """A kernel of a length scale and a variance."""
 
+    kind: str
     length_scale: Positive
     variance: Positive = 1.0
 
@@ -236,11 +235,3 @@ KINDS: dict[str, Callable[[], type[Spec]]] = {
 }
 """The model of every ``kind`` of trace file."""
 REQUIRED: dict[str, tuple[str, ...]] = {"gaussian": _REQUIRED, "markov": markov.REQUIRED}
-
-
-def trace_schema() -> dict[str, Any]:
-    """The JSON Schema of trace files, format 1, with the constraints of installed packages."""
-    load_installed()
-    kinds: Any = Union[tuple(model() for model in KINDS.values())]  # noqa: UP007
-    schema = TypeAdapter(kinds).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
