@@ -116,24 +116,23 @@ def _resource(package: str, resource: str) -> Path:
     folder = Path(next(iter(folders))).resolve()
     try:
         path = (folder / resource).resolve()
-        if not path.is_relative_to(folder):
-            raise ProblemError(
-                f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
-            )
-        require_readable(path)
-    except ProblemError as error:
-        if error.where == "resource":
-            raise
-        raise ProblemError(
-            f"the package {package!r} has no usable data file {resource!r}",
-            where="resource",
-            remedy="Check the name, or install a version that ships it",
-        ) from error
     except (OSError, ValueError, RuntimeError) as error:
         raise ProblemError(
             f"{resource!r} is not the name of a file",
             where="resource",
             remedy="Name a file inside the package",
+        ) from error
+    if not path.is_relative_to(folder):
+        raise ProblemError(
+            f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
+        )
+    try:
+        require_readable(path)
+    except ProblemError as error:
+        raise ProblemError(
+            f"the package {package!r} has no usable data file {resource!r}",
+            where="resource",
+            remedy="Check the name, or install a version that ships it",
         ) from error
     return path
 

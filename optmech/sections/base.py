@@ -148,3 +148,12 @@ Seed = Annotated[int, Field(ge=0)]
 Labels = Annotated[list[Label], Field(min_length=1)]
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 Matrix = list[list[float]]
+
+
+class FileSpec(Spec):
+    """What every file says of itself; a reader reports a missing format itself."""
+
+    format: FormatNumber | None = None
+    title: str = ""
+    description: str = ""
+    source: str = ""

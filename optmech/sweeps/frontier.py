@@ -170,7 +170,7 @@ def least_epsilon(
         raise ProblemError(f"{low:g} is not below {high:g}", where="low", remedy="Give low < high")
     width = float(parse_exact(tolerance, where="tolerance", positive=True))
     at_high = search.decide(high)
-    if at_high is None or not at_high.within:
+    if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
         raise InfeasibleError(
             f"at ε = {high:g} the loss {seen} the limit {maximum_loss:g}",
@@ -178,31 +178,25 @@ def least_epsilon(
             remedy="Allow more loss or a larger ε",
         )
     at_low = search.decide(low)
-    if at_low is not None and at_low.within:
-        return LeastEpsilon(low, low, at_low.design, at_low.bound, search.solves)
     if at_low is None:
-        return LeastEpsilon(0.0, high, at_high.design, 0.0, search.solves, search.undecided(low))
+        return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, search.undecided(low))
+    if at_low.loss <= search.limit:
+        return LeastEpsilon(low, low, at_low, at_low.lower_bound, search.solves)
     reason = ""
     for _ in range(_MOST_HALVINGS):
         middle = 0.5 * (low + high)
         if high - low <= width * high or not low < middle < high:
             break
-        verdict = search.decide(middle)
-        if verdict is None:
+        design = search.decide(middle)
+        if design is None:
             reason = search.undecided(middle)
             break
-        if verdict.within:
-            high, at_high = middle, verdict
+        if design.loss <= search.limit:
+            high, at_high = middle, design
         else:
-            low, at_low = middle, verdict
-    return LeastEpsilon(low, high, at_high.design, at_low.bound, search.solves, reason)
-
-
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    within: bool
-    design: Design
-    bound: float
+            low, at_low = middle, design
+    bound = math.inf if at_low.status == "infeasible" else at_low.lower_bound
+    return LeastEpsilon(low, high, at_high, bound, search.solves, reason)
 
 
 class _Bisection:
@@ -222,12 +216,14 @@ class _Bisection:
                 f"the loss need not fall as {place} grows", where="place", remedy="Name an ε or a δ"
             )
         self._template, self._place, self._profile = ObjectTemplate(problem), place, profile
-        self._limit = float(parse_exact(limit, where="maximum_loss"))
+        self.limit = float(parse_exact(limit, where="maximum_loss"))
         self._nearest: dict[float, Design] = {}
         self.solves = 0
 
-    def decide(self, epsilon: float) -> _Verdict | None:
-        """None where not even the sharpest gap tells."""
+    def decide(self, epsilon: float) -> Design | None:
+        """A design whose loss is within the limit, or that proves that no loss is (its lower bound
+        exceeds the limit, or it is infeasible and has a loss of NaN); None where not even the
+        sharpest gap tells."""
         problem = self._template.source([(self._place, epsilon)]).build()
         gap = self._profile.gap
         nearest = min(self._nearest, key=lambda other: abs(other - epsilon), default=None)
@@ -236,12 +232,10 @@ class _Bisection:
             design = solve(problem, self._profile, gap=gap, start=start)
             self.solves += 1
             if design.status == "infeasible":
-                return _Verdict(False, design, math.inf)
+                return design
             self._nearest[epsilon] = start = design
-            if design.loss <= self._limit:
-                return _Verdict(True, design, design.lower_bound)
-            if design.lower_bound > self._limit:
-                return _Verdict(False, design, design.lower_bound)
+            if design.loss <= self.limit or design.lower_bound > self.limit:
+                return design
             if design.gap > gap or gap <= _SHARPEST:
                 return None
             gap = max(_SHARPER * gap, _SHARPEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def connect(edges: Iterable[Edge], domain: Domain) -> nx.Graph[Any]:
     """A graph whose nodes are the labels of ``domain`` wherever an end names one."""
     import networkx as nx
 
-    known: dict[Any, Any] = {}
+    node = cache(partial(_node, domain))
     network: nx.Graph[Any] = nx.Graph()
     network.add_nodes_from(domain.labels)
     for k, (*ends, length) in enumerate(edges):
@@ -66,10 +67,7 @@ def connect(edges: Iterable[Edge], domain: Domain) -> nx.Graph[Any]:
                 where=f"edges[{k}]",
                 remedy="Correct that edge",
             )
-        for end in ends:
-            if end not in known:
-                known[end] = _node(domain, end)
-        a, b = (known[end] for end in ends)
+        a, b = map(node, ends)
         if not network.has_edge(a, b) or length < network[a][b]["weight"]:
             network.add_edge(a, b, weight=length)
     return network

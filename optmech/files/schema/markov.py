@@ -11,7 +11,7 @@ from optmech.sections.base import (
     ByKind,
     Count,
     ExactNumber,
-    FormatNumber,
+    FileSpec,
     LabelReference,
     Matrix,
     NonNegative,
@@ -104,7 +104,7 @@ class Adversary(Spec):
     exact: bool = False
 
 
-class MarkovTrace(Spec):
+class MarkovTrace(FileSpec):
     """A trace under a Markov chain; required keys are checked by the reader. ``markov_spec`` is the
     model with its constraints."""
 
@@ -113,11 +113,7 @@ class MarkovTrace(Spec):
         json_schema_extra={"required": ["kind", *REQUIRED]},
     )
 
-    format: FormatNumber | None = None
     kind: Literal["markov"]
-    title: str = ""
-    description: str = ""
-    source: str = ""
     steps: Count | None = None
     secrets: Secrets | None = None
     observables: Observables | None = None

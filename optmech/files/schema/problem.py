@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
 from optmech.files.schema.transport import Transport
-from optmech.sections.base import FormatNumber, Spec
+from optmech.sections.base import FileSpec
 from optmech.sections.domains import Observables, Secrets
 from optmech.sections.metrics import LossSpec
 from optmech.sections.priors import PriorSpec
@@ -16,7 +16,7 @@ from optmech.sections.priors import PriorSpec
 REQUIRED = ("format", "secrets", "prior", "loss")
 
 
-class ProblemSpec(Spec):
+class ProblemSpec(FileSpec):
     """A whole problem file; ``problem_spec`` is the model with its constraints.
 
     The required sections are optional here: the reader reports what is missing itself, so that
@@ -27,10 +27,6 @@ class ProblemSpec(Spec):
         title="optmech problem file", json_schema_extra={"required": list(REQUIRED)}
     )
 
-    format: FormatNumber | None = None
-    title: str = ""
-    description: str = ""
-    source: str = ""
     profile: str | None = None
     optimum: Annotated[float, Field(ge=0)] | None = None
     secrets: Secrets | None = None

@@ -18,7 +18,7 @@ from optmech.sections.base import (
     ByKind,
     Count,
     ExactNumber,
-    FormatNumber,
+    FileSpec,
     NonNegative,
     Positive,
     Spec,
@@ -188,7 +188,7 @@ _NOISE_SCHEMA = {
 _REQUIRED = ("format", "kernel", "secrets", "radius", "order")
 
 
-class GaussianTrace(Spec):
+class GaussianTrace(FileSpec):
     """A trace under a Gaussian conditional prior; required keys are checked by the reader."""
 
     model_config = ConfigDict(
@@ -196,11 +196,7 @@ class GaussianTrace(Spec):
         json_schema_extra={"required": ["kind", *_REQUIRED]},
     )
 
-    format: FormatNumber | None = None
     kind: Literal["gaussian"]
-    title: str = ""
-    description: str = ""
-    source: str = ""
     unit: str = ""
     times: Times | None = None
     gps: Gps | None = None
