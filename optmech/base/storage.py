@@ -134,10 +134,8 @@ def _status(path: str | Path) -> os.stat_result | None:
     """Of what the path leads to, links followed; None where there is nothing."""
     try:
         return os.stat(path)
-    except FileNotFoundError:
-        return None
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno in (errno.ENOENT, errno.ELOOP):
             return None
         raise
 

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
@@ -90,19 +89,14 @@ def _numpy(path: str | Path) -> Floats:
                 where=str(path),
                 remedy="Save the one matrix with numpy.save",
             )
-        shape, _, dtype = _header(stream)
+        first = np.lib.format.read_magic(stream) == (1, 0)
+        read = "read_array_header_1_0" if first else "read_array_header_2_0"
+        shape, _, dtype = getattr(np.lib.format, read)(stream)
         wanted = dtype.itemsize * math.prod(shape)
         if dtype.hasobject or wanted != len(content) - stream.tell():
             raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
         stream.seek(0)
         return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-
-
-def _header(stream: IO[bytes]) -> Any:
-    """Shape, order and type of the array that begins here."""
-    read = np.lib.format
-    first = read.read_magic(stream) == (1, 0)
-    return (read.read_array_header_1_0 if first else read.read_array_header_2_0)(stream)
 
 
 def _comma_separated(path: str | Path) -> Floats:

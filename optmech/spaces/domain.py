@@ -228,17 +228,18 @@ class Domain:
         own = self.require_points("locate points")
         from scipy.spatial import cKDTree
 
-        if self.coordinates == "lonlat":
+        globe = self.coordinates == "lonlat"
+        if globe:
             refuse_latitude_first(xy, where="points")
         query = coordinate_rows(xy, own.shape[1])
         inside = np.isfinite(query).all(axis=1)
-        if self.coordinates == "lonlat":
+        if globe:
             inside &= np.abs(query[:, 1]) <= 90
         lifted = query[inside]
         limit = np.inf
         if max_distance is not None:
             limit = float(finite_array(max_distance, where="max_distance", ndim=0))
-        if self.coordinates == "lonlat":
+        if globe:
             own, lifted = _on_sphere(own), _on_sphere(lifted)
             limit = 2 * np.sin(min(limit / EARTH_RADIUS_KM, np.pi) / 2)
         distance, nearest = cKDTree(own).query(lifted)

@@ -143,14 +143,8 @@ def grid_boxes(grid: Grid) -> Floats:
     """(west, south, east, north) of every cell of a grid, in its unit, shape (n, 4)."""
     row, column = np.divmod(np.arange(len(grid)), grid.columns)
     (x0, y0), (width, height) = grid.origin, grid.cell
-    return np.column_stack(
-        [
-            x0 + column * width,
-            y0 + row * height,
-            x0 + (column + 1) * width,
-            y0 + (row + 1) * height,
-        ]
-    )
+    low, high = ((x0 + (column + k) * width, y0 + (row + k) * height) for k in (0, 1))
+    return np.column_stack([*low, *high])
 
 
 def _quarters(

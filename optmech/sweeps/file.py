@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -114,11 +115,10 @@ def _priors(spec: schema.PriorsAxis, folder: Path) -> Axis:
         if spec.secret is None:
             priors[user] = _visits(spec, folder, user)
             continue
-        counts: dict[str, float] = {}
+        counts: defaultdict[str, float] = defaultdict(float)
         for row in rows[user]:
-            label = columns[spec.secret][row]
-            counts[label] = counts.get(label, 0.0) + float(weights[row])
-        priors[user] = {"kind": "counts", "counts": counts, "smoothing": spec.smoothing}
+            counts[columns[spec.secret][row]] += float(weights[row])
+        priors[user] = {"kind": "counts", "counts": dict(counts), "smoothing": spec.smoothing}
     return simple_axis(spec.path, priors, spec.name or spec.user)
 
 

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.files import synthetic
 from optmech.files.make.context import Context, Listed
 from optmech.reading.data import DataFile
 from optmech.sections import priors as schema
 from optmech.sections.priors import DistributionSpec, PriorSpec
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Binning, Prior
 
@@ -59,7 +60,8 @@ def listed_weights(
             )
         return listed.by_secret(np.ones(listed.count)), 0.0
     if isinstance(given, Mapping):
-        return _by_label(given, listed, key, strict=strict)
+        with inside(key):
+            return _by_label(given, listed.domain, strict=strict)
     if len(given) != listed.count:
         kind = "secrets" if listed.count == len(listed.domain) else "points"
         raise ProblemError(
@@ -70,17 +72,16 @@ def listed_weights(
     return listed.by_secret(np.array(given, dtype=np.float64)), 0.0
 
 
-def _by_label(
-    given: Mapping[str, float], listed: Listed, key: str, *, strict: bool
-) -> tuple[Floats, float]:
-    weights = np.zeros(len(listed.domain))
+def _by_label(given: Mapping[str, float], domain: Domain, *, strict: bool) -> tuple[Floats, float]:
+    """Weights in the order of the domain, and of labels that it does not have, or an error."""
+    weights = np.zeros(len(domain))
     outside = 0.0
     for label, weight in given.items():
         try:
-            weights[find_index(listed.domain, label)] += weight
-        except ProblemError as error:
+            weights[find_index(domain, label)] += weight
+        except ProblemError:
             if strict:
-                raise error.at(key) from error
+                raise
             outside += weight
     return weights, outside
 
@@ -156,10 +157,7 @@ def _inside_prior() -> Iterator[None]:
 def build_distribution(given: DistributionSpec, context: Context) -> Floats:
     """Weights over the secrets, from an array, a table or a recipe."""
     if isinstance(given, dict):
-        weights = np.zeros(len(context.domain))
-        for label, weight in given.items():
-            weights[find_index(context.domain, label)] += weight
-        return weights
+        return _by_label(given, context.domain, strict=True)[0]
     if not isinstance(given, list):
         return build_prior(given, context).weights
     if len(given) != len(context.domain):
