@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem import MaximizeDistortion, Problem
+from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 
-Row = Mapping[str, object]
+Row = Mapping[str, Cell]
 _SHARPER = 0.01
 _SHARPEST = 1e-9
 _MOST_HALVINGS = 200
@@ -109,8 +111,8 @@ def cheapest(
     return listed[min(found)[1]]
 
 
-@dataclass(frozen=True, eq=False)
-class LeastEpsilon:
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastEpsilon(Shown):
     """The least ε whose optimal loss stays under a limit lies in (``lower``, ``upper``].
 
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
@@ -129,12 +131,12 @@ class LeastEpsilon:
 
 def least_epsilon(
     problem: Problem,
-    maximum_loss: float,
-    low: float,
-    high: float,
+    maximum_loss: Number,
+    low: Number,
+    high: Number,
     *,
     place: str = "constraints[0].epsilon",
-    tolerance: float = 1e-3,
+    tolerance: Number = 1e-3,
     profile: str | Path | Profile = "auto",
 ) -> LeastEpsilon:
     """Bisect for the least ε whose optimal loss is at most ``maximum_loss``.
@@ -173,7 +175,7 @@ def least_epsilon(
     if at_high is None or not at_high.loss <= search.limit:
         seen = "cannot be told from" if at_high is None else "is proved to exceed"
         raise InfeasibleError(
-            f"at ε = {high:g} the loss {seen} the limit {maximum_loss:g}",
+            f"at ε = {high:g} the loss {seen} the limit {search.limit:g}",
             where="maximum_loss",
             remedy="Allow more loss or a larger ε",
         )
@@ -202,7 +204,7 @@ def least_epsilon(
 class _Bisection:
     """Decides whether the optimal loss at an ε is within the limit, proof at hand."""
 
-    def __init__(self, problem: Problem, place: str, limit: float, profile: Profile) -> None:
+    def __init__(self, problem: Problem, place: str, limit: Number, profile: Profile) -> None:
         if not isinstance(problem, Problem):
             raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
         if isinstance(problem.objective, MaximizeDistortion):
