@@ -61,7 +61,10 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     require_keys(document, REQUIRED, errors)
     look_for_kinds(document)
     root = problem_spec()
-    _refuse_null_constraints(document.get("constraints"), errors)
+    items = document.get("constraints")
+    for k, item in enumerate(items if isinstance(items, list) else ()):
+        if item is None:
+            errors.add(_no_kind(("constraints", k), item))
     try:
         return root.model_validate(dict(document))
     except ValidationError as error:
@@ -81,12 +84,6 @@ def look_for_kinds(document: Mapping[str, Any]) -> None:
     for item in items if isinstance(items, list) else ():
         if isinstance(item, dict):
             find_kind(item.get("kind"))
-
-
-def _refuse_null_constraints(items: Any, errors: Collector) -> None:
-    for k, item in enumerate(items if isinstance(items, list) else ()):
-        if item is None:
-            errors.add(_no_kind(("constraints", k), item))
 
 
 def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
@@ -155,7 +152,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
             location, f"{value} is out of range", text.format(context[bound]).capitalize()
         )
     if kind in ("too_short", "too_long"):
-        return _wrong_length(location, kind, context)
+        length, bound = (
+            context["actual_length"],
+            context.get("min_length", context.get("max_length")),
+        )
+        message = "is empty" if length == 0 else f"has {length} entries"
+        words = "at least" if kind == "too_short" else "at most"
+        return _error(location, message, f"Give {words} {bound}")
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 
@@ -173,14 +176,6 @@ def _no_kind(location: Location, value: object) -> ProblemError:
             return _error(place, f"{show(value['kind'])} is not text", 'Write kind = "..."')
         return _error((*location, "kind"), "is missing", 'Write kind = "..."')
     return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
-
-
-def _wrong_length(location: Location, kind: str, context: Mapping[str, Any]) -> ProblemError:
-    length = context["actual_length"]
-    bound = context.get("min_length", context.get("max_length"))
-    words = "at least" if kind == "too_short" else "at most"
-    message = "is empty" if length == 0 else f"has {length} entries"
-    return _error(location, message, f"Give {words} {bound}")
 
 
 def _closest(given: object, known: list[str]) -> str:

@@ -71,7 +71,9 @@ def _parsed(text: str, form: str) -> Any:
     try:
         if form == "JSON":
             return json.loads(text, object_pairs_hook=_distinct)
-        _refuse_nesting(bare)
+        # over keys of very many parts the parser would take the square of the time
+        if max(part.count(".") for part in _BETWEEN_DOTS.findall(bare)) > 2 * MAX_DEPTH:
+            raise _too_deep()
         return tomllib.loads(text)
     except json.JSONDecodeError as error:
         said = f"{error.msg} (at line {error.lineno}, column {error.colno})"
@@ -82,12 +84,6 @@ def _parsed(text: str, form: str) -> Any:
         if not isinstance(error, tomllib.TOMLDecodeError):
             remedy = "Correct that value"
         raise ProblemError(f"is not valid {form}: {error}", remedy=remedy) from error
-
-
-def _refuse_nesting(bare: str) -> None:
-    """Refuse keys of very many parts, over which the parser would take the square of the time."""
-    if max((part.count(".") for part in _BETWEEN_DOTS.findall(bare)), default=0) > 2 * MAX_DEPTH:
-        raise _too_deep()
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -98,6 +98,11 @@ def is_label(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_reference(value: object) -> bool:
     parts = value if isinstance(value, list) and value else [value]
     return all(is_label(part) or isinstance(part, float) for part in parts)

@@ -18,13 +18,13 @@ from optmech.sections.base import (
     Seed,
     Spec,
     is_label,
+    is_number,
     refusal,
 )
 
 
 def _square(value: object) -> object:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return [value, value] if number else value
+    return [value, value] if is_number(value) else value
 
 
 _SIDE = {"type": "number", "exclusiveMinimum": 0}
@@ -177,7 +177,7 @@ def _edge(value: object) -> Any:
         raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
     assert isinstance(value, list)
     length = value[2] if len(value) == 3 else 1.0
-    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 <= length < 1e300:
+    if not is_number(length) or not 0 <= length < 1e300:
         raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
     return [value[0], value[1], float(length)]
 

@@ -13,6 +13,7 @@ from optmech.sections.base import (
     Positive,
     Seed,
     Spec,
+    is_number,
     kind_of,
     refusal,
     shorten,
@@ -47,9 +48,8 @@ def _weights(value: object) -> Any:
     return value
 
 
-def _is_weight(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 <= value < float("inf")  # type: ignore[operator]
+def _is_weight(value: Any) -> bool:
+    return is_number(value) and 0 <= value < float("inf")
 
 
 Weights = Annotated[Any, BeforeValidator(_weights), WithJsonSchema(_WEIGHTS_SCHEMA)]

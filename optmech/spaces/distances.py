@@ -212,7 +212,7 @@ def matrix(array: ArrayLike) -> Distance:
     ``triangle_report`` says by how much it fails.
     """
     values = finite_array(array, where="distance matrix", ndim=2, observations=True)
-    _refuse_negative(values, "distance matrix")
+    refuse_negative(values, "distance matrix")
     own = own_labels(array)
     if own is None or own == (None, None):
         return _Matrix(values)
@@ -271,7 +271,7 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Flo
             f"the distance returned shape {values.shape} for {len(a)} x {len(b)} labels",
             where=where,
         )
-    _refuse_negative(values, where)
+    refuse_negative(values, where)
     return values
 
 
@@ -299,15 +299,15 @@ def values_between(
     return evaluate(distance, a, b, where=where)
 
 
-def _refuse_negative(values: Floats, where: str) -> None:
+def refuse_negative(
+    values: Floats, where: str, what: str = "distance", remedy: str = "Distances must be >= 0"
+) -> None:
+    """Refuse a matrix with an entry below 0."""
     bad = np.argwhere(values < 0)
     if len(bad):
         i, j = bad[0].tolist()
-        raise ProblemError(
-            f"the distance at [{i}, {j}] is {values[i, j]:g}, below 0",
-            where=where,
-            remedy="Distances must be >= 0",
-        )
+        message = f"the {what} at [{i}, {j}] is {values[i, j]:g}, below 0"
+        raise ProblemError(message, where=where, remedy=remedy)
 
 
 def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:

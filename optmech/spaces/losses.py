@@ -22,6 +22,7 @@ from optmech.spaces.distances import (
     distance_name,
     evaluate,
     matrix,
+    refuse_negative,
 )
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
@@ -128,11 +129,5 @@ def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: st
             where=where,
             remedy=f"Give an array of shape {shape}",
         )
-    if (values < 0).any():
-        i, j = np.argwhere(values < 0)[0].tolist()
-        raise ProblemError(
-            f"the loss at [{i}, {j}] is {values[i, j]:g}, below 0",
-            where=where,
-            remedy="Losses must be >= 0; add a constant to all of them",
-        )
+    refuse_negative(values, where, "loss", "Losses must be >= 0; add a constant to all of them")
     return values

@@ -14,7 +14,7 @@ import numpy as np
 
 from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
 from optmech.files import build_problem
 from optmech.problem import Problem
@@ -106,10 +106,8 @@ class ObjectTemplate:
                 continue
             listed = list(parts["constraints"])
             index, key = int(rest[0]), rest[1]
-            try:
+            with inside(f"constraints[{index}]"):
                 listed[index] = attrs.evolve(listed[index], **{str(key): value})
-            except ProblemError as error:
-                raise error.at(f"constraints[{index}]") from error
             parts["constraints"] = listed
         return Problem(**parts, title=self.problem.title)
 

@@ -46,8 +46,7 @@ _last: tuple[str, Design] | None = None
 def prepare() -> None:
     """Set up a process of our own: no Ctrl-C, one thread, and no life after its parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in SINGLE:
-        os.environ[name] = "1"
+    os.environ.update(dict.fromkeys(SINGLE, "1"))
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()

@@ -124,12 +124,10 @@ def _question(
 
 def build_kernel(spec: Any) -> Kernel:
     """The kernel of a section ``[kernel]``."""
-    if isinstance(spec, schema.Sum | schema.Product):
-        joined = add if isinstance(spec, schema.Sum) else mul
-        return reduce(joined, map(build_kernel, spec.parts))
-    if isinstance(spec, schema.White | schema.Constant):
-        kernel = kernels.white if isinstance(spec, schema.White) else kernels.constant
-        return kernel(spec.variance)
+    if isinstance(spec, schema.Joined):
+        return reduce(add if spec.kind == "sum" else mul, map(build_kernel, spec.parts))
+    if isinstance(spec, schema.Flat):
+        return (kernels.white if spec.kind == "white" else kernels.constant)(spec.variance)
     if isinstance(spec, schema.Fitted):
         raise ProblemError("can only stand alone", where="kind", remedy="Give its numbers instead")
     return _family(spec)(spec.length_scale)

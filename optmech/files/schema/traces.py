@@ -61,31 +61,17 @@ class Periodic(Stationary):
     period: Positive
 
 
-class White(Spec):
-    """Independent positions."""
+class Flat(Spec):
+    """Independent positions (white), or one position for all times (constant)."""
 
-    kind: Literal["white"]
+    kind: Literal["white", "constant"]
     variance: Positive
 
 
-class Constant(Spec):
-    """One position for all times."""
+class Joined(Spec):
+    """The sum or the product of kernels."""
 
-    kind: Literal["constant"]
-    variance: Positive
-
-
-class Sum(Spec):
-    """The sum of kernels."""
-
-    kind: Literal["sum"]
-    parts: Annotated[list[KernelSpec], Field(min_length=1)]
-
-
-class Product(Spec):
-    """The product of kernels."""
-
-    kind: Literal["product"]
+    kind: Literal["sum", "product"]
     parts: Annotated[list[KernelSpec], Field(min_length=1)]
 
 
@@ -100,7 +86,7 @@ class Fitted(Spec):
 
 
 KernelSpec = Annotated[
-    Rbf | OrnsteinUhlenbeck | Matern | Periodic | White | Constant | Sum | Product | Fitted,
+    Rbf | OrnsteinUhlenbeck | Matern | Periodic | Flat | Joined | Fitted,
     ByKind(),
 ]
 
