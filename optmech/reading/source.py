@@ -101,8 +101,7 @@ def _check_values(document: Any) -> None:
         below: list[Any] = []
         for value in level:
             if isinstance(value, dict):
-                below.extend(value)
-                below.extend(value.values())
+                below += [*value, *value.values()]
             elif isinstance(value, list):
                 below.extend(value)
             elif isinstance(value, str):

@@ -71,13 +71,10 @@ def zipped(axes: Sequence[Axis]) -> Axis:
             remedy="Give them the same number",
         )
     return Axis(
-        columns=tuple(name for axis in axes for name in axis.columns),
+        columns=sum((axis.columns for axis in axes), ()),
         points=tuple(
-            Point(
-                tuple(cell for point in points for cell in point.cells),
-                tuple(setting for point in points for setting in point.settings),
-            )
-            for points in zip(*(axis.points for axis in axes), strict=True)
+            Point(sum((point.cells for point in row), ()), sum((p.settings for p in row), ()))
+            for row in zip(*(axis.points for axis in axes), strict=True)
         ),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,14 @@ Row = dict[str, Cell]
 
 def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
     """A row for every task of the plan that has a record."""
-    return [_row(run, plan, record["task"], record) for record in run.records()]
-
-
-def _row(run: RunDirectory, plan: Plan, task: int, record: Mapping[str, Any]) -> Row:
-    made = record["digest"]
-    return {
-        "task": task,
-        **plan.cells(task),
-        **{name: record.get(name) for name in FIGURES},
-        "start": plan.before(task),
-        "design": str(run.design_path(task).relative_to(run.path)) if made else None,
-        "seconds": record.get("seconds"),
-    }
+    rows: list[Row] = []
+    for record in run.records():
+        task = record["task"]
+        design = str(run.design_path(task).relative_to(run.path)) if record["digest"] else None
+        figures = {name: record.get(name) for name in FIGURES}
+        ends = {"start": plan.before(task), "design": design, "seconds": record.get("seconds")}
+        rows.append({"task": task, **plan.cells(task), **figures, **ends})
+    return rows
 
 
 def write_tables(run: RunDirectory, rows: Sequence[Row]) -> None:
@@ -51,10 +46,8 @@ def to_csv(rows: Sequence[Row]) -> bytes:
     """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    if rows:
-        writer.writerow(rows[0])
-    for row in rows:
-        writer.writerow([_text(value) for value in row.values()])
+    writer.writerows(rows[:1])
+    writer.writerows([_text(value) for value in row.values()] for row in rows)
     return text.getvalue().encode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -155,16 +156,14 @@ class _Parts(Parts):
         except ProblemError as error:
             self.errors.add(_in_file(error))
         space = Space(prior, observed, values)
-        for k, constraint in self.constraints:
+        tried: list[tuple[int, Any, tuple[Constraint, ...]]] = [(0, self.objective, ())]
+        tried[:0] = [(k, "expected_loss", (stated,)) for k, stated in self.constraints]
+        for k, objective, constraints in tried:
             try:
-                make_statement(space, "expected_loss", (constraint,))
+                make_statement(space, objective, constraints)
             except ProblemError as error:
                 place = error.where.replace("constraints[0]", f"constraints[{k}]", 1)
                 self.errors.add(_in_file(error.moved(place)))
-        try:
-            make_statement(space, self.objective, ())
-        except ProblemError as error:
-            self.errors.add(_in_file(error))
 
 
 def _in_file(error: ProblemError) -> ProblemError:
