@@ -36,7 +36,7 @@ def _weights(value: object) -> Any:
     )
     if not items:
         raise refusal("is empty", "Give a weight for every secret")
-    bad = [(key, weight) for key, weight in items if not _is_weight(weight)]
+    bad = [(key, x) for key, x in items if not (is_number(x) and 0 <= x < float("inf"))]
     if bad:
         key, weight = bad[0]
         others = f" (nor are {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -46,10 +46,6 @@ def _weights(value: object) -> Any:
     if not any(weight > 0 for _, weight in items):
         raise refusal("the weights sum to 0", "Give at least one positive weight")
     return value
-
-
-def _is_weight(value: Any) -> bool:
-    return is_number(value) and 0 <= value < float("inf")
 
 
 Weights = Annotated[Any, BeforeValidator(_weights), WithJsonSchema(_WEIGHTS_SCHEMA)]

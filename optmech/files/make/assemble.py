@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from optmech.files.make.priors import build_prior, listed_weights
 from optmech.files.make.transport import build_transport
 from optmech.files.make.zones import merge, places_of, zones_of
 from optmech.files.schema import ProblemSpec
-from optmech.files.schema.markov import MarkovTrace
 from optmech.problem import Constraint, MaximizeDistortion, Problem
 from optmech.problem.space import Space
 from optmech.problem.stated import make_statement
@@ -31,6 +30,9 @@ from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.statement import Objective
 from optmech.tasks.coupling import Transport
+
+if TYPE_CHECKING:
+    from optmech.files.schema.markov import MarkovTrace
 
 _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."
