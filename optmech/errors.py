@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Self
 
 SOLVER_THREAD = "optmech-solver"
 """Name of threads in which a solver runs and may have been left to itself."""
@@ -35,14 +35,14 @@ class OptmechError(Exception):
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text}. {self.remedy}" if self.remedy else text
 
-    def at(self, where: str) -> OptmechError:
+    def at(self, where: str) -> Self:
         """Return the same error with ``where`` put before its own place."""
-        joined = where if not self.where else f"{where}{_joint(self.where)}{self.where}"
-        return type(self)(self.message, where=joined, remedy=self.remedy)
+        joint = "." if self.where and not self.where.startswith("[") else ""
+        return self.moved(f"{where}{joint}{self.where}")
 
-
-def _joint(inner: str) -> str:
-    return "" if inner.startswith("[") else "."
+    def moved(self, where: str) -> Self:
+        """Return the same error at another place."""
+        return type(self)(self.message, where=where, remedy=self.remedy)
 
 
 class ProblemError(OptmechError):

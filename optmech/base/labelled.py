@@ -6,7 +6,7 @@ says so in its index: what has an index is read by it, or refused, and never by 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,8 @@ def refuse_latitude_first(value: Any, *, where: str) -> None:
 
 def _order(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) -> list[int]:
     """The places of the wanted labels among those there are, found as they are or by their text."""
-    for read in (_same, label_text):
+    readings: tuple[Callable[[Hashable], Hashable], ...] = (lambda label: label, label_text)
+    for read in readings:
         place = {read(label): k for k, label in enumerate(mine)}
         if len(place) < len(mine) or len({read(label) for label in wanted}) < len(wanted):
             continue
@@ -144,7 +145,8 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
     unknown = [label for label in mine if label not in known]
     missing = [label for label in wanted if label not in given]
     if unknown:
-        message = f"its index has {few(unknown)}, which {_no_label(unknown)}"
+        no_label = "is no label" if len(unknown) == 1 else "are no labels"
+        message = f"its index has {few(unknown)}, which {no_label}"
     elif missing:
         message = f"its index lacks {few(missing)}"
     else:
@@ -156,16 +158,8 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
     )
 
 
-def _no_label(unknown: Sequence[Hashable]) -> str:
-    return "is no label" if len(unknown) == 1 else "are no labels"
-
-
 def few(labels: Iterable[Hashable]) -> str:
     """The first labels, for a message."""
     listed = list(labels)
     shown = ", ".join(map(repr, listed[:3]))
     return shown if len(listed) <= 3 else f"{shown}, ... ({len(listed)} in all)"
-
-
-def _same(label: Hashable) -> Hashable:
-    return label

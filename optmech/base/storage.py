@@ -134,10 +134,8 @@ def _status(path: str | Path) -> os.stat_result | None:
     """Of what the path leads to, links followed; None where there is nothing."""
     try:
         return os.stat(path)
-    except FileNotFoundError:
-        return None
     except OSError as error:
-        if error.errno == errno.ELOOP:
+        if error.errno in (errno.ENOENT, errno.ELOOP):
             return None
         raise
 
@@ -223,17 +221,12 @@ def _write_beside(beside: Path, content: bytes, found: os.stat_result | None) ->
 
 def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None:
     _write_all(descriptor, content)
-    if found is not None:
-        _make_like(descriptor, found)
-    os.fsync(descriptor)
-
-
-def _make_like(descriptor: int, found: os.stat_result) -> None:
-    """Owner, group and mode of the file that is replaced, as far as this user may set them."""
-    if hasattr(os, "fchown"):
+    if found is not None and hasattr(os, "fchown"):
+        # owner, group and mode of the file that is replaced, as far as this user may set them
         with contextlib.suppress(OSError):
             os.fchown(descriptor, found.st_uid, found.st_gid)
         os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+    os.fsync(descriptor)
 
 
 @contextlib.contextmanager

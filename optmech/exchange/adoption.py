@@ -51,10 +51,8 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
     statement = problem.statement
     released = _as_it_is(statement, mechanism)
     broken = [check for check in released.checks if not check.passed]
-    if broken and repair:
-        found = _repaired(statement, mechanism)
-        if found is not None:
-            released, broken = found, []
+    if broken and repair and (found := _repaired(statement, mechanism)) is not None:
+        released, broken = found, []
     if broken:
         raise VerificationError(
             f"{broken[0].name}: {broken[0].detail}",
@@ -108,11 +106,7 @@ def _design(problem: Problem, released: Released) -> Design:
     return Design(
         problem=problem,
         exact=released.exact,
-        objective=figures.objective,
-        bound=figures.bound,
-        loss=figures.loss,
-        lower_bound=figures.lower_bound,
-        gap=figures.gap,
+        **vars(figures),
         verified=all(check.passed for check in released.checks),
         certificate=Certificate(released.checks, multipliers, bound),
         engine="none",

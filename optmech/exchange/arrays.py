@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import require_readable
 from optmech.reading.isolated import Found, read_isolated
 from optmech.spaces.domain import Domain
@@ -50,8 +50,7 @@ def to_xarray(mechanism: Mechanism) -> xr.DataArray:
 def write_netcdf(mechanism: Mechanism, path: str | Path) -> None:
     """Write ``to_xarray`` as NetCDF 4; probabilities are float64, bit by bit."""
     needed("h5netcdf", "xarray", where="write_netcdf")
-    content = to_xarray(mechanism).to_netcdf(engine="h5netcdf")
-    write_atomically(path, bytes(content))
+    write_atomically(path, bytes(to_xarray(mechanism).to_netcdf(engine="h5netcdf")))
 
 
 def read_netcdf(path: str | Path) -> Mechanism:
@@ -64,8 +63,8 @@ def read_netcdf(path: str | Path) -> Mechanism:
     ProblemError
         On a file that is no such array, or an array that is no mechanism.
     """
-    needed("xarray", "xarray", where="read_netcdf")
-    needed("h5netcdf", "xarray", where="read_netcdf")
+    for package in ("xarray", "h5netcdf"):
+        needed(package, "xarray", where="read_netcdf")
     file = Path(path)
     require_readable(file, MATRIX_BYTES)
     found = read_isolated("netcdf", file)
@@ -78,13 +77,11 @@ def read_netcdf(path: str | Path) -> Mechanism:
         )
     values = found.arrays[0]
     matrix = values if tuple(dimensions) == _AXES else values.T
-    try:
+    with inside(str(path)):
         secrets, observables = (
             _domain(found, axis, count) for axis, count in zip(_AXES, matrix.shape, strict=True)
         )
         return Mechanism(secrets, observables, matrix)
-    except ProblemError as error:
-        raise error.at(str(path)) from error
 
 
 def _places(domain: Domain) -> dict[str, Any]:

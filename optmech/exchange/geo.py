@@ -89,8 +89,5 @@ def _domain(shapes: list[Any], names: list[Any] | None, where: str) -> Domain:
 
 def _rings(shape: Any) -> list[Floats]:
     parts = shape.geoms if shape.geom_type == "MultiPolygon" else [shape]
-    return [
-        np.array(ring.coords)[:-1, :2]
-        for part in parts
-        for ring in (part.exterior, *part.interiors)
-    ]
+    rings = [ring for part in parts for ring in (part.exterior, *part.interiors)]
+    return [np.array(ring.coords)[:-1, :2] for ring in rings]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import unwrapped
 from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
@@ -37,13 +37,7 @@ def from_h3(cells: Iterable[str]) -> Domain:
             )
     centres = np.array([h3.cell_to_latlng(cell) for cell in labels]).reshape(-1, 2)[:, ::-1]
     outlines = [
-        [_around(np.array(h3.cell_to_boundary(cell))[:, ::-1], centre)]
+        [unwrapped(np.array(h3.cell_to_boundary(cell))[:, ::-1], centre)]
         for cell, centre in zip(labels, centres, strict=True)
     ]
     return Domain(labels, centres, "km", coordinates="lonlat", outlines=outlines)
-
-
-def _around(ring: Floats, centre: Floats) -> Floats:
-    """The ring on the side of the antimeridian that its centre is on."""
-    shift = 360 * np.round((ring[:, 0] - centre[0]) / 360)
-    return np.column_stack([ring[:, 0] - shift, ring[:, 1]])

@@ -71,16 +71,13 @@ def _map(design: Design, index: int | None) -> tuple[str, Callable[[float], floa
                 f"there is no constraint {k}", where="constraint", remedy="Count from 0"
             )
         constraint = stated[k]
-        if not isinstance(constraint, MetricPrivacy | DifferentialPrivacy):
+        if not isinstance(constraint, MetricPrivacy | DifferentialPrivacy) or constraint.delta > 0:
             continue
-        if constraint.delta > 0:
-            continue
-        epsilon = constraint.epsilon
         if isinstance(constraint, MetricPrivacy):
             if constraint.threshold is None and constraint.observable_threshold is None:
-                return distance_words(constraint.distance), partial(_product, epsilon)
+                return distance_words(constraint.distance), partial(_product, constraint.epsilon)
         elif constraint.adjacency == "all":
-            return "discrete", partial(_step, epsilon)
+            return "discrete", partial(_step, constraint.epsilon)
     raise ProblemError(
         "no constraint limits all pairs of secrets with δ = 0, without thresholds",
         where="to_opendp" if index is None else f"constraints[{index}]",

@@ -6,13 +6,12 @@ import csv
 import io
 import math
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.storage import ending, write_atomically
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.reading.bounded import read_bytes, translated
@@ -50,10 +49,8 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         raise ProblemError(
             "is not a matrix", where=str(path), remedy=f"Use a name in {', '.join(FORMATS)}"
         )
-    try:
+    with inside(str(path)):
         return Mechanism(secrets, observables, _evened(values))
-    except ProblemError as error:
-        raise error.at(str(path)) from error
 
 
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
@@ -92,20 +89,14 @@ def _numpy(path: str | Path) -> Floats:
                 where=str(path),
                 remedy="Save the one matrix with numpy.save",
             )
-        shape, _, dtype = _header(stream)
+        first = np.lib.format.read_magic(stream) == (1, 0)
+        read = "read_array_header_1_0" if first else "read_array_header_2_0"
+        shape, _, dtype = getattr(np.lib.format, read)(stream)
         wanted = dtype.itemsize * math.prod(shape)
         if dtype.hasobject or wanted != len(content) - stream.tell():
             raise ValueError(f"its header promises {wanted:,} bytes of {dtype}")
         stream.seek(0)
         return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-
-
-def _header(stream: IO[bytes]) -> Any:
-    """Shape, order and type of the array that begins here."""
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    return np.lib.format.read_array_header_2_0(stream)
 
 
 def _comma_separated(path: str | Path) -> Floats:

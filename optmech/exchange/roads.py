@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
 from optmech.spaces.distances import Distance, graph
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
+from optmech.spaces.domain import Domain, great_circle
 
 if TYPE_CHECKING:
     import networkx as nx
 
-DRIVABLE = (
-    "motorway",
-    "trunk",
-    "primary",
-    "secondary",
-    "tertiary",
-    "unclassified",
-    "residential",
-    "living_street",
-    "motorway_link",
-    "trunk_link",
-    "primary_link",
-    "secondary_link",
-    "tertiary_link",
-)
+_MAJOR = ("motorway", "trunk", "primary", "secondary", "tertiary")
+_LINKS = tuple(f"{kind}_link" for kind in _MAJOR)
+DRIVABLE = (*_MAJOR, "unclassified", "residential", "living_street", *_LINKS)
 """Values of ``highway`` that cars use."""
 
 
@@ -144,25 +130,17 @@ def _degrees(text: str) -> float:
 def _network(places: dict[int, tuple[float, float]], ways: list[list[int]]) -> nx.Graph[Any]:
     import networkx as nx
 
+    # extracts cut at their border name nodes that they do not hold
+    steps = [
+        (a, b)
+        for a, b in chain.from_iterable(map(pairwise, ways))
+        if a in places and b in places and a != b
+    ]
+    ends = np.array([(places[a], places[b]) for a, b in steps]).reshape(-1, 2, 2)
     network: nx.Graph[Any] = nx.Graph()
-    for a, b in _steps(ways):
-        # extracts cut at their border name nodes that they do not hold
-        if a in places and b in places and a != b:
-            length = _length(np.array([places[a], places[b]]))
-            network.add_edge(a, b, weight=length)
+    for (a, b), length in zip(steps, great_circle(ends[:, 0], ends[:, 1]).tolist(), strict=True):
+        network.add_edge(a, b, weight=length)
     return network
-
-
-def _steps(ways: list[list[int]]) -> Iterator[tuple[int, int]]:
-    for way in ways:
-        yield from pairwise(way)
-
-
-def _length(ends: Floats) -> float:
-    lon, lat = np.radians(ends).T
-    half = np.sin((lat[1] - lat[0]) / 2) ** 2
-    half += np.cos(lat[0]) * np.cos(lat[1]) * np.sin((lon[1] - lon[0]) / 2) ** 2
-    return float(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(min(half, 1.0))))
 
 
 def _largest(network: nx.Graph[Any]) -> nx.Graph[Any]:

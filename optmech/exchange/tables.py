@@ -11,7 +11,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.reading.columns import read_columns, read_text_columns
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
@@ -80,10 +80,8 @@ def read_parquet(
     if len(distinct) < len(chances):
         raise ProblemError("a pair of labels occurs twice", where=str(path))
     matrix[tuple(places)] = chances
-    try:
+    with inside(str(path)):
         return Mechanism(domains[0], domains[1], matrix)
-    except ProblemError as error:
-        raise error.at(str(path)) from error
 
 
 def _indices(texts: list[str], domain: Domain, path: str | Path) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from optmech.files.gallery import GalleryEntry, find_problem, list_gallery, list_traces
@@ -25,20 +28,31 @@ __all__ = [
 
 def problem_schema() -> dict[str, Any]:
     """The JSON Schema of problem files, format 1."""
-    from optmech.files.schema import problem_schema as schema
+    from optmech.files.schema import problem_spec
 
-    return schema()
+    return _schema(problem_spec)
 
 
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1."""
-    from optmech.files.schema.traces import trace_schema as schema
+    from optmech.files.schema.traces import KINDS
 
-    return schema()
+    return _schema(*KINDS.values())
 
 
 def sweep_schema() -> dict[str, Any]:
     """The JSON Schema of sweep files, format 1."""
-    from optmech.files.schema.sweep import sweep_schema as schema
+    from optmech.files.schema.sweep import SweepSpec
 
-    return schema()
+    return _schema(lambda: SweepSpec)
+
+
+def _schema(*models: Callable[[], Any]) -> dict[str, Any]:
+    """What fits one of the models, with the kinds of constraints of installed packages."""
+    from pydantic import TypeAdapter
+
+    from optmech.problem.constraint import load_installed
+
+    load_installed()
+    content = TypeAdapter(reduce(or_, [model() for model in models])).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **content}

@@ -87,7 +87,7 @@ def read_problem(name: str | Path) -> ProblemFile:
 
 def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
-    from optmech.files.make import assemble
+    from optmech.files.make.assemble import assemble
 
     require_kind(document, "problem", path)
     errors = Collector()

@@ -43,6 +43,8 @@ def visit_counts(
     ``background`` is spread evenly, log-normal ``noise`` is laid over all, and the least
     visited fraction ``empty`` of the domain gets nothing.
     """
+    from scipy.special import ndtri
+
     size = len(domain)
     draws = uniforms(seed, hotspots + 2 * size)
     centres = (draws[:hotspots] * size).astype(np.int64)
@@ -52,7 +54,7 @@ def visit_counts(
     popularity = np.arange(1, hotspots + 1, dtype=np.float64) ** -exponent
     attraction = np.exp(-measure(domain, places) / reach) @ popularity
     share = _normal(attraction) * (1 - background) + background / size
-    share = _normal(share * np.exp(noise * _gaussian(draws[hotspots : hotspots + size])))
+    share = _normal(share * np.exp(noise * ndtri(draws[hotspots : hotspots + size])))
     counts = np.floor(visits * share + draws[hotspots + size :])
     counts[np.argsort(share, kind="stable")[: int(empty * size)]] = 0.0
     return counts
@@ -102,9 +104,3 @@ def _normal(values: Floats) -> Floats:
             remedy="Give a larger reach, or some background",
         )
     return values / total
-
-
-def _gaussian(uniform: Floats) -> Floats:
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(uniform))

@@ -15,7 +15,7 @@ from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
 from optmech.files.make.markov import build_markov
 from optmech.files.make.traces import build_gaussian
-from optmech.files.validate import add_details, look_for_kinds, require_keys
+from optmech.files.validate import checked, look_for_kinds, require_keys
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
@@ -48,8 +48,6 @@ def read_trace(name: str | Path) -> TraceFile:
     ProblemError
         With every error of the file at once, one line each.
     """
-    from pydantic import ValidationError
-
     from optmech.files.schema.markov import MarkovTrace
     from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
 
@@ -62,14 +60,7 @@ def read_trace(name: str | Path) -> TraceFile:
     kind = _kind(document, list(KINDS), path)
     require_keys(document, REQUIRED[kind], errors)
     look_for_kinds(document)
-    root = KINDS[kind]()
-    try:
-        spec = root.model_validate(dict(document))
-    except ValidationError as error:
-        details = error.errors(include_url=False)
-        add_details(details, root, errors)
-        errors.refuse(str(path))
-        raise
+    spec = checked(KINDS[kind](), document, errors, path)
     task: GaussianTask | ChainTask | None = None
     title = getattr(spec, "title", "") or path.stem
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

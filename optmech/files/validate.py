@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from optmech.errors import ProblemError
 from optmech.problem.constraint import find_kind
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from optmech.files.schema import ProblemSpec
 
+S = TypeVar("S", bound="BaseModel")
 Location = tuple[int | str, ...]
 
 _REMEDIES = {
@@ -24,9 +26,10 @@ _REMEDIES = {
     "bool_type": ("is not true or false", "Write true or false"),
     "string_type": ("is not text", "Write it in quotes"),
     "list_type": ("is not an array", "Write [...]"),
-    "dict_type": ("is not a table", "Write a table of keys and values"),
-    "model_type": ("is not a table", "Write a table of keys and values"),
-    "model_attributes_type": ("is not a table", "Write a table of keys and values"),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type"),
+        ("is not a table", "Write a table of keys and values"),
+    ),
 }
 _BOUNDS = {
     "greater_than": ("gt", "must be > {}"),
@@ -58,7 +61,10 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     require_keys(document, REQUIRED, errors)
     look_for_kinds(document)
     root = problem_spec()
-    _refuse_null_constraints(document.get("constraints"), errors)
+    items = document.get("constraints")
+    for k, item in enumerate(items if isinstance(items, list) else ()):
+        if item is None:
+            errors.add(_no_kind(("constraints", k), item))
     try:
         return root.model_validate(dict(document))
     except ValidationError as error:
@@ -80,12 +86,6 @@ def look_for_kinds(document: Mapping[str, Any]) -> None:
             find_kind(item.get("kind"))
 
 
-def _refuse_null_constraints(items: Any, errors: Collector) -> None:
-    for k, item in enumerate(items if isinstance(items, list) else ()):
-        if item is None:
-            errors.add(_no_kind(("constraints", k), item))
-
-
 def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
     """The constraints without errors, with None in the places of the others."""
     places = [detail["loc"] for detail in details if detail["loc"][0] == "constraints"]
@@ -93,6 +93,18 @@ def _sound_items(items: Any, details: Iterable[Any]) -> list[Any]:
         return []
     faulty = {place[1] for place in places}
     return [None if k in faulty else item for k, item in enumerate(items)]
+
+
+def checked(model: type[S], document: Mapping[str, Any], errors: Collector, path: Path) -> S:
+    """A document as the model of its file, or every error of its shape and those kept before."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(dict(document))
+    except ValidationError as error:
+        add_details(error.errors(include_url=False), model, errors)
+        errors.refuse(str(path))
+        raise
 
 
 def add_details(details: Sequence[Any], root: type[BaseModel], errors: Collector) -> None:
@@ -113,11 +125,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
-        return _error(location, "is not a known key", _suggestion(location, root))
+        remedy = _closest(location[-1], _known_keys(location[:-1], root))
+        return _error(location, "is not a known key", remedy)
     if kind == "union_tag_not_found":
         return _no_kind(location, detail["input"])
     if kind == "union_tag_invalid":
-        known = [tag for tag in _tags(context["expected_tags"]) if tag != "name"]
+        tags = [word.strip("' ").partition("=")[2] for word in context["expected_tags"].split(",")]
+        known = [tag for tag in tags if tag != "name"]
         given = context["tag"].partition("=")[2]
         message = f"{show(given)} is unknown"
         return _error((*location, "kind"), message, _closest(given, known))
@@ -138,7 +152,13 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
             location, f"{value} is out of range", text.format(context[bound]).capitalize()
         )
     if kind in ("too_short", "too_long"):
-        return _wrong_length(location, kind, context)
+        length, bound = (
+            context["actual_length"],
+            context.get("min_length", context.get("max_length")),
+        )
+        message = "is empty" if length == 0 else f"has {length} entries"
+        words = "at least" if kind == "too_short" else "at most"
+        return _error(location, message, f"Give {words} {bound}")
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 
@@ -158,26 +178,9 @@ def _no_kind(location: Location, value: object) -> ProblemError:
     return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
 
 
-def _wrong_length(location: Location, kind: str, context: Mapping[str, Any]) -> ProblemError:
-    length = context["actual_length"]
-    bound = context.get("min_length", context.get("max_length"))
-    words = "at least" if kind == "too_short" else "at most"
-    message = "is empty" if length == 0 else f"has {length} entries"
-    return _error(location, message, f"Give {words} {bound}")
-
-
-def _suggestion(location: Location, root: type[BaseModel]) -> str:
-    known = _known_keys(location[:-1], root)
-    return _closest(location[-1], known)
-
-
 def _closest(given: object, known: list[str]) -> str:
     close = difflib.get_close_matches(str(given)[:80], known, n=1, cutoff=0.6)
     return f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
-
-
-def _tags(text: str) -> list[str]:
-    return [word.strip("' ").partition("=")[2] for word in text.split(",")]
 
 
 def _known_keys(location: Location, root: type[BaseModel]) -> list[str]:

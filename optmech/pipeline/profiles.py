@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from optmech.base import cores
 from optmech.base.resources import data_folder
 from optmech.engines import NAMES
 from optmech.engines.base import Options
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
 from optmech.reading.errors import show
 from optmech.reading.source import read_document
@@ -65,10 +66,9 @@ class Profile:
         ):
             raise ProblemError("is not a list of texts", where="reductions")
         self.parsed_reductions()
-        _require_number(self.gap, "gap")
-        _require_number(self.tolerance, "tolerance")
-        if self.time_limit is not None:
-            _require_number(self.time_limit, "time_limit")
+        for name in ("gap", "tolerance", "time_limit"):
+            if name != "time_limit" or self.time_limit is not None:
+                _require_number(getattr(self, name), name)
         _require_threads(self.threads, "threads")
         if self.method and self.engine not in ("auto", "highs", "lazy"):
             raise ProblemError(
@@ -92,13 +92,11 @@ class Profile:
 
     def with_limits(self, gap: float | None, time_limit: float | None) -> Profile:
         """The profile with another gap or time limit, where they are given."""
-        profile = self
-        if gap is not None:
-            profile = replace(profile, gap=float(parse_exact(gap, where="gap", positive=True)))
-        if time_limit is not None:
-            seconds = float(parse_exact(time_limit, where="time_limit", positive=True))
-            profile = replace(profile, time_limit=seconds)
-        return profile
+        changed: dict[str, Any] = {}
+        for name, value in (("gap", gap), ("time_limit", time_limit)):
+            if value is not None:
+                changed[name] = float(parse_exact(value, where=name, positive=True))
+        return replace(self, **changed)
 
     def on_device(self, device: str | None) -> Profile:
         """The profile with another device, where one is given."""
@@ -165,10 +163,8 @@ def load_profile(which: str | Path | Profile) -> Profile:
         )
     if isinstance(content.get("reductions"), list):
         content["reductions"] = tuple(content["reductions"])
-    try:
+    with inside(str(path)):
         return Profile(name=path.stem, **content)
-    except ProblemError as error:
-        raise error.at(str(path)) from error
 
 
 def list_profiles() -> list[Profile]:

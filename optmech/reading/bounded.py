@@ -88,12 +88,6 @@ def translated(where: str | Path, what: str, remedy: str = "Check the file") -> 
         yield
     except OptmechError:
         raise
-    except MemoryError as error:
-        raise ProblemError(
-            f"{what}: it asks for more memory than there is", where=str(where), remedy=remedy
-        ) from error
-    except RecursionError as error:
-        raise ProblemError(f"{what}: it nests too deep", where=str(where), remedy=remedy) from error
     except Exception as error:
         raise ProblemError(f"{what}: {_words(error)}", where=str(where), remedy=remedy) from error
 
@@ -174,6 +168,10 @@ def _unreadable(path: str | Path, error: OSError | ValueError) -> ProblemError:
 
 def _words(error: Exception) -> str:
     """What an error of another library says, on one line."""
+    if isinstance(error, MemoryError):
+        return "it asks for more memory than there is"
+    if isinstance(error, RecursionError):
+        return "it nests too deep"
     try:
         text = " ".join(str(error).split())
     except Exception:

@@ -29,17 +29,8 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
 
     Cells that are empty or not numbers become NaN: the caller counts and reports them.
     """
-    file = Path(path)
-    if file.suffix.lower() == ".parquet":
-        return {name: _numbers(cells) for name, cells in _parquet(file, names, True).items()}
-    if file.suffix.lower() == ".geojson":
-        return {name: _numbers(cells) for name, cells in _geojson(file, names).items()}
-    # texts of numbers would take ten times the memory
-    columns = {name: array("d") for name in names}
-    for cells in _rows(file, names):
-        for name, cell in zip(names, cells, strict=True):
-            columns[name].append(_number(cell))
-    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+    columns = _columns(Path(path), names, numbers=True)
+    return {name: _numbers(cells) for name, cells in columns.items()}
 
 
 def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
@@ -54,15 +45,19 @@ def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[
         On what is no such file, without one of the columns, or holds more than 64 MiB or five
         million rows, after decompression.
     """
-    file = Path(path)
+    return _columns(Path(path), names, numbers=False)
+
+
+def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
     if file.suffix.lower() == ".parquet":
-        return {name: list(cells) for name, cells in _parquet(file, names, False).items()}
+        return _parquet(file, names, numbers)
     if file.suffix.lower() == ".geojson":
         return _geojson(file, names)
-    columns: dict[str, list[str]] = {name: [] for name in names}
+    # texts of numbers would take ten times the memory
+    columns: dict[str, Any] = {name: array("d") if numbers else [] for name in names}
     for cells in _rows(file, names):
         for name, cell in zip(names, cells, strict=True):
-            columns[name].append(cell)
+            columns[name].append(_number(cell) if numbers else cell)
     return columns
 
 
@@ -233,7 +228,6 @@ def _number(cell: str) -> float:
         return float("nan")
 
 
-def _numbers(cells: Sequence[str] | Floats) -> Floats:
-    if isinstance(cells, np.ndarray):
-        return cells
-    return np.array([_number(cell) for cell in cells], dtype=np.float64)
+def _numbers(cells: Any) -> Floats:
+    read = isinstance(cells, np.ndarray | array)
+    return np.asarray(cells if read else [_number(cell) for cell in cells], dtype=np.float64)

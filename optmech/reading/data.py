@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,31 +36,42 @@ class DataFile:
             return _resource(self.package, self.resource or "")
         if self.file is None:
             raise ProblemError("is missing", where="file", remedy='Give file = "..."')
-        try:
+        with _inside(self.file):
             require_readable(directory / self.file)
-        except ProblemError as error:
-            raise _inside(error, "file", self.file) from error
         return directory / self.file
 
-    def columns(self, directory: Path, names: list[str]) -> dict[str, Floats]:
-        """Columns of a CSV file as numbers; what is not a number becomes NaN."""
+    def columns(
+        self, directory: Path, names: list[str], complete: Iterable[str] = ()
+    ) -> dict[str, Floats]:
+        """Columns of a CSV file as numbers; what is not a number becomes NaN, and is refused in
+        those that have to be ``complete``."""
         path = self.path(directory)
-        try:
-            return read_columns(path, names)
-        except ProblemError as error:
-            raise _inside(error, "file", self.name) from error
+        with _inside(self.name):
+            columns = read_columns(path, names)
+        for name in complete:
+            bad = np.flatnonzero(~np.isfinite(columns[name]))
+            if len(bad):
+                raise ProblemError(
+                    f"{self.name}: data row {bad[0] + 1} has no usable {name!r}",
+                    where="file",
+                    remedy="Complete or remove that row",
+                )
+        return columns
 
     def text_columns(self, directory: Path, names: list[str]) -> dict[str, list[str]]:
         """Columns of a CSV file as text."""
         path = self.path(directory)
-        try:
+        with _inside(self.name):
             return read_text_columns(path, names)
-        except ProblemError as error:
-            raise _inside(error, "file", self.name) from error
 
     def matrix(self, directory: Path) -> list[Floats]:
         """The rows of a CSV file of numbers without a header, of any lengths."""
-        return _read_matrix(self.path(directory), self.name)
+        path = self.path(directory)
+        with _inside(self.name):
+            return [
+                np.array([_cell(cell, line) for cell in cells], dtype=np.float64)
+                for line, cells in read_csv(path)
+            ]
 
     @property
     def name(self) -> str:
@@ -79,18 +92,6 @@ def named_files(document: Any, directory: Path) -> tuple[Path, ...]:
         elif isinstance(value, list):
             rest.extend(value)
     return tuple(found)
-
-
-def complete_numbers(columns: dict[str, Floats], names: list[str], source: DataFile) -> None:
-    """Refuse the first missing number of the named columns."""
-    for name in names:
-        bad = np.flatnonzero(~np.isfinite(columns[name]))
-        if len(bad):
-            raise ProblemError(
-                f"{source.name}: data row {bad[0] + 1} has no usable {name!r}",
-                where="file",
-                remedy="Complete or remove that row",
-            )
 
 
 def _resource(package: str, resource: str) -> Path:
@@ -115,36 +116,25 @@ def _resource(package: str, resource: str) -> Path:
     folder = Path(next(iter(folders))).resolve()
     try:
         path = (folder / resource).resolve()
-        if not path.is_relative_to(folder):
-            raise ProblemError(
-                f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
-            )
-        require_readable(path)
-    except ProblemError as error:
-        if error.where == "resource":
-            raise
-        raise ProblemError(
-            f"the package {package!r} has no usable data file {resource!r}",
-            where="resource",
-            remedy="Check the name, or install a version that ships it",
-        ) from error
     except (OSError, ValueError, RuntimeError) as error:
         raise ProblemError(
             f"{resource!r} is not the name of a file",
             where="resource",
             remedy="Name a file inside the package",
         ) from error
-    return path
-
-
-def _read_matrix(path: Path, name: str) -> list[Floats]:
-    rows = []
+    if not path.is_relative_to(folder):
+        raise ProblemError(
+            f"{resource!r} lies outside the package", where="resource", remedy="Name a file"
+        )
     try:
-        for line, cells in read_csv(path):
-            rows.append(np.array([_cell(cell, line) for cell in cells], dtype=np.float64))
+        require_readable(path)
     except ProblemError as error:
-        raise _inside(error, "file", name) from error
-    return rows
+        raise ProblemError(
+            f"the package {package!r} has no usable data file {resource!r}",
+            where="resource",
+            remedy="Check the name, or install a version that ships it",
+        ) from error
+    return path
 
 
 def _cell(cell: str, line: int) -> float:
@@ -157,7 +147,12 @@ def _cell(cell: str, line: int) -> float:
         ) from None
 
 
-def _inside(error: ProblemError, key: str, name: str) -> ProblemError:
-    return ProblemError(
-        f"{name}: {error.message}", where=key, remedy=error.remedy or "Check the file"
-    )
+@contextmanager
+def _inside(name: str) -> Iterator[None]:
+    """Errors of a file, reported at the key that names it."""
+    try:
+        yield
+    except ProblemError as error:
+        raise ProblemError(
+            f"{name}: {error.message}", where="file", remedy=error.remedy or "Check the file"
+        ) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from optmech.errors import OptmechError, ProblemError
@@ -21,21 +21,11 @@ other formats, halves of surrogate pairs, private use, separators of lines and p
 class ProblemFileError(ProblemError):
     """Several errors of one problem file; ``errors`` holds them, ``str`` has a line for each."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        where: str = "",
-        remedy: str = "",
-        errors: Sequence[OptmechError] = (),
-        uncounted: int = 0,
-    ) -> None:
-        super().__init__(message, where=where, remedy=remedy)
-        self.errors = tuple(errors)
-        self.uncounted = uncounted
+    errors: tuple[OptmechError, ...] = ()
+    uncounted: int = 0
 
     def __str__(self) -> str:
-        lines = [line(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
+        lines = [str(_placed(self.where, error)) for error in self.errors[:MAX_LINES]]
         more = len(self.errors) - len(lines) + self.uncounted
         if more > 0:
             lines.append(f"{printable(self.where)}: and {more} more errors")
@@ -71,12 +61,10 @@ class Collector:
         if len(self.errors) == 1:
             raise _placed(file, self.errors[0])
         if self.errors:
-            raise ProblemFileError(
-                f"{len(self.errors) + self.uncounted:,} errors",
-                where=file,
-                errors=self.errors,
-                uncounted=self.uncounted,
-            )
+            count = len(self.errors) + self.uncounted
+            failure = ProblemFileError(f"{count:,} errors", where=file)
+            failure.errors, failure.uncounted = tuple(self.errors), self.uncounted
+            raise failure
 
 
 @dataclass(frozen=True)
@@ -94,11 +82,6 @@ class Keeper:
             return False
         self.collector.add(error.at(self.place) if self.place else error)
         return True
-
-
-def line(error: OptmechError) -> str:
-    """An error as one printable line."""
-    return printable(str(error))
 
 
 def printable(text: str) -> str:
@@ -134,5 +117,8 @@ def path_text(parts: Iterable[str | int]) -> str:
 
 
 def _placed(file: str, error: OptmechError) -> OptmechError:
+    """The error of a file, printable."""
     where = f"{file}: {error.where}" if error.where else file
-    return type(error)(error.message, where=where, remedy=error.remedy)
+    return type(error)(
+        printable(error.message), where=printable(where), remedy=printable(error.remedy)
+    )

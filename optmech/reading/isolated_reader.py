@@ -89,7 +89,8 @@ def _parquet(order: dict[str, Any]) -> Answer:
             arrays.append(np.asarray(numbers, dtype=np.float64))
             continue
         if not pa.types.is_dictionary(kind):
-            column = pa.chunked_array([_as_text(column)]).dictionary_encode()
+            cells = [None if cell is None else str(cell) for cell in column.to_pylist()]
+            column = pa.chunked_array([pa.array(cells, type=pa.string())]).dictionary_encode()
         column = column.unify_dictionaries().combine_chunks()
         if isinstance(column, pa.ChunkedArray):
             column = column.chunk(0) if column.num_chunks else pa.array([]).dictionary_encode()
@@ -118,14 +119,6 @@ def _require_flat(name: str, kind: Any) -> None:
         raise ProblemError(
             f"the column {name!r} holds {str(kind)[:60]}", remedy="Give numbers or texts"
         )
-
-
-def _as_text(column: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.array(
-        [None if cell is None else str(cell) for cell in column.to_pylist()], type=pa.string()
-    )
 
 
 def _checked(name: str, distinct: list[Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -104,9 +104,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys are distinct: readers differ in which of two they take."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {twice[:_SHOWN]!r} occurs twice")
+        raise ValueError(f"the key {twice([key for key, _ in pairs])[:_SHOWN]!r} occurs twice")
     return found
+
+
+def twice(keys: Sequence[str]) -> str:
+    """The first of the keys that occur more than once."""
+    return next(key for key, count in Counter(keys).items() if count > 1)
 
 
 @contextmanager

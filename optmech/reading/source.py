@@ -10,6 +10,7 @@ from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text
+from optmech.reading.sealed import twice
 
 MAX_DEPTH = 32
 MAX_TOML_BYTES = 8 * 2**20
@@ -40,12 +41,10 @@ def read_document(path: Path) -> dict[str, Any]:
         )
     text = read_text(path)
     try:
-        document = _parse_json(text) if path.suffix.lower() == ".json" else _parse_toml(text)
+        document = _parsed(text, "JSON" if path.suffix.lower() == ".json" else "TOML")
         _check_values(document)
     except ProblemError as error:
-        raise type(error)(
-            error.message, where=_place(path, error.where), remedy=error.remedy
-        ) from error.__cause__
+        raise error.moved(str(path)) from error.__cause__
     if not isinstance(document, dict):
         raise ProblemError(
             f"the top level is a {type(document).__name__}, not an object",
@@ -55,64 +54,43 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _parse_toml(text: str) -> Any:
-    if len(text) > MAX_TOML_BYTES:
+def _parsed(text: str, form: str) -> Any:
+    if form == "TOML" and len(text) > MAX_TOML_BYTES:
         raise ProblemError(
             f"has {len(text):,} characters, more than the {MAX_TOML_BYTES:,} that are read of TOML",
             remedy="Write it as JSON, or put the numbers into a CSV file",
         )
-    _refuse_nesting(_QUOTED.sub("", text))
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ProblemError(
-            f"is not valid TOML: {error}", remedy="Correct the syntax at that place"
-        ) from error
-    except RecursionError as error:
-        raise _too_deep("") from error
-    except ValueError as error:
-        raise ProblemError(f"is not valid TOML: {error}", remedy="Correct that value") from error
-
-
-def _refuse_nesting(bare: str) -> None:
-    """Refuse keys of very many parts, over which the parser would take the square of the time."""
-    _refuse_tables(bare, "TOML")
-    if max((part.count(".") for part in _BETWEEN_DOTS.findall(bare)), default=0) > 2 * MAX_DEPTH:
-        raise _too_deep("")
-
-
-def _refuse_tables(text: str, form: str) -> None:
-    tables = text.count("[") + text.count("{")
+    bare = text if form == "JSON" else _QUOTED.sub("", text)
+    tables = bare.count("[") + bare.count("{")
     if tables > _MOST_TABLES[form]:
         raise ProblemError(
             f"has {tables:,} arrays and tables, more than the {_MOST_TABLES[form]:,} allowed",
             remedy="Put the numbers into a CSV file",
         )
-
-
-def _parse_json(text: str) -> Any:
-    _refuse_tables(text, "JSON")
+    remedy = "Correct the syntax at that place"
     try:
-        return json.loads(text, object_pairs_hook=_distinct)
+        if form == "JSON":
+            return json.loads(text, object_pairs_hook=_distinct)
+        # over keys of very many parts the parser would take the square of the time
+        if max(part.count(".") for part in _BETWEEN_DOTS.findall(bare)) > 2 * MAX_DEPTH:
+            raise _too_deep()
+        return tomllib.loads(text)
     except json.JSONDecodeError as error:
-        raise ProblemError(
-            f"is not valid JSON: {error.msg} (at line {error.lineno}, column {error.colno})",
-            remedy="Correct the syntax at that place",
-        ) from error
+        said = f"{error.msg} (at line {error.lineno}, column {error.colno})"
+        raise ProblemError(f"is not valid JSON: {said}", remedy=remedy) from error
     except RecursionError as error:
-        raise _too_deep("") from error
+        raise _too_deep() from error
     except ValueError as error:
-        raise ProblemError(f"is not valid JSON: {error}", remedy="Correct that value") from error
+        if not isinstance(error, tomllib.TOMLDecodeError):
+            remedy = "Correct that value"
+        raise ProblemError(f"is not valid {form}: {error}", remedy=remedy) from error
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) < len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ProblemError(f"key {key!r} occurs twice", remedy="Keep one of the two")
-            seen.add(key)
+        key = twice([key for key, _ in pairs])
+        raise ProblemError(f"key {key!r} occurs twice", remedy="Keep one of the two")
     return table
 
 
@@ -123,8 +101,7 @@ def _check_values(document: Any) -> None:
         below: list[Any] = []
         for value in level:
             if isinstance(value, dict):
-                below.extend(value)
-                below.extend(value.values())
+                below += [*value, *value.values()]
             elif isinstance(value, list):
                 below.extend(value)
             elif isinstance(value, str):
@@ -136,7 +113,7 @@ def _check_values(document: Any) -> None:
         if not below:
             return
         level = below
-    raise _too_deep("")
+    raise _too_deep()
 
 
 def _check_text(text: str) -> None:
@@ -151,11 +128,5 @@ def _check_text(text: str) -> None:
         ) from error
 
 
-def _too_deep(where: str) -> ProblemError:
-    return ProblemError(
-        f"nests deeper than {MAX_DEPTH} levels", where=where, remedy="Flatten the file"
-    )
-
-
-def _place(path: Path, inner: str) -> str:
-    return f"{path}: {inner}" if inner else str(path)
+def _too_deep() -> ProblemError:
+    return ProblemError(f"nests deeper than {MAX_DEPTH} levels", remedy="Flatten the file")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    GetCoreSchemaHandler,
     PlainValidator,
+    Tag,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -35,6 +42,28 @@ def kind_of(value: object) -> str | None:
     return f"{TAG}{kind}" if isinstance(kind, str) else None
 
 
+@dataclass(frozen=True)
+class ByKind:
+    """Tells the members of a union apart by the tag of a value: that of a table is its ``kind``."""
+
+    tag_of: Callable[[object], str | None] = kind_of
+
+    def __get_pydantic_core_schema__(self, union: Any, handler: GetCoreSchemaHandler) -> Any:
+        tagged = [
+            Annotated[member, Tag(f"{TAG}{kind}")]
+            for member in get_args(union)
+            for kind in _kinds(member)
+        ]
+        return handler.generate_schema(Annotated[reduce(or_, tagged), Discriminator(self.tag_of)])
+
+
+def _kinds(member: Any) -> tuple[str, ...]:
+    if get_origin(member) is Literal:
+        return ("name",)
+    fields = getattr(member, "model_fields", {})
+    return get_args(fields["kind"].annotation) if "kind" in fields else ("table",)
+
+
 def table_or_name(value: object) -> str:
     """The union tag where a bare name stands for a table without ``kind``."""
     return f"{TAG}name" if isinstance(value, str) else f"{TAG}table"
@@ -53,26 +82,30 @@ def _exact(value: object) -> Exact:
         raise refusal(error.message, error.remedy) from error
 
 
-def _whole(value: object) -> object:
-    if type(value) is not int:
-        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
-    return value
+def must(fits: Callable[[Any], bool], what: str, remedy: str) -> BeforeValidator:
+    """A validator that says of every value that does not fit that it is not ``what``."""
+
+    def checked(value: object) -> object:
+        if not fits(value):
+            raise refusal(f"{shorten(value)} is {what}", remedy)
+        return value
+
+    return BeforeValidator(checked)
 
 
-def _label(value: object) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise refusal(f"{shorten(value)} is not a label", "Use text or a whole number")
-    return value
+def is_label(value: object) -> bool:
+    """Whether a value can be a label as it is defined."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _reference(value: object) -> Any:
+def is_number(value: object) -> bool:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_reference(value: object) -> bool:
     parts = value if isinstance(value, list) and value else [value]
-    if any(isinstance(part, bool) or not isinstance(part, str | int | float) for part in parts):
-        raise refusal(
-            f"{shorten(value)} is not a label",
-            "Use a label of the secrets; a grid cell is [row, column]",
-        )
-    return value
+    return all(is_label(part) or isinstance(part, float) for part in parts)
 
 
 def shorten(value: object) -> str:
@@ -93,13 +126,23 @@ _REFERENCE_SCHEMA = {
 ExactNumber = Annotated[Any, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
 """A number >= 0, or an exact string such as "ln 3" or "1/2"."""
 
-Label = Annotated[Any, PlainValidator(_label), WithJsonSchema(_LABEL_SCHEMA)]
+Label = Annotated[
+    Any,
+    must(is_label, "not a label", "Use text or a whole number"),
+    WithJsonSchema(_LABEL_SCHEMA),
+]
 """A label as it is defined."""
 
-LabelReference = Annotated[Any, PlainValidator(_reference), WithJsonSchema(_REFERENCE_SCHEMA)]
+LabelReference = Annotated[
+    Any,
+    must(_is_reference, "not a label", "Use a label of the secrets; a grid cell is [row, column]"),
+    WithJsonSchema(_REFERENCE_SCHEMA),
+]
 """A label as it is referred to; a grid cell is [row, column]."""
 
-FormatNumber = Annotated[Literal[1], BeforeValidator(_whole)]
+FormatNumber = Annotated[
+    Literal[1], must(lambda value: type(value) is int, "not a format number", "Write format = 1")
+]
 """``format = 1``."""
 
 Positive = Annotated[float, Field(gt=0)]
@@ -110,3 +153,12 @@ Seed = Annotated[int, Field(ge=0)]
 Labels = Annotated[list[Label], Field(min_length=1)]
 Point = Annotated[list[float], Field(min_length=2, max_length=2)]
 Matrix = list[list[float]]
+
+
+class FileSpec(Spec):
+    """What every file says of itself; a reader reports a missing format itself."""
+
+    format: FormatNumber | None = None
+    title: str = ""
+    description: str = ""
+    source: str = ""

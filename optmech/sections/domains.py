@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from optmech.sections.base import (
+    ByKind,
     Count,
     Label,
     LabelReference,
@@ -16,27 +17,18 @@ from optmech.sections.base import (
     Positive,
     Seed,
     Spec,
-    kind_of,
+    is_label,
+    is_number,
     refusal,
 )
 
 
 def _square(value: object) -> object:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return [value, value] if number else value
+    return [value, value] if is_number(value) else value
 
 
-_CELL_SCHEMA = {
-    "anyOf": [
-        {"type": "number", "exclusiveMinimum": 0},
-        {
-            "type": "array",
-            "items": {"type": "number", "exclusiveMinimum": 0},
-            "minItems": 2,
-            "maxItems": 2,
-        },
-    ]
-}
+_SIDE = {"type": "number", "exclusiveMinimum": 0}
+_CELL_SCHEMA = {"anyOf": [_SIDE, {"type": "array", "items": _SIDE, "minItems": 2, "maxItems": 2}]}
 Cell = Annotated[
     Annotated[list[Positive], Field(min_length=2, max_length=2)],
     BeforeValidator(_square),
@@ -180,35 +172,24 @@ class Roads(Spec):
 
 
 def _edge(value: object) -> Any:
-    ends_fit = isinstance(value, list) and len(value) in (2, 3) and not _loose(value[:2])
+    ends_fit = isinstance(value, list) and len(value) in (2, 3) and all(map(is_label, value[:2]))
     if not ends_fit:
         raise refusal("is not an edge", 'Write ["from", "to"] or ["from", "to", length]')
     assert isinstance(value, list)
     length = value[2] if len(value) == 3 else 1.0
-    if isinstance(length, bool) or not isinstance(length, int | float) or not 0 <= length < 1e300:
+    if not is_number(length) or not 0 <= length < 1e300:
         raise refusal(f"{length!r} is not a length", "Give a finite number >= 0")
     return [value[0], value[1], float(length)]
 
 
-def _loose(ends: list[object]) -> bool:
-    return any(isinstance(end, bool) or not isinstance(end, str | int) for end in ends)
-
-
+_END = {"type": ["string", "integer"]}
 _EDGE_SCHEMA = {
     "type": "array",
-    "prefixItems": [
-        {"type": ["string", "integer"]},
-        {"type": ["string", "integer"]},
-        {"type": "number", "minimum": 0},
-    ],
+    "prefixItems": [_END, _END, {"type": "number", "minimum": 0}],
     "minItems": 2,
     "maxItems": 3,
 }
-Edge = Annotated[
-    list[Any],
-    BeforeValidator(_edge),
-    WithJsonSchema(_EDGE_SCHEMA),
-]
+Edge = Annotated[list[Any], BeforeValidator(_edge), WithJsonSchema(_EDGE_SCHEMA)]
 """[from, to] or [from, to, length]; the length is 1 unless given."""
 Edges = Annotated[list[Edge], Field(min_length=1)]
 
@@ -262,17 +243,8 @@ class LonLatSecrets(LonLat, Aggregable):
 
 
 Secrets = Annotated[
-    Annotated[Grid, Tag("kind=grid")]
-    | Annotated[PointsSecrets, Tag("kind=points")]
-    | Annotated[LonLatSecrets, Tag("kind=lonlat")]
-    | Annotated[Line, Tag("kind=line")]
-    | Annotated[Names, Tag("kind=labels")]
-    | Annotated[Table, Tag("kind=table")]
-    | Annotated[Zones, Tag("kind=zones")]
-    | Annotated[Hexagons, Tag("kind=h3")]
-    | Annotated[Network, Tag("kind=graph")]
-    | Annotated[Tree, Tag("kind=tree")],
-    Discriminator(kind_of),
+    Grid | PointsSecrets | LonLatSecrets | Line | Names | Table | Zones | Hexagons | Network | Tree,
+    ByKind(),
 ]
 
 
@@ -326,13 +298,13 @@ class NamesObservables(Names, Suppressible):
 
 
 Observables = Annotated[
-    Annotated[Same, Tag("kind=same")]
-    | Annotated[Coarser, Tag("kind=coarser")]
-    | Annotated[Subsets, Tag("kind=subsets")]
-    | Annotated[GridObservables, Tag("kind=grid")]
-    | Annotated[PointsObservables, Tag("kind=points")]
-    | Annotated[LonLatObservables, Tag("kind=lonlat")]
-    | Annotated[LineObservables, Tag("kind=line")]
-    | Annotated[NamesObservables, Tag("kind=labels")],
-    Discriminator(kind_of),
+    Same
+    | Coarser
+    | Subsets
+    | GridObservables
+    | PointsObservables
+    | LonLatObservables
+    | LineObservables
+    | NamesObservables,
+    ByKind(),
 ]

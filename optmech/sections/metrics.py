@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Tag, model_validator
+from pydantic import model_validator
 
 from optmech.sections.base import (
+    ByKind,
     Matrix,
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
     table_or_name,
 )
@@ -61,15 +61,7 @@ class MatrixDistance(Spec):
 
 
 DistanceSpec = Annotated[
-    Annotated[DistanceName, Tag("kind=name")]
-    | Annotated[Named, Tag("kind=euclidean")]
-    | Annotated[Named, Tag("kind=manhattan")]
-    | Annotated[Named, Tag("kind=hamming")]
-    | Annotated[Named, Tag("kind=haversine")]
-    | Annotated[GraphDistance, Tag("kind=graph")]
-    | Annotated[TreeDistance, Tag("kind=tree")]
-    | Annotated[MatrixDistance, Tag("kind=matrix")],
-    Discriminator(kind_of),
+    DistanceName | Named | GraphDistance | TreeDistance | MatrixDistance, ByKind()
 ]
 
 
@@ -96,7 +88,4 @@ class LossTable(Spec):
         return self
 
 
-LossSpec = Annotated[
-    Annotated[DistanceName, Tag("kind=name")] | Annotated[LossTable, Tag("kind=table")],
-    Discriminator(table_or_name),
-]
+LossSpec = Annotated[DistanceName | LossTable, ByKind(table_or_name)]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from optmech.sections.base import (
     TAG,
+    ByKind,
     NonNegative,
     Positive,
     Seed,
     Spec,
+    is_number,
     kind_of,
     refusal,
     shorten,
@@ -27,15 +29,14 @@ _WEIGHTS_SCHEMA = {
 
 
 def _weights(value: object) -> Any:
-    if isinstance(value, list):
-        items: list[tuple[Any, Any]] = list(enumerate(value))
-    elif isinstance(value, dict):
-        items = list(value.items())
-    else:
+    if not isinstance(value, list | dict):
         raise refusal("is neither an array nor a table", "Give [1, 2, ...] or {label = 1, ...}")
+    items: list[tuple[Any, Any]] = list(
+        value.items() if isinstance(value, dict) else enumerate(value)
+    )
     if not items:
         raise refusal("is empty", "Give a weight for every secret")
-    bad = [(key, weight) for key, weight in items if not _is_weight(weight)]
+    bad = [(key, x) for key, x in items if not (is_number(x) and 0 <= x < float("inf"))]
     if bad:
         key, weight = bad[0]
         others = f" (nor are {len(bad) - 1} more)" if len(bad) > 1 else ""
@@ -45,11 +46,6 @@ def _weights(value: object) -> Any:
     if not any(weight > 0 for _, weight in items):
         raise refusal("the weights sum to 0", "Give at least one positive weight")
     return value
-
-
-def _is_weight(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 <= value < float("inf")  # type: ignore[operator]
 
 
 Weights = Annotated[Any, BeforeValidator(_weights), WithJsonSchema(_WEIGHTS_SCHEMA)]
@@ -127,18 +123,9 @@ class Dirichlet(Spec):
 
 UniformName = Literal["uniform"]
 
-_Kinds = (
-    Annotated[UniformName, Tag("kind=name")]
-    | Annotated[Uniform, Tag("kind=uniform")]
-    | Annotated[Given, Tag("kind=weights")]
-    | Annotated[Counts, Tag("kind=counts")]
-    | Annotated[Observations, Tag("kind=csv")]
-    | Annotated[Column, Tag("kind=column")]
-    | Annotated[Visits, Tag("kind=visits")]
-    | Annotated[Dirichlet, Tag("kind=dirichlet")]
-)
+_Kinds = UniformName | Uniform | Given | Counts | Observations | Column | Visits | Dirichlet
 
-PriorSpec = Annotated[_Kinds, Discriminator(kind_of)]
+PriorSpec = Annotated[_Kinds, ByKind()]
 
 
 def _weights_or_prior(value: object) -> str | None:
@@ -148,7 +135,5 @@ def _weights_or_prior(value: object) -> str | None:
     return kind_of(value) if given or isinstance(value, Spec) else f"{TAG}table"
 
 
-DistributionSpec = Annotated[
-    Annotated[Weights, Tag("kind=table")] | _Kinds, Discriminator(_weights_or_prior)
-]
+DistributionSpec = Annotated[Weights | _Kinds, ByKind(_weights_or_prior)]
 """Bare weights (an array, or a table from label to weight), or anything that makes a prior."""

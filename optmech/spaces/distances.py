@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import shortest_detour
-from optmech.errors import ProblemError
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
+from optmech.errors import ProblemError, inside
+from optmech.spaces.domain import Domain, great_circle
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -88,11 +88,10 @@ class _Hamming(_Named):
     def __call__(self, a: Domain, b: Domain) -> Floats:
         if a is b or a.labels == b.labels:
             return 1.0 - np.eye(len(a))
-        position = {label: k for k, label in enumerate(b.labels)}
         out = np.ones((len(a), len(b)))
         for i, label in enumerate(a.labels):
-            if label in position:
-                out[i, position[label]] = 0.0
+            if label in b._index:
+                out[i, b._index[label]] = 0.0
         return out
 
 
@@ -108,12 +107,8 @@ class _Haversine(_Named):
                     where=self.name,
                     remedy=_instead_of_haversine(domain),
                 )
-        p, q = np.radians(a.require_points("measure")), np.radians(b.require_points("measure"))
-        dlon = p[:, None, 0] - q[None, :, 0]
-        dlat = p[:, None, 1] - q[None, :, 1]
-        cosines = np.cos(p[:, None, 1]) * np.cos(q[None, :, 1])
-        half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
-        return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+        p, q = a.require_points("measure"), b.require_points("measure")
+        return great_circle(p[:, None], q[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +127,8 @@ class _Graph:
         rows, columns = (_node_indices(domain, position) for domain in (a, b))
         lengths = _edge_lengths(self.network, self.weight, position)
         directed = self.network.is_directed()
-        full = shortest_path(lengths, directed=directed, indices=np.unique(rows))
-        order = np.searchsorted(np.unique(rows), rows)
+        nodes, order = np.unique(rows, return_inverse=True)
+        full = shortest_path(lengths, directed=directed, indices=nodes)
         out = np.asarray(full[order][:, columns], dtype=np.float64)
         unreachable = np.argwhere(~np.isfinite(out))
         if len(unreachable):
@@ -217,7 +212,7 @@ def matrix(array: ArrayLike) -> Distance:
     ``triangle_report`` says by how much it fails.
     """
     values = finite_array(array, where="distance matrix", ndim=2, observations=True)
-    _refuse_negative(values, "distance matrix")
+    refuse_negative(values, "distance matrix")
     own = own_labels(array)
     if own is None or own == (None, None):
         return _Matrix(values)
@@ -262,23 +257,21 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
     try:
         return matrix(value)
     except ProblemError as error:
-        raise ProblemError(error.message, where=where, remedy=error.remedy) from error
+        raise error.moved(where) from error
 
 
 def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:
     """The values of a distance, checked; errors are reported at ``where``."""
     given = as_distance(distance, where=where)
-    try:
+    with inside(where):
         raw = given(a, b)
-    except ProblemError as error:
-        raise error.at(where) from error
     values = finite_array(raw, where=where, ndim=2)
     if values.shape != (len(a), len(b)):
         raise ProblemError(
             f"the distance returned shape {values.shape} for {len(a)} x {len(b)} labels",
             where=where,
         )
-    _refuse_negative(values, where)
+    refuse_negative(values, where)
     return values
 
 
@@ -306,15 +299,15 @@ def values_between(
     return evaluate(distance, a, b, where=where)
 
 
-def _refuse_negative(values: Floats, where: str) -> None:
+def refuse_negative(
+    values: Floats, where: str, what: str = "distance", remedy: str = "Distances must be >= 0"
+) -> None:
+    """Refuse a matrix with an entry below 0."""
     bad = np.argwhere(values < 0)
     if len(bad):
         i, j = bad[0].tolist()
-        raise ProblemError(
-            f"the distance at [{i}, {j}] is {values[i, j]:g}, below 0",
-            where=where,
-            remedy="Distances must be >= 0",
-        )
+        message = f"the {what} at [{i}, {j}] is {values[i, j]:g}, below 0"
+        raise ProblemError(message, where=where, remedy=remedy)
 
 
 def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
@@ -326,10 +319,7 @@ def _plane_points(a: Domain, b: Domain, name: str) -> tuple[Floats, Floats]:
                 remedy='Use "haversine", which measures in km, or project the points first',
             )
     _refuse_other_frame(a, b, name)
-    p, q = (
-        a.require_points(f"measure {name} distance"),
-        b.require_points(f"measure {name} distance"),
-    )
+    p, q = (domain.require_points(f"measure {name} distance") for domain in (a, b))
     if p.shape[1] != q.shape[1]:
         raise ProblemError(f"points have {p.shape[1]} and {q.shape[1]} coordinates", where=name)
     return p, q
@@ -378,8 +368,9 @@ def _edge_lengths(network: nx.Graph[Any], weight: str, position: dict[Any, int])
     """Lengths of the edges by node index, zeros kept; of parallel edges the shortest."""
     edges = list(network.edges(data=weight, default=1))
     lengths = np.array([_length(edge, weight) for edge in edges], dtype=np.float64)
-    tails = np.array([position[edge[0]] for edge in edges], dtype=np.int64)
-    heads = np.array([position[edge[1]] for edge in edges], dtype=np.int64)
+    tails, heads = (
+        np.array([position[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1)
+    )
     order = np.lexsort((lengths, heads, tails))
     _, first = np.unique(np.column_stack([tails, heads])[order], axis=0, return_index=True)
     kept = order[first]

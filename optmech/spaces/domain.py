@@ -85,7 +85,7 @@ class Domain:
         outlines: Iterable[Iterable[ArrayLike]] | None = None,
     ) -> None:
         try:
-            object.__setattr__(self, "labels", tuple(labels))
+            listed = tuple(labels)
         except TypeError:
             raise ProblemError(
                 f"{labels!r} is not a list of labels",
@@ -98,28 +98,28 @@ class Domain:
                 where="coordinates",
                 remedy='Use "plane" or "lonlat"',
             )
-        object.__setattr__(self, "unit", unit_text(unit, coordinates))
-        object.__setattr__(self, "coordinates", coordinates)
-        require_labels(self.labels)
+        named = unit_text(unit, coordinates)
+        require_labels(listed)
         array = None
         if points is not None:
             if coordinates == "lonlat":
                 refuse_latitude_first(points, where="points")
-            ordered = rows_in_order(points, self.labels, where="points")
+            ordered = rows_in_order(points, listed, where="points")
             array = finite_array(ordered, where="points", observations=True)
             if array.ndim == 1:
                 array = array[:, None]
-            if array.ndim != 2 or len(array) != len(self.labels) or not array.shape[1]:
+            if array.ndim != 2 or len(array) != len(listed) or not array.shape[1]:
                 raise ProblemError(
-                    f"shape {array.shape} does not fit {len(self.labels)} labels",
+                    f"shape {array.shape} does not fit {len(listed)} labels",
                     where="points",
-                    remedy=f"Give an array of shape ({len(self.labels)}, k)",
+                    remedy=f"Give an array of shape ({len(listed)}, k)",
                 )
         if coordinates == "lonlat":
             require_lonlat(array)
-        object.__setattr__(self, "points", array)
         rings = None if outlines is None else rings_of(outlines, array)
-        object.__setattr__(self, "outlines", rings)
+        vars(self).update(
+            labels=listed, points=array, unit=named, coordinates=coordinates, outlines=rings
+        )
 
     @classmethod
     def geographic(cls, labels: Iterable[Hashable], lonlat: ArrayLike) -> Domain:
@@ -141,10 +141,10 @@ class Domain:
             return NotImplemented
         if self is other:
             return True
-        same_points = (self.points is None) == (other.points is None) and (
-            self.points is None or other.points is None or np.array_equal(self.points, other.points)
-        )
-        return same_points and self._content() == other._content()
+        mine, theirs = self.points, other.points
+        if mine is None or theirs is None:
+            return mine is theirs and self._content() == other._content()
+        return np.array_equal(mine, theirs) and self._content() == other._content()
 
     def __hash__(self) -> int:
         return self._hash
@@ -228,17 +228,18 @@ class Domain:
         own = self.require_points("locate points")
         from scipy.spatial import cKDTree
 
-        if self.coordinates == "lonlat":
+        globe = self.coordinates == "lonlat"
+        if globe:
             refuse_latitude_first(xy, where="points")
         query = coordinate_rows(xy, own.shape[1])
         inside = np.isfinite(query).all(axis=1)
-        if self.coordinates == "lonlat":
+        if globe:
             inside &= np.abs(query[:, 1]) <= 90
         lifted = query[inside]
         limit = np.inf
         if max_distance is not None:
             limit = float(finite_array(max_distance, where="max_distance", ndim=0))
-        if self.coordinates == "lonlat":
+        if globe:
             own, lifted = _on_sphere(own), _on_sphere(lifted)
             limit = 2 * np.sin(min(limit / EARTH_RADIUS_KM, np.pi) / 2)
         distance, nearest = cKDTree(own).query(lifted)
@@ -304,27 +305,26 @@ class Grid(Domain):
             )
         box = None if bounds is None else box_of(bounds)
         given = {"cell": cell, "unit": unit, "origin": origin}
-        scale = _Scale() if box is None else _Scale.over(box, rows, columns)
-        width, height = scale.cell if cell is None else pair_of(cell, "cell")
+        own, km = ((1.0, 1.0), "") if box is None else (_cell_in_km(box, rows, columns), "km")
+        width, height = own if cell is None else pair_of(cell, "cell")
         if width <= 0 or height <= 0:
             raise ProblemError(
                 f"cell {width} x {height} must have a positive width and height", where="cell"
             )
-        x0, y0 = scale.origin if origin is None else pair_of(origin, "origin")
-        named = scale.unit if unit is None else unit_text(unit, "plane")
-        if box is not None and not scale.agrees(_Scale((width, height), named, (x0, y0))):
+        x0, y0 = (0.0, 0.0) if origin is None else pair_of(origin, "origin")
+        named = km if unit is None else unit_text(unit, "plane")
+        # up to the rounding of another machine's cosine
+        close = np.allclose(own, (width, height), rtol=1e-12, atol=0)
+        if box is not None and not (close and named == km and (x0, y0) == (0, 0)):
             others = [f"{key} = {value!r}" for key, value in given.items() if value is not None]
             raise ProblemError(
-                f"a grid over bounds is measured in km, in cells of {scale.cell[0]:.6g} x "
-                f"{scale.cell[1]:.6g} here, and {', '.join(others)} is not that",
+                f"a grid over bounds is measured in km, in cells of {own[0]:.6g} x {own[1]:.6g} "
+                f"here, and {', '.join(others)} is not that",
                 where="bounds",
                 remedy="Drop cell, unit and origin, or drop the bounds",
             )
-        object.__setattr__(self, "rows", int(rows))
-        object.__setattr__(self, "columns", int(columns))
-        object.__setattr__(self, "cell", (width, height))
-        object.__setattr__(self, "origin", (x0, y0))
-        object.__setattr__(self, "bounds", box)
+        vars(self).update(rows=int(rows), columns=int(columns), bounds=box)
+        vars(self).update(cell=(width, height), origin=(x0, y0))
         row, column = np.divmod(np.arange(rows * columns), columns)
         centres = np.column_stack([x0 + (column + 0.5) * width, y0 + (row + 0.5) * height])
         labels = zip(row.tolist(), column.tolist(), strict=True)
@@ -358,8 +358,8 @@ class Grid(Domain):
     def _facts(self) -> list[tuple[str, object]]:
         width, height = self.cell
         size = f"{width:.6g} x {height:.6g}{self._unit_text().removeprefix(' in')}"
-        found = [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts()]
-        return found if self.bounds is None else [*found, ("bounds", self.bounds)]
+        over: list[tuple[str, object]] = [] if self.bounds is None else [("bounds", self.bounds)]
+        return [("cells", f"{self.rows} x {self.columns} of {size}"), *super()._facts(), *over]
 
     def _picture(self, values: Floats) -> str:
         label = f"{self.rows} x {self.columns} cells"
@@ -392,26 +392,22 @@ class Grid(Domain):
         return found
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """How a grid is measured."""
+def great_circle(p: Floats, q: Floats) -> Floats:
+    """Distances in km between longitudes and latitudes in degrees, shapes (..., 2), broadcast."""
+    p, q = np.radians(p), np.radians(q)
+    dlon, dlat = p[..., 0] - q[..., 0], p[..., 1] - q[..., 1]
+    cosines = np.cos(p[..., 1]) * np.cos(q[..., 1])
+    half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
+    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
 
-    cell: tuple[float, float] = (1.0, 1.0)
-    unit: str = ""
-    origin: tuple[float, float] = (0.0, 0.0)
 
-    @classmethod
-    def over(cls, box: tuple[float, float, float, float], rows: int, columns: int) -> _Scale:
-        west, south, east, north = box
-        degree = np.pi / 180 * EARTH_RADIUS_KM
-        width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
-        height = (north - south) * degree
-        return cls((width / columns, height / rows), "km")
-
-    def agrees(self, other: _Scale) -> bool:
-        """Up to the rounding of another machine's cosine."""
-        close = bool(np.allclose(self.cell, other.cell, rtol=1e-12, atol=0))
-        return close and (self.unit, self.origin) == (other.unit, other.origin)
+def _cell_in_km(
+    box: tuple[float, float, float, float], rows: int, columns: int
+) -> tuple[float, float]:
+    west, south, east, north = box
+    degree = np.pi / 180 * EARTH_RADIUS_KM
+    width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
+    return width / columns, (north - south) * degree / rows
 
 
 def _on_sphere(lonlat: Floats) -> Floats:

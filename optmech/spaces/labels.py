@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 
 from optmech.base.labelled import label_text
 from optmech.errors import ProblemError
+from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
 __all__ = ["find_index", "find_label", "label_text"]
@@ -25,10 +26,8 @@ def find_label(domain: Domain, given: object) -> Hashable:
         except ProblemError:
             continue
         return candidate
-    shown = repr(given)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
     raise ProblemError(
-        f"there is no {shown} among the {len(domain)} labels",
+        f"there is no {show(given)} among the {len(domain)} labels",
         remedy=f"The first ones are {', '.join(map(label_text, domain.labels[:5]))}",
     )
 
@@ -47,14 +46,15 @@ def _readings(given: object) -> Iterator[Hashable]:
     if not isinstance(given, str):
         return
     text = given.strip().removeprefix("(").removesuffix(")")
-    parts = [_number(part) for part in text.split(",", maxsplit=8)]
+    parts = [number_of(part) for part in text.split(",", maxsplit=8)]
     if len(parts) == 1:
         yield parts[0]
     elif all(part is not None for part in parts):
         yield tuple(parts)
 
 
-def _number(text: str) -> int | float | None:
+def number_of(text: str) -> int | float | None:
+    """The number that a text is, whole where it can be; None for other texts."""
     for read in (int, float):
         try:
             return read(text)

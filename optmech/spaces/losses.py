@@ -22,6 +22,7 @@ from optmech.spaces.distances import (
     distance_name,
     evaluate,
     matrix,
+    refuse_negative,
 )
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
@@ -44,12 +45,8 @@ class _OverMembers:
                 remedy="Make them with observables.coarser or observables.subsets",
             )
         base = self.distance(a, b.base)
-        return np.column_stack([self._reduced(base[:, list(group)]) for group in b.members])
-
-    def _reduced(self, values: Floats) -> Floats:
-        if self.reduce == "mean":
-            return np.asarray(values.mean(axis=1))
-        return np.asarray(values.max(axis=1) if self.reduce == "max" else values.min(axis=1))
+        groups = (base[:, list(group)] for group in b.members)
+        return np.column_stack([getattr(values, self.reduce)(axis=1) for values in groups])
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +129,5 @@ def loss_matrix(loss: object, secrets: Domain, observables: Domain, *, where: st
             where=where,
             remedy=f"Give an array of shape {shape}",
         )
-    if (values < 0).any():
-        i, j = np.argwhere(values < 0)[0].tolist()
-        raise ProblemError(
-            f"the loss at [{i}, {j}] is {values[i, j]:g}, below 0",
-            where=where,
-            remedy="Losses must be >= 0; add a constant to all of them",
-        )
+    refuse_negative(values, where, "loss", "Losses must be >= 0; add a constant to all of them")
     return values

@@ -73,9 +73,7 @@ class Mechanism:
                 where="matrix",
                 remedy="Normalise the rows",
             )
-        object.__setattr__(self, "secrets", secrets)
-        object.__setattr__(self, "observables", observables)
-        object.__setattr__(self, "matrix", values)
+        vars(self).update(secrets=secrets, observables=observables, matrix=values)
 
     def __repr__(self) -> str:
         exact = "floats" if self.exact is None else "exact probabilities"
@@ -141,13 +139,9 @@ class Mechanism:
         labels = list(self.observables.labels)  # touches all of them
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 
-    @property
-    def _table(self) -> Table:
-        return self._float_table if self.exact is None else self.exact.table
-
     @cached_property
-    def _float_table(self) -> Table:
-        return Table.of(integers(self.matrix)[0])
+    def _table(self) -> Table:
+        return Table.of(integers(self.matrix)[0]) if self.exact is None else self.exact.table
 
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.

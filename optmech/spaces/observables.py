@@ -50,8 +50,7 @@ class Subsets(Domain):
             raise ProblemError(
                 f"{len(groups)} subsets for {len(self.labels)} labels", where="observables"
             )
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "members", groups)
+        vars(self).update(base=base, members=groups)
 
     def _content(self) -> tuple[Hashable, ...]:
         return *super()._content(), self.base, self.members

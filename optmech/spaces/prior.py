@@ -96,9 +96,7 @@ class Prior:
                 where="prior",
                 remedy="Give at least one positive weight",
             )
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "weights", normalised(array))
-        object.__setattr__(self, "binning", binning)
+        vars(self).update(domain=domain, weights=normalised(array), binning=binning)
 
     def __len__(self) -> int:
         return len(self.domain)
@@ -298,7 +296,7 @@ def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[F
     array = np.zeros(len(domain))
     outside = 0.0
     known: dict[Hashable, int] = {label_text(label): k for k, label in enumerate(domain.labels)}
-    known |= {label: k for k, label in enumerate(domain.labels)}
+    known |= domain._index
     for label, count in counts:
         value = float(finite_array(count, where=f"counts[{label!r}]", ndim=0))
         if value < 0:

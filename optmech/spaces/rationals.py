@@ -121,27 +121,23 @@ class RationalRows:
     @cached_property
     def matrix(self) -> Floats:
         """The nearest floats, shape (S, O)."""
-        out = np.zeros(self.shape)
-        for s, row in enumerate(self.rows):
-            total = sum(row)
-            for o, value in enumerate(row):
-                if value:
-                    out[s, o] = value / total
+        totals = [sum(row) for row in self.rows]
+        out = np.array(
+            [[v / total for v in row] for row, total in zip(self.rows, totals, strict=True)]
+        )
         out.setflags(write=False)
         return out
 
     def push(self, lam: Shares) -> Shares:
         """The exact distribution of the output when the secret is drawn from ``lam``."""
-        scale = math.lcm(
-            *(sum(row) for row, unit in zip(self.rows, lam.units, strict=True) if unit)
-        )
+        drawn = [(row, unit) for row, unit in zip(self.rows, lam.units, strict=True) if unit]
+        scale = math.lcm(*(sum(row) for row, _ in drawn))
         out = [0] * self.shape[1]
-        for row, unit in zip(self.rows, lam.units, strict=True):
-            if unit:
-                factor = unit * (scale // sum(row))
-                for o, value in enumerate(row):
-                    if value:
-                        out[o] += factor * value
+        for row, unit in drawn:
+            factor = unit * (scale // sum(row))
+            for o, value in enumerate(row):
+                if value:
+                    out[o] += factor * value
         return Shares.reduced(out)
 
 
@@ -158,11 +154,7 @@ def composed(
         for row, total in zip(second.rows, sums, strict=True)
     ]
     product = flint.fmpz_mat([list(row) for row in first.rows]) * flint.fmpz_mat(lifted)
-    rows = []
-    for row in product.tolist():
-        values = [int(value) for value in row]
-        divisor = math.gcd(*values)
-        rows.append(tuple(value // divisor for value in values))
+    rows = [Shares.reduced(list(map(int, row))).units for row in product.tolist()]
     bits = max(sum(row).bit_length() for row in rows) - 1
     powers = all(sum(row) & (sum(row) - 1) == 0 for row in rows)
     if not powers or bits > MAX_BITS:

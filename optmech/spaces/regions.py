@@ -42,8 +42,7 @@ class Regions(Domain):
         scale: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
     ) -> None:
         edges = finite_array(boxes, where="boxes", ndim=2)
-        object.__setattr__(self, "boxes", edges)
-        object.__setattr__(self, "scale", scale)
+        vars(self).update(boxes=edges, scale=scale)
         super().__init__(labels, (edges[:, :2] + edges[:, 2:]) / 2, unit)
 
     def _content(self) -> tuple[Hashable, ...]:
@@ -103,11 +102,10 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     if not (cells >= 0).any():
         raise ProblemError("no point lies inside the grid", where="xy")
     plane = (points - scale[:2]) * scale[2:]
-    boxes = grid_boxes(grid)
     heap: list[tuple[int, int, str, tuple[float, ...], Ints]] = []
-    for k in range(len(grid)):
+    for k, edges in enumerate(grid_boxes(grid).tolist()):
         mine = np.flatnonzero(cells == k)
-        heap.append((-len(mine), k, "", tuple(boxes[k].tolist()), mine))
+        heap.append((-len(mine), k, "", tuple(edges), mine))
     heapq.heapify(heap)
     while len(heap) + 3 <= regions:
         count, k, quarters, box, mine = heap[0]
@@ -145,14 +143,8 @@ def grid_boxes(grid: Grid) -> Floats:
     """(west, south, east, north) of every cell of a grid, in its unit, shape (n, 4)."""
     row, column = np.divmod(np.arange(len(grid)), grid.columns)
     (x0, y0), (width, height) = grid.origin, grid.cell
-    return np.column_stack(
-        [
-            x0 + column * width,
-            y0 + row * height,
-            x0 + (column + 1) * width,
-            y0 + (row + 1) * height,
-        ]
-    )
+    low, high = ((x0 + (column + k) * width, y0 + (row + k) * height) for k in (0, 1))
+    return np.column_stack([*low, *high])
 
 
 def _quarters(

@@ -24,13 +24,10 @@ from optmech.spaces.distances import (
     haversine,
     manhattan,
 )
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain
 
 NAMED: Mapping[str, Distance] = {
-    "euclidean": euclidean(),
-    "manhattan": manhattan(),
-    "hamming": hamming(),
-    "haversine": haversine(),
+    distance_name(known): known for known in (euclidean(), manhattan(), hamming(), haversine())
 }
 """Distances that follow from labels and coordinates alone: what a file says of them is computed
 again."""
@@ -86,8 +83,6 @@ def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int]
     no such distance."""
     if name not in NAMED:
         return None
-    if name in ("euclidean", "manhattan"):
-        _require_one_frame(a, b)
     proper = evaluate(NAMED[name], a, b, where="distance")
     if values.shape != proper.shape:
         return (0, 0)
@@ -97,19 +92,6 @@ def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int]
         share = np.where(proper < _NEARLY_OPPOSITE, 1e3 * _ROUNDING, 1e5 * _ROUNDING)
     off = np.argwhere(np.abs(values - proper) > share * proper + _UNDERFLOW)
     return (int(off[0][0]), int(off[0][1])) if len(off) else None
-
-
-def _require_one_frame(a: Domain, b: Domain) -> None:
-    """Coordinates in two units, or counted from the corners of two boxes, have no distance."""
-    boxes = {d.bounds for d in (a, b) if isinstance(d, Grid) and d.bounds is not None}
-    both = [isinstance(d, Grid) and d.bounds is not None for d in (a, b)]
-    alone = any(both) and not all(both) and not (a.unit and b.unit)
-    if (a.unit and b.unit and a.unit != b.unit) or len(boxes) > 1 or alone:
-        raise ProblemError(
-            f"coordinates in {a.unit!r} and in {b.unit!r}, or over different bounds",
-            where="distance",
-            remedy="Give both sides in one unit and over the same bounds",
-        )
 
 
 def distance_words(distance: object) -> str:

@@ -12,10 +12,12 @@ from optmech.sweeps.places import parse_place
 Cell = str | int | float | bool | None
 """A value of the table."""
 
-RESERVED = (
-    "task", "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
-    "secrets", "observables", "reason", "start", "design", "seconds",
+FIGURES = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
+    "secrets", "observables", "reason",
 )  # fmt: skip
+"""Columns of the table that come from a task's record."""
+RESERVED = ("task", *FIGURES, "start", "design", "seconds")
 """Columns that the table has anyway."""
 
 
@@ -69,13 +71,10 @@ def zipped(axes: Sequence[Axis]) -> Axis:
             remedy="Give them the same number",
         )
     return Axis(
-        columns=tuple(name for axis in axes for name in axis.columns),
+        columns=sum((axis.columns for axis in axes), ()),
         points=tuple(
-            Point(
-                tuple(cell for point in points for cell in point.cells),
-                tuple(setting for point in points for setting in point.settings),
-            )
-            for points in zip(*(axis.points for axis in axes), strict=True)
+            Point(sum((point.cells for point in row), ()), sum((p.settings for p in row), ()))
+            for row in zip(*(axis.points for axis in axes), strict=True)
         ),
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,9 @@ from optmech.errors import ProblemError
 from optmech.files.gallery import SWEEPS, find_problem
 from optmech.files.kinds import require_kind
 from optmech.files.schema import sweep as schema
-from optmech.files.schema.sweep import SweepSpec
-from optmech.files.validate import add_details, validate
+from optmech.files.validate import checked, validate
 from optmech.pipeline.profiles import load_profile
-from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped
@@ -39,13 +39,14 @@ def read_plan(name: str | Path) -> Plan:
     errors = Collector()
     document = read_document(path)
     require_kind(document, "sweep", path)
-    spec = _validated(document, errors)
-    errors.refuse(str(path))
-    assert spec is not None
+    spec = checked(schema.SweepSpec, document, errors, path)
     template: DocumentTemplate | None = None
     with errors.at("problem"):
         template = _template(spec.problem, path)
-    axes = _axes(spec.axes, path.parent, errors)
+    axes = []
+    for k, given in enumerate(spec.axes):
+        with errors.at(f"axes[{k}]"):
+            axes.append(_axis(given, path.parent))
     columns: tuple[Axis, ...] = ()
     with errors.at(""):
         columns = named(axes)
@@ -65,30 +66,12 @@ def read_plan(name: str | Path) -> Plan:
     )
 
 
-def _validated(document: Mapping[str, Any], errors: Collector) -> SweepSpec | None:
-    from pydantic import ValidationError
-
-    try:
-        return SweepSpec.model_validate(dict(document))
-    except ValidationError as error:
-        add_details(error.errors(include_url=False), SweepSpec, errors)
-        return None
-
-
 def _template(problem: str | dict[str, Any], path: Path) -> DocumentTemplate:
     if isinstance(problem, dict):
         return DocumentTemplate({"format": 1, **problem}, path.absolute())
     beside = path.parent / problem
     found = beside if beside.is_file() else find_problem(problem)
     return DocumentTemplate(read_document(found), found.absolute())
-
-
-def _axes(specs: Sequence[schema.AxisSpec], folder: Path, errors: Collector) -> list[Axis]:
-    axes = []
-    for k, spec in enumerate(specs):
-        with errors.at(f"axes[{k}]"):
-            axes.append(_axis(spec, folder))
-    return axes
 
 
 def _axis(spec: schema.AxisSpec, folder: Path) -> Axis:
@@ -101,12 +84,9 @@ def _axis(spec: schema.AxisSpec, folder: Path) -> Axis:
 
 
 def _numbers(spec: schema.RangeAxis) -> list[float]:
-    if spec.scale == "log":
-        values = np.geomspace(spec.start, spec.stop, spec.count)
-    else:
-        values = np.linspace(spec.start, spec.stop, spec.count)
+    spaced = np.geomspace if spec.scale == "log" else np.linspace
     # twelve digits: 0.1, 0.2, 0.3 and not 0.30000000000000004
-    return [float(f"{value:.12g}") for value in values]
+    return [float(f"{value:.12g}") for value in spaced(spec.start, spec.stop, spec.count)]
 
 
 def _priors(spec: schema.PriorsAxis, folder: Path) -> Axis:
@@ -129,19 +109,16 @@ def _priors(spec: schema.PriorsAxis, folder: Path) -> Axis:
         )
     weights = np.ones(len(columns[spec.user]))
     if spec.secret is not None and spec.weight is not None:
-        numbers = table.columns(folder, [spec.weight])
-        complete_numbers(numbers, [spec.weight], table)
-        weights = numbers[spec.weight]
+        weights = table.columns(folder, [spec.weight], [spec.weight])[spec.weight]
     priors = {}
     for user in chosen:
         if spec.secret is None:
             priors[user] = _visits(spec, folder, user)
             continue
-        counts: dict[str, float] = {}
+        counts: defaultdict[str, float] = defaultdict(float)
         for row in rows[user]:
-            label = columns[spec.secret][row]
-            counts[label] = counts.get(label, 0.0) + float(weights[row])
-        priors[user] = {"kind": "counts", "counts": counts, "smoothing": spec.smoothing}
+            counts[columns[spec.secret][row]] += float(weights[row])
+        priors[user] = {"kind": "counts", "counts": dict(counts), "smoothing": spec.smoothing}
     return simple_axis(spec.path, priors, spec.name or spec.user)
 
 
@@ -161,28 +138,19 @@ def _visits(spec: schema.PriorsAxis, folder: Path, user: str) -> dict[str, Any]:
 
 def _try(template: DocumentTemplate, axes: Sequence[Axis], errors: Collector) -> None:
     """Put every point of every axis into the template once, and keep what is wrong with it."""
-    base: dict[str, Any] = template.document
+    base = template
     for axis in axes:
-        first = axis.points[0]
         with errors.at("axes"):
-            base = template_with(base, first.settings, template.path)
+            base = base.source(axis.points[0].settings)
     known = Collector()
-    validate(base, known)
+    validate(base.document, known)
     if not known.errors:
         with errors.at("problem"):
-            DocumentTemplate(base, template.path).build()
+            base.build()
     for k, axis in enumerate(axes):
         for j, point in enumerate(axis.points[:_MOST_TRIED]):
             with errors.at(f"axes[{k}], value {j + 1}"):
-                changed = template_with(base, point.settings, template.path)
                 own = Collector()
-                validate(changed, own)
+                validate(base.source(point.settings).document, own)
                 for error in own.errors:
                     errors.add(error.at(f"axes[{k}], value {j + 1}"))
-
-
-def template_with(
-    document: dict[str, Any], settings: Sequence[tuple[str, Any]], path: Path
-) -> dict[str, Any]:
-    """The document with a point's values."""
-    return DocumentTemplate(document, path).source(settings).document

@@ -49,18 +49,16 @@ def pareto_front(
     names = [*minimise, *maximise]
     if not names:
         raise ProblemError("names no column", where="minimise", remedy="Name at least one")
+    signs = [1.0] * len(minimise) + [-1.0] * len(maximise)
     ranked: list[tuple[tuple[float, ...], Row]] = []
     for row in rows:
         values = [_number(row, name) for name in names]
-        if not _has_design(row) or any(value is None for value in values):
-            continue
-        signs = [1.0] * len(minimise) + [-1.0] * len(maximise)
         key = tuple(s * v for s, v in zip(signs, values, strict=True) if v is not None)
-        ranked.append((key, row))
-    ranked.sort(key=lambda pair: pair[0])
+        if _has_design(row) and len(key) == len(names):
+            ranked.append((key, row))
     front: list[tuple[tuple[float, ...], Row]] = []
-    for key, row in ranked:
-        # sorted: only rows before this one can beat it
+    # sorted: only rows before another can beat it
+    for key, row in sorted(ranked, key=lambda pair: pair[0]):
         if not any(all(a <= b for a, b in zip(k, key, strict=True)) for k, _ in front):
             front.append((key, row))
     return [row for _, row in front]
@@ -86,33 +84,31 @@ def cheapest(
     ProblemError
         On an unknown column.
     """
-    below, above = dict(at_most or {}), dict(at_least or {})
+    wishes = [(name, "<=", limit) for name, limit in (at_most or {}).items()]
+    wishes += [(name, ">=", limit) for name, limit in (at_least or {}).items()]
 
     def meets(row: Row) -> bool:
-        low = [(_number(row, name), limit) for name, limit in above.items()]
-        high = [(_number(row, name), limit) for name, limit in below.items()]
-        return all(v is not None and v >= limit for v, limit in low) and all(
-            v is not None and v <= limit for v, limit in high
+        values = [_number(row, name) for name, _, _ in wishes]
+        return all(
+            value is not None and (value <= limit if sign == "<=" else value >= limit)
+            for value, (_, sign, limit) in zip(values, wishes, strict=True)
         )
 
-    best: tuple[float, Row] | None = None
-    count = 0
-    for row in rows:
-        count += 1
-        value = _number(row, minimise)
-        if not _has_design(row) or value is None or not meets(row):
-            continue
-        if best is None or value < best[0]:
-            best = (value, row)
-    if best is None:
-        wishes = [f"{k} <= {v:g}" for k, v in below.items()]
-        wishes += [f"{k} >= {v:g}" for k, v in above.items()]
+    listed = list(rows)
+    values = [_number(row, minimise) for row in listed]
+    found = [
+        (value, k)
+        for k, (value, row) in enumerate(zip(values, listed, strict=True))
+        if value is not None and _has_design(row) and meets(row)
+    ]
+    if not found:
+        words = " and ".join(f"{name} {sign} {limit:g}" for name, sign, limit in wishes)
         raise InfeasibleError(
-            f"none of {count} rows has a design with {' and '.join(wishes) or 'a value'}",
+            f"none of {len(listed)} rows has a design with {words or 'a value'}",
             where=minimise,
             remedy="Widen the sweep or the wish",
         )
-    return best[1]
+    return listed[min(found)[1]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,41 +167,38 @@ def least_epsilon(
         When even ``high`` is proved not to be enough.
     """
     search = _Bisection(problem, place, maximum_loss, load_profile(profile))
-    low, high = _ends(low, high)
+    low, high = (float(parse_exact(end, where=n)) for end, n in ((low, "low"), (high, "high")))
+    if not low < high:
+        raise ProblemError(f"{low:g} is not below {high:g}", where="low", remedy="Give low < high")
     width = float(parse_exact(tolerance, where="tolerance", positive=True))
     at_high = search.decide(high)
-    if at_high is None or not at_high.within:
+    if at_high is None or not at_high.loss <= search.limit:
+        seen = "cannot be told from" if at_high is None else "is proved to exceed"
         raise InfeasibleError(
-            f"at ε = {high:g} the loss {search.seen(at_high)} the limit {search.limit:g}",
+            f"at ε = {high:g} the loss {seen} the limit {search.limit:g}",
             where="maximum_loss",
             remedy="Allow more loss or a larger ε",
         )
     at_low = search.decide(low)
-    if at_low is not None and at_low.within:
-        return LeastEpsilon(low, low, at_low.design, at_low.bound, search.solves)
     if at_low is None:
-        return LeastEpsilon(0.0, high, at_high.design, 0.0, search.solves, search.undecided(low))
+        return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, search.undecided(low))
+    if at_low.loss <= search.limit:
+        return LeastEpsilon(low, low, at_low, at_low.lower_bound, search.solves)
     reason = ""
     for _ in range(_MOST_HALVINGS):
         middle = 0.5 * (low + high)
         if high - low <= width * high or not low < middle < high:
             break
-        verdict = search.decide(middle)
-        if verdict is None:
+        design = search.decide(middle)
+        if design is None:
             reason = search.undecided(middle)
             break
-        if verdict.within:
-            high, at_high = middle, verdict
+        if design.loss <= search.limit:
+            high, at_high = middle, design
         else:
-            low, at_low = middle, verdict
-    return LeastEpsilon(low, high, at_high.design, at_low.bound, search.solves, reason)
-
-
-@dataclass(frozen=True, eq=False)
-class _Verdict:
-    within: bool
-    design: Design
-    bound: float
+            low, at_low = middle, design
+    bound = math.inf if at_low.status == "infeasible" else at_low.lower_bound
+    return LeastEpsilon(low, high, at_high, bound, search.solves, reason)
 
 
 class _Bisection:
@@ -229,47 +222,29 @@ class _Bisection:
         self._nearest: dict[float, Design] = {}
         self.solves = 0
 
-    def decide(self, epsilon: float) -> _Verdict | None:
-        """None where not even the sharpest gap tells."""
+    def decide(self, epsilon: float) -> Design | None:
+        """A design whose loss is within the limit, or that proves that no loss is (its lower bound
+        exceeds the limit, or it is infeasible and has a loss of NaN); None where not even the
+        sharpest gap tells."""
         problem = self._template.source([(self._place, epsilon)]).build()
         gap = self._profile.gap
-        start = self._start(epsilon)
+        nearest = min(self._nearest, key=lambda other: abs(other - epsilon), default=None)
+        start = None if nearest is None else self._nearest[nearest]
         while True:
             design = solve(problem, self._profile, gap=gap, start=start)
             self.solves += 1
             if design.status == "infeasible":
-                return _Verdict(False, design, math.inf)
+                return design
             self._nearest[epsilon] = start = design
-            if design.loss <= self.limit:
-                return _Verdict(True, design, design.lower_bound)
-            if design.lower_bound > self.limit:
-                return _Verdict(False, design, design.lower_bound)
+            if design.loss <= self.limit or design.lower_bound > self.limit:
+                return design
             if design.gap > gap or gap <= _SHARPEST:
                 return None
             gap = max(_SHARPER * gap, _SHARPEST)
 
-    def seen(self, verdict: _Verdict | None) -> str:
-        """Words for a verdict that is not what was hoped for."""
-        return "cannot be told from" if verdict is None else "is proved to exceed"
-
     def undecided(self, epsilon: float) -> str:
         """Why the search ended early."""
         return f"at ε = {epsilon:g} the optimal loss cannot be told from the limit"
-
-    def _start(self, epsilon: float) -> Design | None:
-        if not self._nearest:
-            return None
-        return self._nearest[min(self._nearest, key=lambda other: abs(other - epsilon))]
-
-
-def _ends(low: Number, high: Number) -> tuple[float, float]:
-    first = float(parse_exact(low, where="low"))
-    last = float(parse_exact(high, where="high"))
-    if not first < last:
-        raise ProblemError(
-            f"{first:g} is not below {last:g}", where="low", remedy="Give low < high"
-        )
-    return first, last
 
 
 def _has_design(row: Row) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optmech.errors import ProblemError
+from optmech.reading.errors import path_text
 
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 _PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
@@ -28,50 +29,37 @@ def parse_place(text: object) -> Steps:
             where="axes",
             remedy="Write it like constraints[0].epsilon or prior",
         )
-    return tuple(
-        match[1] if match[1] is not None else int(match[2]) for match in _STEP.finditer(text)
-    )
+    return tuple(name or int(index) for name, index in _STEP.findall(text))
 
 
-def with_value(document: Any, steps: Steps, value: Any) -> Any:
-    """A copy of ``document`` with ``value`` at a place; all that is above must be there.
+def with_value(document: Any, steps: Steps, value: Any, above: Steps = ()) -> Any:
+    """A copy of ``document``, found at the place ``above``, with ``value`` at a place in it; all
+    that is on the way must be there.
 
     Raises
     ------
     ProblemError
         Where a table or array on the way is missing.
     """
-    return _changed(document, steps, 0, value)
-
-
-def _changed(node: Any, steps: Steps, depth: int, value: Any) -> Any:
-    if depth == len(steps):
+    if not steps:
         return value
-    step = steps[depth]
-    last = depth + 1 == len(steps)
+    step, rest = steps[0], steps[1:]
+    here = (*above, step)
     if isinstance(step, int):
-        if not isinstance(node, list):
-            raise _missing(steps[: depth + 1], "is not an array there")
-        if step >= len(node):
-            raise _missing(steps[: depth + 1], f"does not exist: there are {len(node)}")
-        return [*node[:step], _changed(node[step], steps, depth + 1, value), *node[step + 1 :]]
-    if not isinstance(node, dict):
-        raise _missing(steps[:depth], "is not a table")
-    if step not in node and not last:
-        raise _missing(steps[: depth + 1], "does not exist in the problem")
-    inner = value if last else _changed(node[step], steps, depth + 1, value)
-    return {**node, step: inner}
+        if not isinstance(document, list):
+            raise _missing(here, "is not an array there")
+        if step >= len(document):
+            raise _missing(here, f"does not exist: there are {len(document)}")
+        inner = with_value(document[step], rest, value, here)
+        return [*document[:step], inner, *document[step + 1 :]]
+    if not isinstance(document, dict):
+        raise _missing(above, "is not a table")
+    if step not in document and rest:
+        raise _missing(here, "does not exist in the problem")
+    return {**document, step: with_value(document.get(step), rest, value, here)}
 
 
 def _missing(steps: Sequence[str | int], what: str) -> ProblemError:
     return ProblemError(
-        what, where=written(steps), remedy="Name a place that the problem template has"
+        what, where=path_text(steps), remedy="Name a place that the problem template has"
     )
-
-
-def written(steps: Sequence[str | int]) -> str:
-    """The inverse of ``parse_place``."""
-    text = ""
-    for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
-    return text

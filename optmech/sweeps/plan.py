@@ -10,7 +10,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.pipeline.profiles import Profile
 from optmech.sweeps.axes import Axis, Cell, Point
-from optmech.sweeps.templates import Source, Template, digest
+from optmech.sweeps.templates import Template, digest
 
 MOST_TASKS = 10_000_000
 FORMAT = "optmech-sweep/1"
@@ -58,7 +58,7 @@ class Plan:
         values = (cell for point in self._points(task) for cell in point.cells)
         return dict(zip(self.columns, values, strict=True))
 
-    def source(self, task: int) -> Source:
+    def source(self, task: int) -> Template:
         """The problem of a task."""
         return self.template.source(
             setting for point in self._points(task) for setting in point.settings

@@ -6,9 +6,8 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from multiprocessing import get_context
-from typing import Protocol
 
 from optmech.base import cores
 from optmech.errors import ProblemError
@@ -18,22 +17,6 @@ from optmech.sweeps.worker import Job, Outcome
 
 GIVEN_LIMIT = 64
 """Tasks handed to a foreign executor at once, unless it or the caller says how many it takes."""
-
-
-class Pool(Protocol):
-    """Runs tasks; may break, and may be able to begin anew."""
-
-    limit: int
-    """How many tasks to hand over at once."""
-
-    def submit(self, job: Job) -> Future[Outcome]:
-        """Start a task."""
-
-    def renew(self) -> bool:
-        """Begin anew after a breakdown; False where only the owner of the executor could."""
-
-    def stop(self) -> None:
-        """Drop what has not begun, and end what has where that is ours to do."""
 
 
 class Processes:
@@ -59,7 +42,7 @@ class Processes:
         self._pool = self._made()
         return True
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the processes; what they were doing is lost."""
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -100,13 +83,17 @@ class Given:
         return future
 
     def renew(self) -> bool:
-        """Not ours to do."""
+        """False: only the owner of the executor could begin anew after a breakdown."""
         return False
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Cancel what has not begun."""
         for future in list(self._futures):
             future.cancel()
+
+
+Pool = Processes | Given
+"""Runs up to ``limit`` tasks at once."""
 
 
 @contextmanager
@@ -127,21 +114,15 @@ def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterat
                 where="executor",
                 remedy="Give a concurrent.futures.Executor, or client.get_executor() of Dask",
             )
-        pool: Pool = Given(executor, workers)
-        try:
-            yield pool
-        finally:
-            pool.stop()
+        with closing(Given(executor, workers)) as given:
+            yield given
         return
     former = {name: os.environ.get(name) for name in worker.SINGLE}
     # read when the new processes load their numeric libraries
     os.environ.update(dict.fromkeys(worker.SINGLE, "1"))
     try:
-        pool = Processes(max(1, min(workers or cores.at_hand(), tasks)))
-        try:
-            yield pool
-        finally:
-            pool.stop()
+        with closing(Processes(max(1, min(workers or cores.at_hand(), tasks)))) as own:
+            yield own
     finally:
         for name, value in former.items():
             if value is None:

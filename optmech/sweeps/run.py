@@ -21,7 +21,7 @@ from optmech.reading.source import read_document
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.prior import Prior
 from optmech.sweeps import pools
-from optmech.sweeps.axes import Axis, named, simple_axis, zipped
+from optmech.sweeps.axes import FIGURES, Axis, named, simple_axis, zipped
 from optmech.sweeps.directory import RunDirectory, read_manifest
 from optmech.sweeps.file import read_plan
 from optmech.sweeps.plan import Plan
@@ -30,10 +30,6 @@ from optmech.sweeps.scheduler import Scheduler
 from optmech.sweeps.table import Row, make_rows, read_table, write_tables
 from optmech.sweeps.templates import DocumentTemplate, ObjectTemplate, Template
 
-_FIGURES = (
-    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "secrets",
-    "observables",
-)  # fmt: skip
 Plain: TypeAlias = "Number | bool | Sequence[Plain] | Mapping[str, Plain] | None"
 """What problem files are made of."""
 Value: TypeAlias = "Plain | Prior | DistanceLike | Sequence[Value]"
@@ -65,7 +61,8 @@ class SweepResult(Shown):
             if row["task"] == task and row["design"] is not None:
                 design = load_design(self.directory / str(row["design"]))
                 found = design.summary()
-                if any(row[name] != found[name] for name in _FIGURES):
+                names = set(FIGURES) - {"engine", "reason"}
+                if any(row[name] != found[name] for name in names):
                     raise ProblemError(
                         f"the design of task {task!r} has other figures than the table",
                         where=str(self.directory),
@@ -147,7 +144,7 @@ def sweep(
             try:
                 Scheduler(plan, run, pool, counts).run(table)
             finally:
-                pool.stop()
+                pool.close()
                 table()
         counts.say(now=True)
         return SweepResult(folder, tuple(make_rows(run, plan)))

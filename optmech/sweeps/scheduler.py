@@ -134,6 +134,7 @@ class Scheduler:
             broken = list(self._flying)
         renewed = self._pool.renew() if fatal else True
         reason = next((f"{type(e).__name__}: {e}" for e in errors), "cancelled")
+        reason = " ".join(reason.split())
         for future in broken:
             task = self._flying.pop(future)
             if not future.cancelled() and future.done() and future.exception() is None:
@@ -141,11 +142,7 @@ class Scheduler:
             elif renewed and self._attempts[task] < ATTEMPTS:
                 self._suspects.append(task)
             else:
-                self._keep(Outcome(task, {}, None, self._given_up(task, reason, renewed)))
+                end = f"its worker died {self._attempts[task]} times, for lack of memory?"
+                end = end if renewed else "the executor does not work any more"
+                self._keep(Outcome(task, {}, None, f"{end} ({reason})"))
         self._alone = False
-
-    def _given_up(self, task: int, reason: str, renewed: bool) -> str:
-        reason = " ".join(reason.split())
-        if not renewed:
-            return f"the executor does not work any more ({reason})"
-        return f"its worker died {self._attempts[task]} times, for lack of memory? ({reason})"

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
-from optmech.sweeps.axes import Cell
+from optmech.spaces.labels import number_of
+from optmech.sweeps.axes import FIGURES, Cell
 from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan
 
-_FIGURES = (
-    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "engine",
-    "secrets", "observables", "reason",
-)  # fmt: skip
-
-_KEYS = {"task", *_FIGURES, "design"}
+_KEYS = {"task", *FIGURES, "design"}
 _TABLE_BYTES = 2**29
 _REMEDY = "Run the sweep again: it goes on where it was"
 
@@ -29,20 +25,14 @@ Row = dict[str, Cell]
 
 def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
     """A row for every task of the plan that has a record."""
-    return [_row(run, plan, record) for record in run.records()]
-
-
-def _row(run: RunDirectory, plan: Plan, record: Mapping[str, Any]) -> Row:
-    task = int(record["task"])
-    made = bool(record["digest"])
-    return {
-        "task": task,
-        **plan.cells(task),
-        **{name: record.get(name) for name in _FIGURES},
-        "start": plan.before(task),
-        "design": str(run.design_path(task).relative_to(run.path)) if made else None,
-        "seconds": record.get("seconds"),
-    }
+    rows: list[Row] = []
+    for record in run.records():
+        task = record["task"]
+        design = str(run.design_path(task).relative_to(run.path)) if record["digest"] else None
+        figures = {name: record.get(name) for name in FIGURES}
+        ends = {"start": plan.before(task), "design": design, "seconds": record.get("seconds")}
+        rows.append({"task": task, **plan.cells(task), **figures, **ends})
+    return rows
 
 
 def write_tables(run: RunDirectory, rows: Sequence[Row]) -> None:
@@ -56,10 +46,8 @@ def to_csv(rows: Sequence[Row]) -> bytes:
     """UTF-8 with a header; nothing where there is no value, floats that read back bit by bit."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    if rows:
-        writer.writerow(rows[0])
-    for row in rows:
-        writer.writerow([_text(value) for value in row.values()])
+    writer.writerows(rows[:1])
+    writer.writerows([_text(value) for value in row.values()] for row in rows)
     return text.getvalue().encode()
 
 
@@ -113,9 +101,5 @@ def read_table(path: Path) -> list[Row]:
 def _value(cell: str) -> Cell:
     if cell in ("", "true", "false"):
         return None if cell == "" else cell == "true"
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
+    number = number_of(cell)
+    return cell if number is None else number

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
 
 from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
 from optmech.files import build_problem
 from optmech.problem import Problem
@@ -29,26 +29,6 @@ _LONGEST_NAME = 4096
 _PARTS = ("prior", "loss", "observables", "objective", "constraints")
 
 
-class Source(Protocol):
-    """The problem of one task: small, and ready to be sent to another process."""
-
-    def build(self) -> Problem:
-        """The problem; raises ProblemError where the task's values do not make one."""
-
-
-class Template(Protocol):
-    """A problem with places to change."""
-
-    def source(self, settings: Settings) -> Source:
-        """The problem with other values; raises ProblemError where a place does not exist."""
-
-    def identity(self) -> object:
-        """Plain values that differ where the template does."""
-
-    def values(self, settings: Settings) -> object:
-        """Plain values that differ where the settings do."""
-
-
 @dataclass(frozen=True)
 class DocumentTemplate:
     """The document of a problem file; names of data files in it are relative to ``path``."""
@@ -57,25 +37,26 @@ class DocumentTemplate:
     path: Path
 
     def source(self, settings: Settings) -> DocumentTemplate:
-        """The same with values changed at places."""
+        """The same with values changed at places; raises ProblemError where one does not exist."""
         document: Any = self.document
         for place, value in settings:
             document = with_value(document, parse_place(place), value)
         return DocumentTemplate(document, self.path)
 
     def identity(self) -> object:
-        """The document, with the content of its data files in place of their names.
+        """What tells templates apart: the document, with the content of its data files in place of
+        their names.
 
         Any text that names a file is taken for a data file, whatever its key.
         """
         return self._with_content(self.document)
 
     def values(self, settings: Settings) -> object:
-        """The same of settings."""
+        """What tells settings apart."""
         return [[place, self._with_content(value)] for place, value in settings]
 
     def build(self) -> Problem:
-        """The problem of the document."""
+        """The problem of the document; raises ProblemError where it does not make one."""
         return build_problem(self.document, self.path).problem
 
     def _with_content(self, node: Any) -> Any:
@@ -101,7 +82,7 @@ class ObjectTemplate:
     settings: tuple[tuple[str, Any], ...] = ()
 
     def source(self, settings: Settings) -> ObjectTemplate:
-        """The same with arguments changed."""
+        """The same with arguments changed; raises ProblemError where there is no such argument."""
         listed = tuple(settings)
         for place, _ in listed:
             _require_place(self.problem, parse_place(place), place)
@@ -112,7 +93,7 @@ class ObjectTemplate:
         return _content(self.problem)
 
     def values(self, settings: Settings) -> object:
-        """The settings."""
+        """What tells settings apart."""
         return [[place, value] for place, value in settings]
 
     def build(self) -> Problem:
@@ -125,12 +106,14 @@ class ObjectTemplate:
                 continue
             listed = list(parts["constraints"])
             index, key = int(rest[0]), rest[1]
-            try:
+            with inside(f"constraints[{index}]"):
                 listed[index] = attrs.evolve(listed[index], **{str(key): value})
-            except ProblemError as error:
-                raise error.at(f"constraints[{index}]") from error
             parts["constraints"] = listed
         return Problem(**parts, title=self.problem.title)
+
+
+Template = DocumentTemplate | ObjectTemplate
+"""A problem with places to change: small, and ready to be sent to another process."""
 
 
 def same_problem(a: Problem, b: Problem) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.pipeline.profiles import Profile
-    from optmech.sweeps.templates import Source
+    from optmech.sweeps.templates import Template
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that keep numeric libraries to one thread, where they are set before loading."""
@@ -24,7 +24,7 @@ class Job:
     """What a process needs to know; ``start`` is the content of the neighbour's design file."""
 
     task: int
-    source: Source
+    source: Template
     profile: Profile
     start: bytes | None = None
 
@@ -46,8 +46,7 @@ _last: tuple[str, Design] | None = None
 def prepare() -> None:
     """Set up a process of our own: no Ctrl-C, one thread, and no life after its parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in SINGLE:
-        os.environ[name] = "1"
+    os.environ.update(dict.fromkeys(SINGLE, "1"))
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()

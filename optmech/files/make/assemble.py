@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.statement import Objective
 from optmech.tasks.coupling import Transport
+
+if TYPE_CHECKING:
+    from optmech.files.schema.markov import MarkovTrace
 
 _BELOW_A_DISTANCE = re.compile(
     r"(distance|adjacency|loss)\."
@@ -71,9 +75,9 @@ def build_secrets(spec: ProblemSpec, directory: Path, errors: Collector) -> Cont
         return None
     with errors.at("secrets"):
         listed = list_secrets(spec.secrets, directory)
-        wanted = spec.secrets.aggregate if isinstance(spec.secrets, Aggregable) else None
+        merging = isinstance(spec.secrets, Aggregable)
+        wanted = getattr(spec.secrets, "aggregate", None)
         if wanted is None:
-            merging = isinstance(spec.secrets, Aggregable)
             places = len(places_of(listed.domain)[0]) if merging else None
             observables = len(listed.domain) if spec.observables is None else 1
             require_room(len(listed.domain), "", observables=observables, places=places)
@@ -95,42 +99,48 @@ def _weights_for_centroids(spec: ProblemSpec, listed: Listed, directory: Path) -
     return weights if weights.max() > 0 else None
 
 
-class _Parts:
-    """Every section built on its own, so that one error does not hide another."""
+class Parts:
+    """The sections that several kinds of files have, each built on its own, so that one error does
+    not hide another."""
 
-    def __init__(self, spec: ProblemSpec, context: Context, errors: Collector) -> None:
-        self.errors = errors
-        self.context = context
-        self.prior: Prior | None = None
+    def __init__(
+        self, spec: ProblemSpec | MarkovTrace, context: Context, errors: Collector
+    ) -> None:
+        self.context, self.errors = context, errors
         self.observed: Domain | None = None
         self.loss: Distance | Floats | None = None
         self.objective: Objective | MaximizeDistortion = "expected_loss"
+        with errors.at("observables"):
+            self.observed = (
+                context.domain
+                if spec.observables is None
+                else build_observables(spec.observables, context)
+            )
+        with errors.at("objective"):
+            self.objective = build_objective(spec.objective, context)
+        if spec.loss is not None and self.observed is not None:
+            with errors.at("loss"):
+                self.loss = build_loss(spec.loss, context, self.observed)
+
+
+class _Parts(Parts):
+    def __init__(self, spec: ProblemSpec, context: Context, errors: Collector) -> None:
+        self.prior: Prior | None = None
         self.constraints: list[tuple[int, Constraint]] = []
         self.transport: Transport | None = None
         if spec.prior is not None:
             with errors.at("prior"):
                 self.prior = build_prior(spec.prior, context)
-        with errors.at("observables"):
-            self.observed = context.domain
-            if spec.observables is not None:
-                self.observed = None
-                self.observed = build_observables(spec.observables, context)
-        with errors.at("objective"):
-            self.objective = build_objective(spec.objective, context)
-        if self.observed is not None:
-            self._build_on(self.observed, spec)
-
-    def _build_on(self, observed: Domain, spec: ProblemSpec) -> None:
-        if spec.loss is not None:
-            with self.errors.at("loss"):
-                self.loss = build_loss(spec.loss, self.context, observed)
+        super().__init__(spec, context, errors)
+        if self.observed is None:
+            return
         if spec.transport is not None:
-            with self.errors.at("transport"):
-                self.transport = build_transport(spec.transport, self.context, observed)
+            with errors.at("transport"):
+                self.transport = build_transport(spec.transport, context, self.observed)
         for k, item in enumerate(spec.constraints):
             if item is not None:
-                with self.errors.at(f"constraints[{k}]"):
-                    built = build_constraint(item, self.context, self._any_prior(), observed)
+                with errors.at(f"constraints[{k}]"):
+                    built = build_constraint(item, context, self._any_prior(), self.observed)
                     self.constraints.append((k, built))
 
     def _any_prior(self) -> Prior:
@@ -148,20 +158,16 @@ class _Parts:
         except ProblemError as error:
             self.errors.add(_in_file(error))
         space = Space(prior, observed, values)
-        for k, constraint in self.constraints:
+        tried: list[tuple[int, Any, tuple[Constraint, ...]]] = [(0, self.objective, ())]
+        tried[:0] = [(k, "expected_loss", (stated,)) for k, stated in self.constraints]
+        for k, objective, constraints in tried:
             try:
-                make_statement(space, "expected_loss", (constraint,))
+                make_statement(space, objective, constraints)
             except ProblemError as error:
                 place = error.where.replace("constraints[0]", f"constraints[{k}]", 1)
-                moved = type(error)(error.message, where=place, remedy=error.remedy)
-                self.errors.add(_in_file(moved))
-        try:
-            make_statement(space, self.objective, ())
-        except ProblemError as error:
-            self.errors.add(_in_file(error))
+                self.errors.add(_in_file(error.moved(place)))
 
 
 def _in_file(error: ProblemError) -> ProblemError:
     """The error with a place that is a path into the file."""
-    place = _BELOW_A_DISTANCE.sub(r"\1", error.where)
-    return type(error)(error.message, where=place, remedy=error.remedy)
+    return error.moved(_BELOW_A_DISTANCE.sub(r"\1", error.where))

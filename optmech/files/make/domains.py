@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.exchange.geo import read_geojson
 from optmech.exchange.hexagons import from_h3
 from optmech.files.make.context import Context, Listed, labels_from, require_room
 from optmech.files.make.networks import build_leaves, build_network
 from optmech.files.make.zones import distinct_places, merge
-from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.data import DataFile
 from optmech.reading.errors import path_text
 from optmech.sections import domains as schema
 from optmech.sections.domains import Observables, Secrets
@@ -34,16 +34,15 @@ def list_secrets(spec: Secrets, directory: Path) -> Listed:
             return Listed(read_geojson(source.path(directory), spec.label), table=source)
     if isinstance(spec, schema.Hexagons):
         return Listed(from_h3(spec.cells))
-    if isinstance(spec, schema.Network):
-        domain, network = build_network(spec, directory)
-        return Listed(domain, network=network)
-    if isinstance(spec, schema.Tree):
-        domain, network = build_leaves(spec)
+    if isinstance(spec, schema.Network | schema.Tree):
+        domain, network = (
+            build_leaves(spec) if isinstance(spec, schema.Tree) else build_network(spec, directory)
+        )
         return Listed(domain, network=network)
     if isinstance(spec, schema.PointsSecrets | schema.LonLatSecrets):
         globe = isinstance(spec, schema.LonLatSecrets)
         unit = "km" if isinstance(spec, schema.LonLatSecrets) else spec.unit
-        points = _coordinates(spec.points)
+        points = finite_array(spec.points, where="points", ndim=2)
         with labels_from("labels", merging=True):
             return _points(spec, spec.labels, points, unit, "lonlat" if globe else "plane")
     return Listed(_plain(spec))
@@ -52,9 +51,7 @@ def list_secrets(spec: Secrets, directory: Path) -> Listed:
 def build_observables(spec: Observables, context: Context) -> Domain:
     """The observables, with their suppression symbol last where there is one."""
     domain = _observed(spec, context)
-    if spec.suppress is None:
-        return domain
-    return observables.suppressible(domain, spec.suppress)
+    return domain if spec.suppress is None else observables.suppressible(domain, spec.suppress)
 
 
 def _observed(spec: Observables, context: Context) -> Domain:
@@ -75,10 +72,8 @@ def _observed(spec: Observables, context: Context) -> Domain:
 def _groups(spec: schema.Subsets, secrets: Domain) -> dict[Hashable, list[Hashable]]:
     groups: dict[Hashable, list[Hashable]] = {}
     for name, members in spec.groups.items():
-        try:
+        with inside(path_text(["groups", name])):
             groups[name] = [find_label(secrets, member) for member in members]
-        except ProblemError as error:
-            raise error.at(path_text(["groups", name])) from error
     return groups
 
 
@@ -86,7 +81,15 @@ def _plain(
     spec: schema.Grid | schema.Points | schema.LonLat | schema.Line | schema.Names,
 ) -> Domain:
     if isinstance(spec, schema.Grid):
-        return _grid(spec)
+        require_room(spec.rows * spec.columns, "rows")
+        return Grid(
+            spec.rows,
+            spec.columns,
+            spec.cell,
+            unit=spec.unit,
+            origin=spec.origin,
+            bounds=spec.bounds,
+        )
     if isinstance(spec, schema.Line):
         return _line(spec)
     if isinstance(spec, schema.Names):
@@ -95,13 +98,6 @@ def _plain(
     if isinstance(spec, schema.LonLat):
         return Domain.geographic(labels, spec.points)
     return Domain(labels, spec.points, spec.unit)
-
-
-def _grid(spec: schema.Grid) -> Grid:
-    require_room(spec.rows * spec.columns, "rows")
-    if spec.bounds is not None:
-        return Grid.geographic(spec.rows, spec.columns, spec.bounds)
-    return Grid(spec.rows, spec.columns, spec.cell, unit=spec.unit, origin=spec.origin)
 
 
 def _line(spec: schema.Line) -> Domain:
@@ -118,8 +114,7 @@ def _line(spec: schema.Line) -> Domain:
 
 def _table(spec: schema.Table, directory: Path) -> Listed:
     source = DataFile(spec.file, spec.package, spec.resource)
-    columns = source.columns(directory, [spec.x, spec.y])
-    complete_numbers(columns, [spec.x, spec.y], source)
+    columns = source.columns(directory, [spec.x, spec.y], [spec.x, spec.y])
     points: Floats = np.column_stack([columns[spec.x], columns[spec.y]])
     labels: Sequence[Hashable] | None = None
     if spec.label is not None:
@@ -151,7 +146,3 @@ def _points(
     every = Domain(range(len(points)), points, unit, coordinates=coordinates)
     middle = merge(every, rows, None)
     return Listed(Domain(index, middle.points, unit, coordinates=coordinates), rows)
-
-
-def _coordinates(points: list[list[float]]) -> Floats:
-    return finite_array(points, where="points", ndim=2)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from optmech.base.arrays import Floats, Ints
+import numpy as np
+
+from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
-from optmech.files.make.constraints import build_constraint, build_objective
+from optmech.files.make.assemble import Parts
+from optmech.files.make.constraints import build_constraint
 from optmech.files.make.context import Context, Listed, require_room
-from optmech.files.make.domains import build_observables, list_secrets
-from optmech.files.make.metrics import build_distance, build_loss
+from optmech.files.make.domains import list_secrets
+from optmech.files.make.metrics import build_distance
 from optmech.files.make.priors import build_prior
 from optmech.files.schema import markov as schema
-from optmech.problem import MaximizeDistortion
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
 from optmech.sections.domains import Aggregable
 from optmech.spaces.distances import Distance, euclidean
-from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective
 from optmech.tasks.chain import ChainTask
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior
@@ -47,51 +47,32 @@ def build_markov(
     return _Parts(spec, context, errors, title).problem()
 
 
-class _Parts:
-    """Every section built on its own, so that one error does not hide another."""
-
+class _Parts(Parts):
     def __init__(
         self, spec: schema.MarkovTrace, context: Context, errors: Collector, title: str
     ) -> None:
-        self.spec, self.context, self.errors, self.title = spec, context, errors, title
+        super().__init__(spec, context, errors)
+        self.spec, self.title = spec, title
         self.chain: MarkovPrior | None = None
         self.counted = ""
-        self.loss: Distance | Floats | None = None
-        self.objective: Objective | MaximizeDistortion = "expected_loss"
-        self.observed: Domain | None = None
         self.distance: Distance | None = None
         self.constraints: list[StepConstraint] = []
-        with errors.at("observables"):
-            self.observed = context.domain
-            if spec.observables is not None:
-                self.observed = None
-                self.observed = build_observables(spec.observables, context)
         if spec.chain is not None:
             with errors.at("chain"):
                 self.chain, self.counted = _chain(spec.chain, context)
-        with errors.at("objective"):
-            self.objective = build_objective(spec.objective, context)
         if spec.adversary is not None:
             with errors.at("adversary.distance"):
                 self.distance = build_distance(spec.adversary.distance, context)
-        if self.observed is not None:
-            self._build_on(self.observed)
-
-    def _build_on(self, observed: Domain) -> None:
-        if self.spec.loss is not None:
-            with self.errors.at("loss"):
-                self.loss = build_loss(self.spec.loss, self.context, observed)
-        first = (
-            Prior.uniform(self.context.domain)
-            if self.chain is None
-            else Prior(self.context.domain, self.chain.initial)
-        )
-        for k, item in enumerate(self.spec.constraints):
-            with self.errors.at(f"constraints[{k}]"):
+        if self.observed is None:
+            return
+        initial = np.ones(len(context.domain)) if self.chain is None else self.chain.initial
+        first = Prior(context.domain, initial)
+        for k, item in enumerate(spec.constraints):
+            with errors.at(f"constraints[{k}]"):
                 if isinstance(item, schema.ConditionalPrivacy | schema.ConditionalDistortion):
-                    self.constraints.append(_conditional(item, self.context))
+                    self.constraints.append(_conditional(item, context))
                 else:
-                    self.constraints.append(build_constraint(item, self.context, first, observed))
+                    self.constraints.append(build_constraint(item, context, first, self.observed))
 
     def problem(self) -> ChainTask | None:
         """The parts together."""
@@ -108,12 +89,8 @@ class _Parts:
         if self.chain is not None and spec.steps is not None:
             with self.errors.at("steps"):
                 self.chain.require_time(max(spec.steps, len(trace or ())) - 1)
-        ready = self.chain is not None and self.loss is not None and self.distance is not None
-        if self.errors.errors or not ready or spec.steps is None or spec.adversary is None:
+        if self.errors.errors or self.chain is None or self.loss is None:
             return None
-        assert self.chain is not None
-        assert self.loss is not None
-        assert self.distance is not None
         designer = None
         with self.errors.at(""):
             designer = SequentialDesigner(
@@ -128,8 +105,9 @@ class _Parts:
                 profile=spec.profile or "auto",
                 gap=spec.gap,
             )
-        if designer is None:
+        if designer is None or not (spec.steps and spec.adversary and self.distance):
             return None
+        conditional = ConditionalPrivacy | ConditionalDistortion
         return ChainTask(
             self.title,
             designer,
@@ -139,11 +117,7 @@ class _Parts:
             spec.adversary.exact,
             trace,
             self.context.domain.unit,
-            tuple(
-                c
-                for c in self.constraints
-                if not isinstance(c, ConditionalPrivacy | ConditionalDistortion)
-            ),
+            tuple(c for c in self.constraints if not isinstance(c, conditional)),
             self.counted,
         )
 

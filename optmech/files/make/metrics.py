@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.files.make.context import Context
 from optmech.files.make.networks import build_tree, connect, read_edges
 from optmech.reading.data import DataFile
@@ -17,6 +17,7 @@ from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.observables import Subsets, Suppressible
+from optmech.spaces.tabulated import NAMED
 
 
 def build_distance(spec: DistanceSpec, context: Context) -> Distance:
@@ -36,13 +37,7 @@ def build_distance(spec: DistanceSpec, context: Context) -> Distance:
                 remedy='Use secrets of kind = "graph" or "tree", or give edges = [...]',
             )
         return distances.graph(context.listed.network)
-    plain = {
-        "euclidean": distances.euclidean,
-        "manhattan": distances.manhattan,
-        "hamming": distances.hamming,
-        "haversine": distances.haversine,
-    }
-    return plain[name]()
+    return NAMED[name]
 
 
 def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance | Floats:
@@ -51,7 +46,8 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
         spec = schema.LossTable(distance=spec)
     if spec.distance is None:
         return read_matrix(spec.matrix, spec.file, context, "matrix")
-    loss = _placed_distance(spec, context)
+    with inside("distance"):
+        loss = build_distance(spec.distance, context)
     inner = observed.inner if isinstance(observed, Suppressible) else observed
     if spec.power != 1:
         loss = losses.powered(loss, spec.power)
@@ -99,11 +95,3 @@ def read_matrix(
     if not rows:
         raise ProblemError("is empty", where=place, remedy="Give rows of numbers")
     return np.array(rows, dtype=np.float64)
-
-
-def _placed_distance(spec: schema.LossTable, context: Context) -> Distance:
-    assert spec.distance is not None
-    try:
-        return build_distance(spec.distance, context)
-    except ProblemError as error:
-        raise error.at("distance") from error

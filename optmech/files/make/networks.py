@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from optmech.errors import ProblemError
 from optmech.exchange.roads import read_osm
 from optmech.files import synthetic
 from optmech.files.make.context import labels_from, require_room
-from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.data import DataFile
 from optmech.sections import domains as schema
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
@@ -47,8 +48,7 @@ def read_edges(edges: list[Any] | None, file: str | None, directory: Path) -> li
     if edges is not None:
         return [(a, b, length) for a, b, length in edges]
     source = DataFile(file)
-    lengths = source.columns(directory, ["length"])
-    complete_numbers(lengths, ["length"], source)
+    lengths = source.columns(directory, ["length"], ["length"])
     ends = source.text_columns(directory, ["source", "target"])
     return list(zip(ends["source"], ends["target"], lengths["length"].tolist(), strict=True))
 
@@ -57,7 +57,7 @@ def connect(edges: Iterable[Edge], domain: Domain) -> nx.Graph[Any]:
     """A graph whose nodes are the labels of ``domain`` wherever an end names one."""
     import networkx as nx
 
-    known: dict[Any, Any] = {}
+    node = cache(partial(_node, domain))
     network: nx.Graph[Any] = nx.Graph()
     network.add_nodes_from(domain.labels)
     for k, (*ends, length) in enumerate(edges):
@@ -67,10 +67,7 @@ def connect(edges: Iterable[Edge], domain: Domain) -> nx.Graph[Any]:
                 where=f"edges[{k}]",
                 remedy="Correct that edge",
             )
-        for end in ends:
-            if end not in known:
-                known[end] = _node(domain, end)
-        a, b = (known[end] for end in ends)
+        a, b = map(node, ends)
         if not network.has_edge(a, b) or length < network[a][b]["weight"]:
             network.add_edge(a, b, weight=length)
     return network

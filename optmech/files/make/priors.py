@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.files import synthetic
 from optmech.files.make.context import Context, Listed
-from optmech.reading.data import DataFile, complete_numbers
+from optmech.reading.data import DataFile
 from optmech.sections import priors as schema
 from optmech.sections.priors import DistributionSpec, PriorSpec
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Binning, Prior
 
@@ -46,9 +48,9 @@ def listed_weights(
     """A weight for every listed point, and the weight of labels that are not among them."""
     if isinstance(spec, schema.Column):
         return _column(spec, listed, directory), 0.0
-    key, given = (
-        ("weights", spec.weights) if isinstance(spec, schema.Given) else ("counts", spec.counts)
-    )
+    strict = isinstance(spec, schema.Given)
+    key = "weights" if strict else "counts"
+    given = getattr(spec, key)
     if given is None:
         if listed.rows is None:
             raise ProblemError(
@@ -58,7 +60,8 @@ def listed_weights(
             )
         return listed.by_secret(np.ones(listed.count)), 0.0
     if isinstance(given, Mapping):
-        return _by_label(given, listed, key, strict=isinstance(spec, schema.Given))
+        with inside(key):
+            return _by_label(given, listed.domain, strict=strict)
     if len(given) != listed.count:
         kind = "secrets" if listed.count == len(listed.domain) else "points"
         raise ProblemError(
@@ -69,17 +72,16 @@ def listed_weights(
     return listed.by_secret(np.array(given, dtype=np.float64)), 0.0
 
 
-def _by_label(
-    given: Mapping[str, float], listed: Listed, key: str, *, strict: bool
-) -> tuple[Floats, float]:
-    weights = np.zeros(len(listed.domain))
+def _by_label(given: Mapping[str, float], domain: Domain, *, strict: bool) -> tuple[Floats, float]:
+    """Weights in the order of the domain, and of labels that it does not have, or an error."""
+    weights = np.zeros(len(domain))
     outside = 0.0
     for label, weight in given.items():
         try:
-            weights[find_index(listed.domain, label)] += weight
-        except ProblemError as error:
+            weights[find_index(domain, label)] += weight
+        except ProblemError:
             if strict:
-                raise error.at(key) from error
+                raise
             outside += weight
     return weights, outside
 
@@ -91,9 +93,7 @@ def _column(spec: schema.Column, listed: Listed, directory: Path) -> Floats:
             where="column",
             remedy='Use secrets of kind = "table", or a prior of kind = "weights"',
         )
-    columns = listed.table.columns(directory, [spec.column])
-    complete_numbers(columns, [spec.column], listed.table)
-    weights = columns[spec.column]
+    weights = listed.table.columns(directory, [spec.column], [spec.column])[spec.column]
     negative = np.flatnonzero(weights < 0)
     if len(negative):
         raise ProblemError(
@@ -107,23 +107,17 @@ def _column(spec: schema.Column, listed: Listed, directory: Path) -> Floats:
 
 def _observations(spec: schema.Observations, context: Context) -> Prior:
     source = DataFile(spec.file, spec.package, spec.resource)
-    names = [spec.x, spec.y] + ([] if spec.weight is None else [spec.weight])
-    columns = source.columns(context.directory, names)
-    weights = None
-    if spec.weight is not None:
-        complete_numbers(columns, [spec.weight], source)
-        weights = columns[spec.weight]
+    weight = [] if spec.weight is None else [spec.weight]
+    columns = source.columns(context.directory, [spec.x, spec.y, *weight], weight)
     kept = _selected(spec, source, context.directory, len(columns[spec.x]))
-    try:
+    with _inside_prior():
         return Prior.from_points(
             context.domain,
             np.column_stack([columns[spec.x], columns[spec.y]])[kept],
-            None if weights is None else weights[kept],
+            None if spec.weight is None else columns[spec.weight][kept],
             max_distance=spec.max_distance,
             smoothing=spec.smoothing,
         )
-    except ProblemError as error:
-        raise _inside_prior(error) from error
 
 
 def _selected(
@@ -147,25 +141,23 @@ def _selected(
 
 
 def _prior(context: Context, weights: Floats, binning: Binning | None) -> Prior:
-    try:
+    with _inside_prior():
         return Prior(context.domain, weights, binning)
+
+
+@contextmanager
+def _inside_prior() -> Iterator[None]:
+    """Errors with their places relative to the table that describes the prior."""
+    try:
+        yield
     except ProblemError as error:
-        raise _inside_prior(error) from error
-
-
-def _inside_prior(error: ProblemError) -> ProblemError:
-    """The error with its place relative to the table that describes the prior."""
-    inner = error.where.removeprefix("prior").removeprefix(".")
-    return type(error)(error.message, where=inner, remedy=error.remedy)
+        raise error.moved(error.where.removeprefix("prior").removeprefix(".")) from error
 
 
 def build_distribution(given: DistributionSpec, context: Context) -> Floats:
     """Weights over the secrets, from an array, a table or a recipe."""
     if isinstance(given, dict):
-        weights = np.zeros(len(context.domain))
-        for label, weight in given.items():
-            weights[find_index(context.domain, label)] += weight
-        return weights
+        return _by_label(given, context.domain, strict=True)[0]
     if not isinstance(given, list):
         return build_prior(given, context).weights
     if len(given) != len(context.domain):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial, reduce
+from operator import add, mul
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.files.schema import traces as schema
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector, show
@@ -26,7 +28,10 @@ from optmech.traces.gaussian.prior import GaussianPrior, increasing, secret_step
 _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "rbf": kernels.rbf,
     "ornstein_uhlenbeck": kernels.ornstein_uhlenbeck,
+    "matern": kernels.matern,
+    "periodic": kernels.periodic,
 }
+"""Kernels of a single length scale, their first argument."""
 
 
 def build_gaussian(
@@ -35,6 +40,7 @@ def build_gaussian(
     """The problem, or None when ``errors`` has gathered any, before or here."""
     times, path, fitted = None, None, None
     kernel: Kernel | None = None
+    trace: GaussianPrior | None = None
     with errors.at("times" if spec.times is not None else "gps"):
         if spec.times is not None:
             times = _times(spec.times)
@@ -47,11 +53,9 @@ def build_gaussian(
                 kernel = fitted.kernel
             else:
                 kernel = build_kernel(spec.kernel)
-    if times is None or kernel is None:
-        return None
-    trace = None
-    with errors.at(""):
-        trace = GaussianPrior(times, kernel, spec.dimensions if path is None else path.shape[1])
+    if times is not None and kernel is not None:
+        with errors.at(""):
+            trace = GaussianPrior(times, kernel, spec.dimensions if path is None else path.shape[1])
     if trace is None:
         return None
     return _question(spec, trace, directory, errors, path, fitted, title)
@@ -90,13 +94,11 @@ def _question(
             if len(sets) > 1:
                 raise ProblemError("needs a single set of secrets", remedy="Keep one set")
     if spec.subsets is not None and spec.subsets > len(trace):
-        errors.add(
-            ProblemError(
+        with errors.at("subsets"):
+            raise ProblemError(
                 f"{spec.subsets} is more than the {len(trace)} positions",
-                where="subsets",
                 remedy="Give the largest size of the sets to look at",
             )
-        )
     if errors.errors or not sets or spec.radius is None or spec.order is None:
         return None
     scales = spec.length_scales
@@ -122,28 +124,19 @@ def _question(
 
 def build_kernel(spec: Any) -> Kernel:
     """The kernel of a section ``[kernel]``."""
-    if isinstance(spec, schema.Sum | schema.Product):
-        parts = [build_kernel(part) for part in spec.parts]
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part if isinstance(spec, schema.Sum) else total * part
-        return total
-    if isinstance(spec, schema.White):
-        return kernels.white(spec.variance)
-    if isinstance(spec, schema.Constant):
-        return kernels.constant(spec.variance)
+    if isinstance(spec, schema.Joined):
+        return reduce(add if spec.kind == "sum" else mul, map(build_kernel, spec.parts))
+    if isinstance(spec, schema.Flat):
+        return (kernels.white if spec.kind == "white" else kernels.constant)(spec.variance)
     if isinstance(spec, schema.Fitted):
         raise ProblemError("can only stand alone", where="kind", remedy="Give its numbers instead")
     return _family(spec)(spec.length_scale)
 
 
 def _family(spec: Any) -> Callable[[Any], Kernel]:
-    if isinstance(spec, schema.Matern):
-        return lambda length: kernels.matern(length, spec.smoothness, spec.variance)
-    if isinstance(spec, schema.Periodic):
-        return lambda length: kernels.periodic(length, spec.period, spec.variance)
-    if isinstance(spec, schema.Rbf | schema.OrnsteinUhlenbeck):
-        return lambda length: _FAMILIES[spec.kind](length, variance=spec.variance)
+    if isinstance(spec, schema.Stationary):
+        others = spec.model_dump(exclude={"kind", "length_scale"})
+        return partial(_FAMILIES[spec.kind], **others)
     raise ProblemError(
         "needs a kernel of a single length scale", remedy="Use rbf, matern or another single one"
     )
@@ -154,8 +147,7 @@ def _times(spec: schema.Times) -> Floats:
         try:
             return increasing(spec.values)
         except ProblemError as error:
-            place = error.where.replace("times", "values", 1)
-            raise ProblemError(error.message, where=place, remedy=error.remedy) from error
+            raise error.moved(error.where.replace("times", "values", 1)) from error
     return increasing(spec.start + spec.step * np.arange(spec.count or 1))
 
 
@@ -187,12 +179,8 @@ def _fitted(spec: schema.Fitted, times: Floats, path: Floats | None) -> Fit:
         raise ProblemError(
             "there are no positions to fit to", where="kind", remedy="Give gps instead of times"
         )
-
-    def family(length: float) -> Kernel:
-        if spec.family == "matern":
-            return kernels.matern(length, spec.smoothness)
-        return _FAMILIES[spec.family](length)
-
+    shape = {"smoothness": spec.smoothness} if spec.family == "matern" else {}
+    family = partial(_FAMILIES[spec.family], **shape)
     bounds = None if spec.bounds is None else (spec.bounds[0], spec.bounds[1])
     return fit([(times, path)], family, bounds=bounds, noise=spec.noise)
 
@@ -200,32 +188,26 @@ def _fitted(spec: schema.Fitted, times: Floats, path: Floats | None) -> Fit:
 def _covariance(document: dict[str, Any], name: str, trace: GaussianPrior) -> Any:
     """The covariance of a noise file, made for the times and dimensions of the trace."""
     value = document.get("covariance")
+    place, remedy = "noise.file", "Use trace -o"
     if value is None:
-        raise ProblemError(f"{name} has no covariance", where="noise.file", remedy="Use trace -o")
+        raise ProblemError(f"{name} has no covariance", where=place, remedy=remedy)
     rows = value if isinstance(value, list) else []
     entries = [x for row in rows for x in (row if isinstance(row, list) else [None])]
     if not entries or any(isinstance(x, bool) or not isinstance(x, int | float) for x in entries):
-        raise ProblemError(
-            f"{name}: the covariance is not rows of numbers",
-            where="noise.file",
-            remedy="Use trace -o",
-        )
+        what = f"{name}: the covariance is not rows of numbers"
+        raise ProblemError(what, where=place, remedy=remedy)
+    other = ""
     if "times" in document:
-        times = finite_array(document["times"], where="noise.file", ndim=1)
+        times = finite_array(document["times"], where=place, ndim=1)
         same = times.shape == trace.times.shape
         if not same or not np.allclose(times, trace.times, rtol=1e-9, atol=0):
-            raise ProblemError(
-                f"{name}: was made for other times than those of this trace",
-                where="noise.file",
-                remedy="Make noise for this trace, or give the covariance itself",
-            )
-    if document.get("dimensions", trace.dimensions) != trace.dimensions:
-        raise ProblemError(
-            f"{name}: was made for positions of {document['dimensions']!r} coordinates, and these "
-            f"have {trace.dimensions}",
-            where="noise.file",
-            remedy="Make noise for this trace, or give the covariance itself",
-        )
+            other = "other times than those of this trace"
+    if not other and document.get("dimensions", trace.dimensions) != trace.dimensions:
+        other = f"positions of {document['dimensions']!r} coordinates, and these have "
+        other += str(trace.dimensions)
+    if other:
+        remedy = "Make noise for this trace, or give the covariance itself"
+        raise ProblemError(f"{name}: was made for {other}", where=place, remedy=remedy)
     return value
 
 
@@ -233,16 +215,14 @@ def _noise(value: Any, trace: GaussianPrior, directory: Path) -> tuple[Floats, M
     """The covariance, and what a noise file says about it."""
     made_for: Mapping[str, Any] = {}
     if isinstance(value, dict):
-        try:
+        with inside("noise"):
             file = DataFile(value["file"]).path(directory)
-        except ProblemError as error:
-            raise error.at("noise") from error
         made_for = read_document(file)
         value = _covariance(dict(made_for), file.name, trace)
     try:
         return noise_matrix(trace, value), made_for
     except ProblemError as error:
-        raise ProblemError(error.message, where="noise", remedy=error.remedy) from error
+        raise error.moved("noise") from error
 
 
 def _other_question(spec: schema.GaussianTrace, made_for: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.errors import ProblemError, inside
+from optmech.exact.number import parse_exact
 from optmech.files.make.context import Context, Listed
 from optmech.files.make.priors import build_distribution
 from optmech.files.schema import transport as schema
@@ -15,16 +15,15 @@ def build_transport(spec: schema.Transport, context: Context, observed: Domain) 
     """The task with its distributions; errors are placed inside the table."""
     inputs = []
     for k, entry in enumerate(spec.inputs):
-        try:
+        with inside(f"inputs[{k}].distribution"):
             inputs.append(build_distribution(entry.distribution, context))
-        except ProblemError as error:
-            raise error.at(f"inputs[{k}].distribution") from error
     target = None
     if spec.target is not None:
-        try:
-            target = build_distribution(spec.target, target_context(context, observed))
-        except ProblemError as error:
-            raise error.at("target") from error
+        # labels of a target are looked up among the observables
+        same = observed is context.domain
+        place = context if same else Context(context.directory, Listed(observed), observed)
+        with inside("target"):
+            target = build_distribution(spec.target, place)
     names = tuple(entry.name or str(k) for k, entry in enumerate(spec.inputs))
     if len(set(names)) < len(names):
         raise ProblemError("two inputs have one name", where="inputs", remedy="Rename one of them")
@@ -39,18 +38,7 @@ def build_transport(spec: schema.Transport, context: Context, observed: Domain) 
         target=target,
         order=float(spec.p),
         outside=spec.outside,
-        epsilon=spec.epsilon or _zero(),
-        delta=spec.delta or _zero(),
+        epsilon=spec.epsilon or parse_exact(0, where="epsilon"),
+        delta=spec.delta or parse_exact(0, where="delta"),
         epsilons=None if spec.epsilons is None else tuple(spec.epsilons),
     )
-
-
-def target_context(context: Context, observed: Domain) -> Context:
-    """Where the labels of a target are looked up: among the observables."""
-    if observed is context.domain:
-        return context
-    return Context(context.directory, Listed(observed), observed)
-
-
-def _zero() -> Exact:
-    return parse_exact(0, where="epsilon")

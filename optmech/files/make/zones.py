@@ -49,15 +49,11 @@ def zones_of(domain: Domain, count: int) -> Ints:
         where="aggregate",
         remedy="Aggregate beforehand",
     )
-    near = _scaled(_projected(domain)[first])
+    near = _projected(domain)[first]
+    # divided by a power of two, which changes no comparison, so that squares do not overflow
+    near = np.ldexp(near, -_scale(near))
     raw = cut_tree(linkage(near, method="ward"), n_clusters=[count])[:, 0]
     return distinct_places(raw[place][:, None].astype(np.float64))[1]
-
-
-def _scaled(points: Floats) -> Floats:
-    """Coordinates divided by a power of two, which changes no comparison of their distances, so
-    that squares do not overflow."""
-    return np.asarray(np.ldexp(points, -_scale(points)))
 
 
 def _scale(points: Floats) -> int:

@@ -11,14 +11,10 @@ from pydantic import Discriminator, Tag, create_model
 
 from optmech.problem import Constraint, MaximizeDistortion
 from optmech.problem.constraint import kinds
-from optmech.sections.base import Spec, kind_of
+from optmech.sections.base import ByKind, Spec, kind_of
 
 _OBJECTIVE: Any = MaximizeDistortion.table()
-ObjectiveSpec = Annotated[
-    Annotated[Literal["expected_loss", "worst_loss"], Tag("kind=name")]
-    | Annotated[_OBJECTIVE, Tag("kind=maximize_distortion")],
-    Discriminator(kind_of),
-]
+ObjectiveSpec = Annotated[Literal["expected_loss", "worst_loss"] | _OBJECTIVE, ByKind()]
 
 
 S = TypeVar("S", bound=Spec)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
 from optmech.sections.base import (
+    ByKind,
     Count,
     ExactNumber,
-    FormatNumber,
+    FileSpec,
     LabelReference,
     Matrix,
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
 )
 from optmech.sections.domains import Observables, Secrets
@@ -62,12 +62,7 @@ class Fixes(Spec):
     scale: Positive | None = None
 
 
-ChainSpec = Annotated[
-    Annotated[RandomWalk, Tag("kind=random_walk")]
-    | Annotated[Matrices, Tag("kind=matrix")]
-    | Annotated[Fixes, Tag("kind=fixes")],
-    Discriminator(kind_of),
-]
+ChainSpec = Annotated[RandomWalk | Matrices | Fixes, ByKind()]
 
 
 class About(Spec):
@@ -109,7 +104,7 @@ class Adversary(Spec):
     exact: bool = False
 
 
-class MarkovTrace(Spec):
+class MarkovTrace(FileSpec):
     """A trace under a Markov chain; required keys are checked by the reader. ``markov_spec`` is the
     model with its constraints."""
 
@@ -118,11 +113,7 @@ class MarkovTrace(Spec):
         json_schema_extra={"required": ["kind", *REQUIRED]},
     )
 
-    format: FormatNumber | None = None
     kind: Literal["markov"]
-    title: str = ""
-    description: str = ""
-    source: str = ""
     steps: Count | None = None
     secrets: Secrets | None = None
     observables: Observables | None = None

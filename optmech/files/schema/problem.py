@@ -8,8 +8,7 @@ from pydantic import ConfigDict, Field
 
 from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
 from optmech.files.schema.transport import Transport
-from optmech.problem.constraint import load_installed
-from optmech.sections.base import FormatNumber, Spec
+from optmech.sections.base import FileSpec
 from optmech.sections.domains import Observables, Secrets
 from optmech.sections.metrics import LossSpec
 from optmech.sections.priors import PriorSpec
@@ -17,7 +16,7 @@ from optmech.sections.priors import PriorSpec
 REQUIRED = ("format", "secrets", "prior", "loss")
 
 
-class ProblemSpec(Spec):
+class ProblemSpec(FileSpec):
     """A whole problem file; ``problem_spec`` is the model with its constraints.
 
     The required sections are optional here: the reader reports what is missing itself, so that
@@ -28,10 +27,6 @@ class ProblemSpec(Spec):
         title="optmech problem file", json_schema_extra={"required": list(REQUIRED)}
     )
 
-    format: FormatNumber | None = None
-    title: str = ""
-    description: str = ""
-    source: str = ""
     profile: str | None = None
     optimum: Annotated[float, Field(ge=0)] | None = None
     secrets: Secrets | None = None
@@ -46,12 +41,3 @@ class ProblemSpec(Spec):
 def problem_spec() -> type[ProblemSpec]:
     """The model of problem files with the kinds that are registered now."""
     return with_constraints(ProblemSpec, gaps=True)
-
-
-def problem_schema() -> dict[str, Any]:
-    """The JSON Schema of problem files, format 1, with the kinds of installed packages."""
-    load_installed()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **problem_spec().model_json_schema(),
-    }

@@ -8,57 +8,49 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
     WithJsonSchema,
     model_validator,
 )
 
-from optmech.sections.base import NonNegative, Positive, Spec, kind_of, refusal, shorten
+from optmech.sections.base import (
+    ByKind,
+    FormatNumber,
+    NonNegative,
+    Positive,
+    Spec,
+    must,
+    refusal,
+)
 
 PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_POINTS = 1_000_000
 
 
-def _problem(value: object) -> Any:
-    if not isinstance(value, str | dict) or not value:
-        raise refusal(
-            f"{shorten(value)} is not a problem", "Give a file, a gallery name, or a table"
-        )
-    return value
+def _is_place(value: object) -> bool:
+    return isinstance(value, str) and PLACE.fullmatch(value) is not None
 
 
-def _place(value: object) -> Any:
-    if not isinstance(value, str) or not PLACE.fullmatch(value):
-        raise refusal(
-            f"{shorten(value)} is not a place in a problem", "Write it like constraints[0].epsilon"
-        )
-    return value
-
-
-def _values(value: object) -> Any:
-    if not isinstance(value, list):
-        raise refusal(f"{shorten(value)} is not an array", "Write [...]")
+def _not_empty(value: object) -> object:
     if not value:
         raise refusal("is empty", "Give at least one value")
     return value
 
 
-def _format(value: object) -> object:
-    if type(value) is not int:
-        raise refusal(f"{shorten(value)} is not a format number", "Write format = 1")
-    return value
-
-
 Place = Annotated[
     Any,
-    BeforeValidator(_place),
+    must(_is_place, "not a place in a problem", "Write it like constraints[0].epsilon"),
     WithJsonSchema({"type": "string", "pattern": f"^{PLACE.pattern}$"}),
 ]
 """A place in the problem file, like constraints[0].epsilon."""
 
-Values = Annotated[Any, BeforeValidator(_values), WithJsonSchema({"type": "array", "minItems": 1})]
+Values = Annotated[
+    Any,
+    # the last validator is asked first
+    BeforeValidator(_not_empty),
+    must(lambda value: isinstance(value, list), "not an array", "Write [...]"),
+    WithJsonSchema({"type": "array", "minItems": 1}),
+]
 
 
 class ListAxis(Spec):
@@ -121,12 +113,7 @@ class PriorsAxis(Spec):
         return self
 
 
-Single = Annotated[
-    Annotated[ListAxis, Tag("kind=list")]
-    | Annotated[RangeAxis, Tag("kind=range")]
-    | Annotated[PriorsAxis, Tag("kind=priors")],
-    Discriminator(kind_of),
-]
+Single = Annotated[ListAxis | RangeAxis | PriorsAxis, ByKind()]
 
 
 class ZipAxis(Spec):
@@ -136,13 +123,7 @@ class ZipAxis(Spec):
     axes: Annotated[list[Single], Field(min_length=2)]
 
 
-AxisSpec = Annotated[
-    Annotated[ListAxis, Tag("kind=list")]
-    | Annotated[RangeAxis, Tag("kind=range")]
-    | Annotated[PriorsAxis, Tag("kind=priors")]
-    | Annotated[ZipAxis, Tag("kind=zip")],
-    Discriminator(kind_of),
-]
+AxisSpec = Annotated[ListAxis | RangeAxis | PriorsAxis | ZipAxis, ByKind()]
 
 
 class SweepSpec(Spec):
@@ -150,12 +131,16 @@ class SweepSpec(Spec):
 
     model_config = ConfigDict(title="optmech sweep file")
 
-    format: Annotated[Literal[1], BeforeValidator(_format)]
+    format: FormatNumber
     title: str = ""
     description: str = ""
     problem: Annotated[
         Any,
-        BeforeValidator(_problem),
+        must(
+            lambda value: isinstance(value, str | dict) and bool(value),
+            "not a problem",
+            "Give a file, a gallery name, or a table",
+        ),
         WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]}),
     ]
     profile: str | None = None
@@ -163,11 +148,3 @@ class SweepSpec(Spec):
     time_limit: Positive | None = None
     chain: Annotated[int, Field(ge=1)] = 10
     axes: Annotated[list[AxisSpec], Field(min_length=1)]
-
-
-def sweep_schema() -> dict[str, Any]:
-    """The JSON Schema of sweep files, format 1."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **SweepSpec.model_json_schema(),
-    }

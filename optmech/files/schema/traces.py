@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
-    Tag,
-    TypeAdapter,
     WithJsonSchema,
     model_validator,
 )
 
 from optmech.files.schema import markov
-from optmech.problem.constraint import load_installed
 from optmech.sections.base import (
+    ByKind,
     Count,
     ExactNumber,
-    FormatNumber,
+    FileSpec,
     NonNegative,
     Positive,
     Spec,
-    kind_of,
     refusal,
     shorten,
 )
@@ -34,6 +30,7 @@ from optmech.sections.base import (
 class Stationary(Spec):
     """A kernel of a length scale and a variance."""
 
+    kind: str
     length_scale: Positive
     variance: Positive = 1.0
 
@@ -64,31 +61,17 @@ class Periodic(Stationary):
     period: Positive
 
 
-class White(Spec):
-    """Independent positions."""
+class Flat(Spec):
+    """Independent positions (white), or one position for all times (constant)."""
 
-    kind: Literal["white"]
+    kind: Literal["white", "constant"]
     variance: Positive
 
 
-class Constant(Spec):
-    """One position for all times."""
+class Joined(Spec):
+    """The sum or the product of kernels."""
 
-    kind: Literal["constant"]
-    variance: Positive
-
-
-class Sum(Spec):
-    """The sum of kernels."""
-
-    kind: Literal["sum"]
-    parts: Annotated[list[KernelSpec], Field(min_length=1)]
-
-
-class Product(Spec):
-    """The product of kernels."""
-
-    kind: Literal["product"]
+    kind: Literal["sum", "product"]
     parts: Annotated[list[KernelSpec], Field(min_length=1)]
 
 
@@ -103,16 +86,8 @@ class Fitted(Spec):
 
 
 KernelSpec = Annotated[
-    Annotated[Rbf, Tag("kind=rbf")]
-    | Annotated[OrnsteinUhlenbeck, Tag("kind=ornstein_uhlenbeck")]
-    | Annotated[Matern, Tag("kind=matern")]
-    | Annotated[Periodic, Tag("kind=periodic")]
-    | Annotated[White, Tag("kind=white")]
-    | Annotated[Constant, Tag("kind=constant")]
-    | Annotated[Sum, Tag("kind=sum")]
-    | Annotated[Product, Tag("kind=product")]
-    | Annotated[Fitted, Tag("kind=fitted")],
-    Discriminator(kind_of),
+    Rbf | OrnsteinUhlenbeck | Matern | Periodic | Flat | Joined | Fitted,
+    ByKind(),
 ]
 
 
@@ -199,7 +174,7 @@ _NOISE_SCHEMA = {
 _REQUIRED = ("format", "kernel", "secrets", "radius", "order")
 
 
-class GaussianTrace(Spec):
+class GaussianTrace(FileSpec):
     """A trace under a Gaussian conditional prior; required keys are checked by the reader."""
 
     model_config = ConfigDict(
@@ -207,11 +182,7 @@ class GaussianTrace(Spec):
         json_schema_extra={"required": ["kind", *_REQUIRED]},
     )
 
-    format: FormatNumber | None = None
     kind: Literal["gaussian"]
-    title: str = ""
-    description: str = ""
-    source: str = ""
     unit: str = ""
     times: Times | None = None
     gps: Gps | None = None
@@ -246,11 +217,3 @@ KINDS: dict[str, Callable[[], type[Spec]]] = {
 }
 """The model of every ``kind`` of trace file."""
 REQUIRED: dict[str, tuple[str, ...]] = {"gaussian": _REQUIRED, "markov": markov.REQUIRED}
-
-
-def trace_schema() -> dict[str, Any]:
-    """The JSON Schema of trace files, format 1, with the constraints of installed packages."""
-    load_installed()
-    kinds: Any = Union[tuple(model() for model in KINDS.values())]  # noqa: UP007
-    schema = TypeAdapter(kinds).json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
-from optmech.sections.base import ExactNumber, NonNegative, Spec, refusal, shorten
+from optmech.sections.base import ExactNumber, NonNegative, Spec, must, refusal
 from optmech.sections.priors import DistributionSpec
 
 
-def _order(value: object) -> Any:
-    if isinstance(value, bool) or value not in (1, "inf"):
-        raise refusal(f"{shorten(value)} is neither 1 nor inf", 'Write 1 or "inf"')
-    return value
+def _is_order(value: object) -> bool:
+    return value in (1, "inf") and not isinstance(value, bool)
 
 
-Order = Annotated[Any, BeforeValidator(_order), WithJsonSchema({"enum": [1, "inf"]})]
+Order = Annotated[
+    Any,
+    must(_is_order, "neither 1 nor inf", 'Write 1 or "inf"'),
+    WithJsonSchema({"enum": [1, "inf"]}),
+]
 
 
 class Input(Spec):
