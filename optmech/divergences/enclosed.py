@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import flint
 import numpy as np
 
 from optmech.divergences.arguments import given
 from optmech.exact.interval import Interval
 from optmech.exact.numerators import integers
-from optmech.ratios.enclosures import divergence_ball, precision
+from optmech.ratios.enclosures import divergence_ball
 from optmech.ratios.generators import generator
 from optmech.spaces.prior import Distribution
 
@@ -24,7 +25,7 @@ def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
     """
     chosen = generator(divergence)
     (left, right), _ = integers(np.vstack(given(p, q)))
-    with precision(_BITS):
+    with flint.ctx.workprec(_BITS):
         ball = divergence_ball(chosen, left, right)
         if ball is None:
             return Interval(math.inf, math.inf)

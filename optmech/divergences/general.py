@@ -10,6 +10,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.divergences.arguments import both
 from optmech.errors import ProblemError
+from optmech.exact.checked import float_or_nan
 from optmech.spaces.prior import Distribution
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]
@@ -61,8 +62,7 @@ def f_divergence(
     joint = (first > 0) & (second > 0)
     with np.errstate(over="ignore"):
         ratios = first[joint] / second[joint]
-    overflowing = not np.isfinite(ratios).all()
-    if overflowing:
+    if not np.isfinite(ratios).all():
         raise ProblemError("a likelihood ratio is above 1e308", where="p", remedy="Round p or q")
     _require_zero_at_one(f)
     _require_convex(f, np.concatenate([_PROBES, ratios]))
@@ -139,10 +139,7 @@ def _nearby(at: Floats, t: Floats, size: Floats) -> Floats:
 
 
 def _limit(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = float_or_nan(value)
     if math.isnan(number) or number == -math.inf:
         raise ProblemError(f"{value!r} is not a limit", where=name, remedy="Give a number, or inf")
     return number

@@ -123,7 +123,6 @@ def excess_log(x: Floats) -> Floats:
 
 def _kl(p: Floats, q: Floats) -> Floats:
     """p ln(p/q) - p + q."""
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     with np.errstate(all="ignore"):
         ratio = p / q
         near = (ratio >= 0.5) & (ratio <= 2)
@@ -135,14 +134,12 @@ def _kl(p: Floats, q: Floats) -> Floats:
 
 
 def _chi2(p: Floats, q: Floats) -> Floats:
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     with np.errstate(all="ignore"):
         out = (p - q) * ((p - q) / q)
     return np.where(q == 0, np.where(p > 0, np.inf, 0.0), out)
 
 
 def _hellinger(p: Floats, q: Floats) -> Floats:
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     roots = np.sqrt(p) + np.sqrt(q)
     step = np.divide(p - q, roots, out=np.zeros_like(roots), where=roots > 0)
     return np.asarray(step * step / 2)
@@ -151,10 +148,6 @@ def _hellinger(p: Floats, q: Floats) -> Floats:
 def _square(x: Ball) -> Ball:
     # ** takes logarithms, and has none of balls around zero
     return x * x
-
-
-def _chi2_intercept(alpha: Floats) -> Floats:
-    return -(alpha + alpha * alpha / 4)
 
 
 GENERATORS = {
@@ -194,7 +187,7 @@ GENERATORS = {
             "χ² divergence",
             terms=_chi2,
             slope=lambda t: 2 * (t - 1),
-            intercept=_chi2_intercept,
+            intercept=lambda a: -(a + a * a / 4),
             intercept_ball=lambda a: -(a + a * a / 4),
             term_ball=lambda p, q: _square(p - q) / q,
             at_zero=1.0,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability
+from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
 
 
@@ -31,10 +31,7 @@ def read_budget(epsilon: Number, delta: Number, where: str = "epsilon") -> tuple
 
 def read_order(p: float | str) -> float:
     """1 or inf."""
-    try:
-        order = float(p)
-    except (TypeError, ValueError):
-        order = math.nan
+    order = float_or_nan(p)
     if order not in (1.0, math.inf):
         raise ProblemError(
             f"{p!r} is neither 1 nor inf",

@@ -33,8 +33,9 @@ from optmech.transport.barycenters import (
     read_joint,
     rounded_outputs,
 )
-from optmech.transport.joint import Arcs, solve_joint
+from optmech.transport.joint import solve_joint
 from optmech.transport.multipliers import Multipliers
+from optmech.transport.program import Arcs
 from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
 from optmech.transport.refined import refine_joint
 

@@ -7,14 +7,12 @@ move outside. Costs, potentials and flows are small whole numbers: everything he
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError
-from optmech.exact.number import rounded_up
 from optmech.transport.couplings import Coupling, Violation
 from optmech.transport.masses import Masses
 from optmech.transport.tree import Tree
@@ -71,7 +69,6 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     if missing <= masses.slack:
         return None
     sources: Relation = np.asarray(outside.any(axis=1))
-    sinks: Relation = np.zeros(len(masses.demand), dtype=bool)
     while True:
         sinks = np.asarray(relation[sources].any(axis=0))
         grown = np.asarray(sources | (flows[:, sinks] > 0).any(axis=1))
@@ -95,9 +92,8 @@ def _coupling(masses: Masses, tree: Tree, relation: Relation, value: float) -> C
     """The flows inside the relation; what is within the slack outside is dropped."""
     rows, columns, flow = tree.arcs()
     kept = relation[rows, columns]
-    dropped = int(flow[~kept].sum()) + masses.rounding
     plan = masses.spread(rows[kept], columns[kept], flow[kept])
-    return Coupling(plan, value, missing=rounded_up(Fraction(dropped, masses.total)))
+    return Coupling(plan, value, missing=masses.missing(int(flow[~kept].sum())))
 
 
 def _longest(tree: Tree, relation: Relation, distance: Floats) -> float:

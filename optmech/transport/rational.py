@@ -16,18 +16,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.memory import require
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
 from optmech.transport.bottleneck import Relation, bottleneck
-from optmech.transport.masses import Masses
+from optmech.transport.masses import LARGEST_TOTAL, UNITS, Masses, apportioned
 from optmech.transport.optimality import settle
 from optmech.transport.residual import Residual
 from optmech.transport.tree import Tree
-
-_UNITS = 2**60
-_COUNTABLE = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +42,19 @@ class RationalPlan:
 
     def cost(self, distance: Floats) -> Fraction:
         """Σ γ d, exactly."""
-        moved = sum(
-            (flow * Fraction(float(distance[x, y])) for (x, y), flow in self.flows.items()),
-            Fraction(0),
-        )
-        return moved / self.total
+        moved = (flow * Fraction(float(distance[arc])) for arc, flow in self.flows.items())
+        return sum(moved, Fraction(0)) / self.total
 
     def longest(self, distance: Floats) -> float:
         """The longest move."""
-        return max(float(distance[x, y]) for x, y in self.flows)
+        return max(float(distance[arc]) for arc in self.flows)
 
     @property
     def plan(self) -> Floats:
         """γ as floats, shape (n, m)."""
         out = np.zeros((len(self.first), len(self.second)))
-        for (x, y), flow in self.flows.items():
-            out[x, y] = flow / self.total
+        for arc, flow in self.flows.items():
+            out[arc] = flow / self.total
         return out
 
 
@@ -94,7 +88,8 @@ def cheapest_plan(
     total = math.lcm(first.total, second.total)
     supply = [first.units[x] * (total // first.total) for x in rows]
     demand = [second.units[y] * (total // second.total) for y in columns]
-    tree = Tree(_whole(supply, total), _whole(demand, total))
+    fits = total <= UNITS
+    tree = Tree(*(np.array(m) if fits else apportioned(m) for m in (supply, demand)))
     exact, potentials = settle(tree, np.ascontiguousarray(cost[np.ix_(rows, columns)]))
     flows, excess = _tree_flows(tree, supply, demand)
     if optimal and excess:
@@ -141,7 +136,7 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
 
 
 def _readable(shares: Shares) -> Floats:
-    whole = shares.total <= _COUNTABLE
+    whole = shares.total <= LARGEST_TOTAL
     return np.array(shares.units, dtype=np.float64) if whole else shares.weights
 
 
@@ -182,15 +177,6 @@ def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: 
     return held > sum((second[y] for y in np.flatnonzero(near).tolist()), Fraction(0))
 
 
-def _whole(masses: list[int], total: int) -> Ints:
-    """Positive whole numbers of one sum in proportion to the masses: these, where they fit."""
-    if total <= _UNITS:
-        return np.array(masses, dtype=np.int64)
-    units = np.array([max(1, mass * _UNITS // total) for mass in masses], dtype=np.int64)
-    units[int(units.argmax())] += _UNITS - int(units.sum())
-    return units
-
-
 def _tree_flows(
     tree: Tree, supply: list[int], demand: list[int]
 ) -> tuple[dict[tuple[int, int], int], list[tuple[int, int, int]]]:
@@ -199,8 +185,7 @@ def _tree_flows(
     spare = supply + [-mass for mass in demand]
     flows: dict[tuple[int, int], int] = {}
     excess: list[tuple[int, int, int]] = []
-    rows, columns, _ = tree.arcs()
-    for i, j in zip(rows.tolist()[::-1], columns.tolist()[::-1], strict=True):
+    for i, j, _ in reversed(tree.moves()):
         sink = tree.sources + j
         below, above = (i, sink) if int(tree.parent[i]) == sink else (sink, i)
         flow = spare[below] if below == i else -spare[below]

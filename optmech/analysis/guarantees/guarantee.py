@@ -148,13 +148,7 @@ def _premise(
 
 def require(premise: Guarantee, of: str, *, rate: bool | None = None, use: str = "") -> None:
     """Refuse a premise about points where distributions are needed, and so on; and with ``rate``
-    one that is (not) per unit of a distance, for which ``use`` is the function to call.
-
-    Raises
-    ------
-    ProblemError
-        As said.
-    """
+    one that is (not) per unit of a distance, for which ``use`` is the function to call."""
     if premise.of != of:
         raise ProblemError(
             f"is a guarantee of {premise.of}, and one of {of} is needed", where="premise"
