@@ -17,13 +17,8 @@ def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
 
 
 def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
-    """The two as arrays of one shape (m,), as they are.
-
-    Raises
-    ------
-    ProblemError
-        On NaN, a negative entry, a sum that is not 1 (within 1e-9), or different lengths.
-    """
+    """The two as arrays of one shape (m,), as they are; raises ProblemError on NaN, a negative
+    entry, a sum that is not 1 (within 1e-9), or different lengths."""
     first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
     if first.shape != second.shape:
         raise ProblemError(

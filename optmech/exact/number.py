@@ -69,13 +69,8 @@ def log_of_fraction(ratio: Fraction) -> float:
 
 
 def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
-    """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string.
-
-    Raises
-    ------
-    ProblemError
-        If the value is not a number, is negative, infinite or NaN.
-    """
+    """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string; raises
+    ProblemError on anything else."""
     remedy = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
     if isinstance(value, Exact):
         number = value

@@ -14,7 +14,7 @@ that reaches to infinity all changes near the end of a range; a rule that is den
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
@@ -56,9 +56,7 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
     rate = float(parse_exact(epsilon, where="epsilon", positive=True))
     boxes = _extended(cells)
     offsets, where = _distinct(boxes, _points(cells))
-    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(
-        len(cells), len(cells)
-    )
+    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(len(cells), -1)
     return Mechanism(cells, cells, masses / masses.sum(axis=1, keepdims=True))
 
 
@@ -73,8 +71,7 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
     spread = float(finite_array(sigma, where="sigma", ndim=0))
     if spread <= 0:
         raise ProblemError(f"{spread:g} is not above 0", where="sigma")
-    boxes = _extended(cells)
-    points = _points(cells)
+    boxes, points = _extended(cells), _points(cells)
     matrix = np.ones((len(cells), len(cells)))
     for axis in (0, 1):
         low = (boxes[None, :, axis] - points[:, None, axis]) / spread
@@ -126,11 +123,10 @@ def _distinct(boxes: Floats, points: Floats) -> tuple[Floats, np.ndarray]:
 def _laplace(boxes: Floats) -> Floats:
     """Mass of every box under the density e^{-|z|}/2π, shape (k,)."""
     total = np.zeros(len(boxes))
-    for flip_x in (False, True):
-        for flip_y in (False, True):
-            corner = _first_quadrant(boxes, flip_x, flip_y)
-            live = (corner[:, 0] < corner[:, 2]) & (corner[:, 1] < corner[:, 3])
-            total[live] += _quadrant_mass(corner[live])
+    for flips in product((False, True), repeat=2):
+        corner = _first_quadrant(boxes, *flips)
+        live = (corner[:, 0] < corner[:, 2]) & (corner[:, 1] < corner[:, 3])
+        total[live] += _quadrant_mass(corner[live])
     return total
 
 
@@ -141,8 +137,7 @@ def _first_quadrant(boxes: Floats, flip_x: bool, flip_y: bool) -> Floats:
         west, east = -east, -west
     if flip_y:
         south, north = -north, -south
-    clipped = np.maximum(np.column_stack([west, south, east, north]), 0.0)
-    return np.asarray(clipped)
+    return np.asarray(np.maximum(np.column_stack([west, south, east, north]), 0.0))
 
 
 def _quadrant_mass(boxes: Floats) -> Floats:
@@ -176,12 +171,8 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
     step = max(1, _BATCH // (3 * len(weight)))
     for start in range(0, len(boxes), step):
         x0, y0, x1, y1 = boxes[start : start + step].T[:, :, None, None]
-        angles = np.sort(
-            np.concatenate(
-                [_angle(y0, x1), _angle(y0, x0), _angle(y1, x1), _angle(y1, x0)], axis=1
-            ),
-            axis=1,
-        )
+        corners = [_angle(y, x) for y, x in product((y0, y1), (x1, x0))]
+        angles = np.sort(np.concatenate(corners, axis=1), axis=1)
         low, high = angles[:, :-1], angles[:, 1:]
         theta = low + (high - low) * share_of_range
         with np.errstate(divide="ignore", invalid="ignore"):

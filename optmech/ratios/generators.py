@@ -72,13 +72,8 @@ _NAMES = {
 
 
 def divergence_name(value: object) -> str:
-    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger".
-
-    Raises
-    ------
-    ProblemError
-        On any other text or value.
-    """
+    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger";
+    raises ProblemError on any other text or value."""
     if not isinstance(value, str) or value not in _NAMES:
         raise ProblemError(
             f"divergence {value!r} is unknown",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.number import Exact, Number
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -23,7 +23,7 @@ from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.targets.arguments import read_budget, read_names, read_order
 from optmech.targets.closeness import are_close, made_close
-from optmech.targets.design import Outside, TargetDesign, dual_value
+from optmech.targets.design import Outside, TargetDesign, Task, dual_value
 from optmech.targets.factors import ends, exp_ends
 from optmech.targets.repair import closed, diluted
 from optmech.transport.barycenters import (
@@ -128,23 +128,19 @@ def coupling_design(
             where="target",
         )
     order = read_order(p)
-    plans: list[RationalPlan] = []
-    crowded: list[tuple[int, ...]] = []
-    for lam in frame.inputs:
-        if order == 1:
-            plans.append(cheapest_plan(lam, goal, frame.distance))
-        else:
-            found = worst_case_plan(lam, goal, frame.distance)
-            plans.append(found.plan)
-            crowded.append(found.sources)
-    nothing = Exact(parse_exact(0, where="epsilon").factor)
+    crowded: tuple[tuple[int, ...], ...] = ()
+    if order == 1:
+        plans = [cheapest_plan(lam, goal, frame.distance) for lam in frame.inputs]
+    else:
+        found = [worst_case_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        plans, crowded = [one.plan for one in found], tuple(one.sources for one in found)
+    nothing = Exact(Fraction(0))
     design = frame.design("coupling", plans, nothing, nothing, None)
     for plan, cost in zip(design.plans, design.exact_losses, strict=True):
         if dual_value(plan) != cost:
             raise SolverError("a plan is not optimal", where="coupling")
-    return replace(
-        design, order=order, crowded=tuple(crowded), seconds=time.perf_counter() - started
-    )
+    seconds = time.perf_counter() - started
+    return replace(design, order=order, crowded=crowded, seconds=seconds)
 
 
 @also_called(distance_matrix="distance")
@@ -323,7 +319,7 @@ class _Frame:
 
     def design(
         self,
-        task: str,
+        task: Task,
         plans: Sequence[RationalPlan],
         epsilon: Exact,
         delta: Exact,
@@ -337,7 +333,7 @@ class _Frame:
             weights=self.weights,
             distance=self.distance,
             plans=tuple(plans),
-            task="coupling" if task == "coupling" else "target",
+            task=task,
             epsilon=epsilon,
             delta=delta,
             order=1.0,

@@ -49,6 +49,11 @@ def max_divergence(p: Shares, q: Shares) -> float:
     return _log_above(worst)
 
 
+def largest_divergence(outputs: Sequence[Shares]) -> float:
+    """The largest ``max_divergence`` of two of them; 0 for one alone."""
+    return max((max_divergence(p, q) for p, q in itertools.permutations(outputs, 2)), default=0.0)
+
+
 def _log_above(ratio: Fraction) -> float:
     """A float >= ln of a ratio >= 1, and less than two units in the last place above it."""
     if ratio == 1:
@@ -66,8 +71,7 @@ def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
     inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
     d(x,y) > 0 for x ≠ y.
     """
-    read = [Shares.of(value, f"inputs[{t}]") for t, value in enumerate(inputs)]
-    return max((max_divergence(p, q) for p, q in itertools.permutations(read, 2)), default=0.0)
+    return largest_divergence([Shares.of(lam, f"inputs[{t}]") for t, lam in enumerate(inputs)])
 
 
 def made_close(outputs: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:

@@ -43,11 +43,8 @@ class StatedDesign:
 
     design: TargetDesign
     distance_name: str
-    status: str
-    loss: float
-    lower_bound: float
-    losses: tuple[float, ...]
-    worst_moves: tuple[float, ...]
+    claims: dict[str, Any]
+    """As ``TargetDesign.claims``."""
 
 
 def decode_design(body: Plain) -> StatedDesign:
@@ -102,19 +99,12 @@ def decode_design(body: Plain) -> StatedDesign:
         crowded=tuple(_set(points, shape[0]) for points in crowded),
         seconds=_real(body["seconds"], "seconds"),
     )
-    losses, moves = (
-        tuple(_real(value, name) for value in _list(claims[name], len(names)))
+    one = {name: _real(claims[name], name) for name in ("loss", "lower_bound")}
+    every = {
+        name: tuple(_real(value, name) for value in _list(claims[name], len(names)))
         for name in ("losses", "worst_moves")
-    )
-    return StatedDesign(
-        design=design,
-        distance_name=body["distance_name"],
-        status=claims["status"],
-        loss=_real(claims["loss"], "loss"),
-        lower_bound=_real(claims["lower_bound"], "lower_bound"),
-        losses=losses,
-        worst_moves=moves,
-    )
+    }
+    return StatedDesign(design, body["distance_name"], {"status": claims["status"], **one, **every})
 
 
 def _domain(plain: Plain, count: int) -> Domain:

@@ -181,6 +181,11 @@ class TargetDesign:
         """What the gap allows: "optimal" up to 1e-6."""
         return "optimal" if is_optimal(self.gap) else "feasible"
 
+    def claims(self) -> dict[str, Any]:
+        """What a file of it states, to be computed again by its reader."""
+        names = ("status", "loss", "lower_bound", "losses", "worst_moves")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def is_common(self) -> bool:
         """Whether all outputs are one distribution, exactly."""

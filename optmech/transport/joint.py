@@ -58,10 +58,7 @@ def solve_joint(
     start:
         Variables to begin with, shape (T, n, m).
 
-    Raises
-    ------
-    SolverError
-        Where HiGHS ends without an optimum.
+    SolverError where HiGHS ends without an optimum.
     """
     count, (n, m) = len(inputs), cost.shape
     require(

@@ -110,13 +110,8 @@ class Program:
         self.highs.addCols(len(cost), cost, none, all_, len(rows), starts, rows, values)
 
     def optimum(self) -> Any:
-        """Solve from the last basis, and where that fails from none.
-
-        Raises
-        ------
-        SolverError
-            Where HiGHS ends without an optimum.
-        """
+        """Solve from the last basis, and where that fails from none; raises SolverError where HiGHS
+        ends without an optimum."""
         for _ in range(2):
             self.highs.run()
             status = self.highs.modelStatusToString(self.highs.getModelStatus())

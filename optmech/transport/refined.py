@@ -77,10 +77,7 @@ def refine_joint(
     arcs:
         Variables to begin with, shape (T, n, m).
 
-    Raises
-    ------
-    SolverError
-        Where HiGHS ends without an optimum.
+    SolverError where HiGHS ends without an optimum.
     """
     program = _Refinement(inputs, cost, weights, factor, delta)
     begin = first_arcs(np.array([lam.weights for lam in inputs]), cost, weights.weights)
