@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,7 @@ from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import suffix_sums
 from optmech.ratios.wide import Wide, either_log_ratio, pushed
-from optmech.spaces.distances import Distance, DistanceLike, evaluate
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.transport import wasserstein
@@ -89,17 +90,14 @@ def extended_epsilon(
     ``distance`` holds W(λ_i, λ_j), shape (k, k); or it is a distance between secrets, and W its W_∞
     (DP19 Theorem 2). inf where distributions at distance 0 are told apart.
     """
-    apart = _longest_moves(m, lams, distance) if callable(distance) else distance
+    apart: Any = distance
+    if callable(distance):
+        read = _read(m, lams)
+        between = evaluate(distance, m.secrets, m.secrets, where="distance")
+        apart = [[wasserstein(a, b, between, math.inf).value for a in read] for b in read]
     apart = nonnegative(apart, "distance", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
-
-
-def _longest_moves(m: Mechanism, lams: Sequence[Distribution], distance: Distance) -> Floats:
-    """W_∞ of every pair, shape (k, k)."""
-    read = _read(m, lams)
-    between = evaluate(distance, m.secrets, m.secrets, where="distance")
-    return np.array([[wasserstein(a, b, between, math.inf).value for a in read] for b in read])
 
 
 def probabilistic_delta(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -212,8 +213,7 @@ def distribution_epsilon(
     if budget == 0:
         p, q = (pushed(Wide.of(lam), m.matrix) for lam in _pair(m, lam0, lam1))
         return float(either_log_ratio(p, q).max(initial=0.0))
-    there, back = _lifted(m, lam0, lam1)
-    return max(float(least_log_ratio(a, b, budget)[0]) for a, b in (there, back))
+    return max(float(least_log_ratio(a, b, budget)[0]) for a, b in _lifted(m, lam0, lam1))
 
 
 def distribution_delta(
@@ -293,12 +293,9 @@ def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
     return np.asarray((m.matrix * values).sum(axis=1))
 
 
-def _lifted(
-    m: Mechanism, lam0: Distribution, lam1: Distribution
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _lifted(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Iterator[tuple[Floats, ...]]:
     """λ0P and λ1P as rows of shape (1, n_o), in both orders."""
-    first, second = (m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
-    return (first, second), (second, first)
+    return permutations(m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
 
 
 def _pair(m: Mechanism, lam0: Distribution, lam1: Distribution) -> list[Floats]:

@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import both
-from optmech.divergences.named import kl, max_divergence
+from optmech.divergences.named import both, kl, max_divergence
 from optmech.errors import ProblemError
 from optmech.exact.checked import float_or_nan
 from optmech.ratios.generators import excess_log

@@ -90,6 +90,4 @@ def _between(
 
 
 def _function(divergence: Divergence) -> Callable[[Floats, Floats], float]:
-    if callable(divergence):
-        return divergence
-    return FUNCTIONS[divergence_name(divergence)]
+    return divergence if callable(divergence) else FUNCTIONS[divergence_name(divergence)]

@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.exact.interval import Interval
 from optmech.exact.summation import depth, suffix_depth, suffix_sums, total
 
@@ -101,6 +101,13 @@ def fourier_error(size: int, power: int, norm: float, result: float) -> float:
     return 8 * math.log2(size) * UNIT * (2 * power * norm + result)
 
 
+def spread(scaled: Floats, weights: Floats) -> tuple[Ints, Floats]:
+    """Every atom on the two whole numbers around it, its mean kept."""
+    below = np.floor(scaled).astype(np.int64)
+    share = scaled - below
+    return np.append(below, below + 1), np.append(weights * (1 - share), weights * share)
+
+
 def spread_reach(terms: int, step: float) -> tuple[float, float]:
     """(t, P): a sum of ``terms`` centred terms of range ``step`` exceeds t in absolute value with
     probability at most P: never, or by Hoeffding's inequality."""
@@ -122,14 +129,7 @@ class _Lattice:
         margin = 2 * copies + 4
         self.step = 1.02 * (left + right) / (nodes - 2 * margin)
         self.start = -1.01 * left - margin * self.step
-        self.atoms, self.mass = self._spread(values, weights)
-
-    def _spread(self, values: Floats, weights: Floats) -> tuple[np.ndarray, Floats]:
-        scaled = values / self.step
-        below = np.floor(scaled)
-        share = scaled - below
-        atoms = np.concatenate([below, below + 1]).astype(np.int64)
-        return _merged(atoms, np.concatenate([weights * (1 - share), weights * share]))
+        self.atoms, self.mass = _merged(*spread(values / self.step, weights))
 
     def bounds(self) -> Interval:
         """The interval; see the module's docstring for why it holds."""

@@ -22,7 +22,7 @@ from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, Prior, weights_of
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 
@@ -123,7 +123,12 @@ class Tupling:
         """
         budget = float(probability(delta))
         if budget == 0:
-            return self._max_log_ratio(self._push(lam0, "lam0"), self._push(lam1, "lam1"))
+            # a ratio of sums is largest where all terms have the largest ratio, and outside supp ν
+            # a single one decides
+            wide = self._push(lam0, "lam0"), self._push(lam1, "lam1")
+            value = float(either_log_ratio(*wide).max(initial=0.0))
+            noise = 0.0 if value == math.inf else UNIT * (self._units() + 8 * value)
+            return Interval(max(0.0, value - noise), value + noise)
         p, q = self._outputs(lam0, lam1)
 
         def curve(epsilon: float, nodes: int) -> Interval:
@@ -246,15 +251,6 @@ class Tupling:
             max(0.0, open_ + found.lower / copies - noise), open_ + found.upper / copies + noise
         )
 
-    def _max_log_ratio(self, p: Wide, q: Wide) -> Interval:
-        """ε at δ = 0: a ratio of sums is largest where all terms have the largest ratio, and
-        outside supp ν a single one decides."""
-        value = float(either_log_ratio(p, q).max(initial=0.0))
-        if value == math.inf:
-            return Interval(value, value)
-        noise = UNIT * (self._units() + 8 * value)
-        return Interval(max(0.0, value - noise), value + noise)
-
     def _units(self) -> int:
         """What a quotient of outputs λA(y) is off by, in units in the last place: of each a product
         and the sum over the secrets."""
@@ -294,14 +290,11 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
     """
     count = whole(dummies, "dummies", most=_MOST_DUMMIES)
     outputs = base.observables
-    if dummy_weights is None:
-        weights = Prior.uniform(outputs).weights
-    else:
-        given = dummy_weights.weights if isinstance(dummy_weights, Prior) else dummy_weights
-        try:
-            weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
-        except ProblemError as error:
-            raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
+    given = np.ones(len(outputs)) if dummy_weights is None else weights_of(dummy_weights)
+    try:
+        weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
+    except ProblemError as error:
+        raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
     return Tupling(base, count, weights)
 
 

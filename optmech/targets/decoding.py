@@ -48,14 +48,9 @@ class StatedDesign:
 
 
 def decode_design(body: Plain) -> StatedDesign:
-    """The inverse of what ``save_target`` writes.
-
-    Raises
-    ------
-    ProblemError, LookupError, TypeError, ValueError
-        On anything else: an entry that is missing, unknown, of a wrong type or out of range; plans
-        without their marginals; distances that are not what their name says.
-    """
+    """The inverse of what ``save_target`` writes; raises ProblemError, LookupError, TypeError or
+    ValueError on anything else: an entry that is missing, unknown, of a wrong type or out of range;
+    plans without their marginals; distances that are not what their name says."""
     require_keys(body, _KEYS, "targets")
     _require(body["task"] in ("coupling", "target"), "the task is unknown")
     _require(body["outside"] in ("target", "nearest"), "the rule for other inputs is unknown")
@@ -70,7 +65,10 @@ def decode_design(body: Plain) -> StatedDesign:
     secrets = _domain(body["secrets"], shape[0])
     observables = _domain(body["observables"], shape[1])
     distance = _matrix(rows, shape)
-    _check_name(body["distance_name"], secrets, observables, distance)
+    name = body["distance_name"]
+    known = type(name) is str and (name in NAMED or name == NAMELESS)
+    _require(known, "the name of the distances is unknown")
+    table(name, [(secrets, observables, distance)])
     names = _list(body["names"])
     _require(all(type(name) is str for name in names), "a name is no text")
     _require(0 < len(names) == len(set(names)), "names are missing or not distinct")
@@ -126,12 +124,6 @@ def _matrix(plain: Plain, shape: tuple[int, int]) -> Floats:
     out = np.array([[_real(value, "distance") for value in row] for row in rows])
     out.setflags(write=False)
     return out
-
-
-def _check_name(name: Plain, secrets: Domain, observables: Domain, distance: Floats) -> None:
-    known = type(name) is str and (name in NAMED or name == NAMELESS)
-    _require(known, "the name of the distances is unknown")
-    table(name, [(secrets, observables, distance)])
 
 
 def _exact(value: Plain, where: str) -> Exact:

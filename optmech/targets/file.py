@@ -66,15 +66,8 @@ def save_target(design: TargetDesign, path: str | Path) -> None:
 
 
 def load_target(path: str | Path) -> TargetDesign:
-    """Read a design and check it again.
-
-    Raises
-    ------
-    ProblemError
-        If the file cannot be read or is not one of this format.
-    VerificationError
-        If it was altered, or does not hold what it claims.
-    """
+    """Read a design and check it again; raises ProblemError where the file cannot be read or is
+    not one of this format, VerificationError where it does not hold what it claims."""
     body = read_sealed(path, (FAMILY,), _REWRITE)
     stated = _decode(body, str(path))
     report = _examined(stated, str(path))

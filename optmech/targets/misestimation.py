@@ -16,7 +16,7 @@ from optmech.divergences.named import FUNCTIONS
 from optmech.errors import ProblemError
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
-from optmech.targets.closeness import largest_divergence, max_divergence
+from optmech.targets.closeness import largest_divergence
 
 if TYPE_CHECKING:
     from optmech.targets.design import TargetDesign
@@ -70,9 +70,7 @@ def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimati
         for name, measured in FUNCTIONS.items()
         if name != "max"
     }
-    closeness = max(
-        max(max_divergence(plan.first, lam), max_divergence(lam, plan.first))
-        for plan, lam in zip(design.plans, given, strict=True)
-    )
+    assumed = [plan.first for plan in design.plans]
+    closeness = max(map(largest_divergence, zip(assumed, given, strict=True)))
     promised = largest_divergence(design.exact_outputs)
     return Misestimation(tuple(outputs), closeness, promised, found)

@@ -158,19 +158,20 @@ def _order(p: float | str) -> float:
 
 def _matrix(array: Floats, masses: Masses) -> Floats:
     """The distances between the points with mass."""
-    where = "distance"
     if array.shape != masses.shape:
         raise ProblemError(
             f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
-            where=where,
+            where="distance",
         )
     if (array < 0).any():
         i, j = np.argwhere(array < 0)[0].tolist()
-        raise ProblemError(f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where=where)
+        raise ProblemError(
+            f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where="distance"
+        )
     require(
         6.0 * array.nbytes,
         what=f"transport between {masses.shape[0]:,} x {masses.shape[1]:,} points",
-        where=where,
+        where="distance",
         remedy="Merge points",
     )
     if (len(masses.rows), len(masses.columns)) == masses.shape:

@@ -68,13 +68,7 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     missing = int(outside.sum())
     if missing <= masses.slack:
         return None
-    sources: Relation = np.asarray(outside.any(axis=1))
-    while True:
-        sinks = np.asarray(relation[sources].any(axis=0))
-        grown = np.asarray(sources | (flows[:, sinks] > 0).any(axis=1))
-        if (grown == sources).all():
-            break
-        sources = grown
+    sources, sinks = reached(np.asarray(outside.any(axis=1)), relation, flows > 0)
     mass, capacity = int(masses.supply[sources].sum()), int(masses.demand[sinks].sum())
     if mass - capacity != missing:
         raise SolverError("the violating set does not account for the missing mass")
@@ -86,6 +80,17 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
         capacity / total,
         missing / total,
     )
+
+
+def reached(sources: Relation, relation: Relation, moved: Relation) -> tuple[Relation, Relation]:
+    """The sources and sinks that can be reached from some sources, along the relation and back to
+    where mass is ``moved`` from."""
+    while True:
+        sinks = np.asarray(relation[sources].any(axis=0))
+        grown = np.asarray(sources | moved[:, sinks].any(axis=1))
+        if (grown == sources).all():
+            return sources, sinks
+        sources = grown
 
 
 def _coupling(masses: Masses, tree: Tree, relation: Relation, value: float) -> Coupling:

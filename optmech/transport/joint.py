@@ -10,7 +10,6 @@ believed (``joint_bound`` turns any multipliers into a valid bound, theory: "Cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -27,38 +26,25 @@ from optmech.transport.program import TOLERANCE, Arcs, Program, first_arcs
 _ROUNDS = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class JointPoint:
-    """What the solver found; floats, to be repaired and verified."""
-
-    outputs: Floats
-    """μ_t, shape (T, m), about distributions."""
-    multipliers: Floats
-    """z >= 0, shape (T, T, m): that of μ_t[y] <= e^ε μ_t'[y] at [t, t', y]."""
-    arcs: Arcs
-    """The variables that were brought in, shape (T, n, m): a start for similar programs."""
-
-
 def solve_joint(
-    inputs: Floats,
+    inputs: list[Shares],
     cost: Floats,
-    weights: Floats,
+    weights: Shares,
     factor: float,
     delta: float = 0.0,
     start: Arcs | None = None,
-) -> JointPoint:
-    """An optimum up to the solver's tolerance.
+) -> Floating:
+    """An optimum up to the solver's tolerance, to be repaired and verified; raises SolverError
+    where HiGHS ends without one.
 
     Parameters
     ----------
     inputs, cost, weights:
-        λ_t (T, n), c >= 0 (n, m), w_t >= 0 (T,).
+        λ_t (T of n), c >= 0 (n, m), w_t (T).
     factor:
         e^ε >= 1; with 1 (and δ = 0) the outputs are one common distribution.
     start:
         Variables to begin with, shape (T, n, m).
-
-    SolverError where HiGHS ends without an optimum.
     """
     count, (n, m) = len(inputs), cost.shape
     require(
@@ -67,14 +53,14 @@ def solve_joint(
         where="inputs",
         remedy="Merge points",
     )
-    program = _Program(inputs, cost, weights, factor, delta)
-    begin = first_arcs(inputs, program.cost, weights)
-    program.bring_in(begin if start is None else start | begin)
+    masses = np.array([lam.weights for lam in inputs])
+    program = Floating(masses, cost, weights.weights, factor, delta)
+    program.bring_in(first_arcs(masses, program.cost, weights.weights, start))
     for _ in range(_ROUNDS):
         program.run()
         wanted = program.wanted()
         if not wanted.any():
-            return program.point()
+            return program
         program.bring_in(wanted)
     raise SolverError("column generation did not end", where="optimal target")
 
@@ -113,7 +99,7 @@ def joint_bound(
     return total / (weights.total * given << bits) - delta * spent
 
 
-class _Program(Program):
+class Floating(Program):
     """The restricted program in floating point."""
 
     def __init__(
@@ -150,10 +136,15 @@ class _Program(Program):
         reduced[self.have | (self.supply == 0)[:, :, None]] = 0.0
         return np.asarray(self.best(reduced) & (reduced < -TOLERANCE))
 
-    def point(self) -> JointPoint:
-        """Outputs, and multipliers in units of the given cost."""
+    def outputs(self) -> Floats:
+        """μ_t, shape (T, m), about distributions."""
         distinct = 1 if self.common else self.count
-        outputs = self.values[: distinct * self.m].reshape(distinct, self.m)
+        found = self.values[: distinct * self.m].reshape(distinct, self.m)
+        return np.tile(found, (self.count // distinct, 1))
+
+    def multipliers(self) -> Floats:
+        """z >= 0, shape (T, T, m), in units of the given cost: that of μ_t[y] <= e^ε μ_t'[y] at
+        [t, t', y]."""
         ratios = self.dual[self.ratio : self.total].reshape(len(self.pairs), self.m)
-        z = self.joined(self.v, np.maximum(-ratios, 0.0) / self.root) * self.scale
-        return JointPoint(np.tile(outputs, (self.count // distinct, 1)), z, self.have)
+        z = self.joined(self.v, np.maximum(-ratios, 0.0) / self.root)
+        return np.asarray(z * self.scale)

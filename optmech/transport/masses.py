@@ -88,6 +88,7 @@ def apportioned(masses: list[int]) -> Ints:
     """Positive whole numbers of sum ``UNITS``, in proportion to the masses: each within one of
     its share, but for the largest, which takes what the others leave."""
     total = sum(masses)
-    units = np.array([max(1, (2 * mass * UNITS + total) // (2 * total)) for mass in masses])
+    near = [max(1, (2 * mass * UNITS + total) // (2 * total)) for mass in masses]
+    units = np.array(near, dtype=np.int64)
     units[masses.index(max(masses))] += UNITS - int(units.sum())
     return units

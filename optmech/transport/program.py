@@ -23,15 +23,14 @@ Column = list[tuple[int, float]]
 """Rows, with the coefficients in them."""
 
 
-def first_arcs(inputs: Floats, cost: Floats, weights: Floats) -> Arcs:
-    """Every point to its nearest outputs, and all to one output, which makes it feasible."""
+def first_arcs(inputs: Floats, cost: Floats, weights: Floats, start: Arcs | None) -> Arcs:
+    """``start``, all points to their nearest outputs, and all to one, which makes it feasible."""
     out: Arcs = np.zeros((len(inputs), *cost.shape), dtype=bool)
     near = np.argsort(cost, axis=1, kind="stable")[:, :_NEAREST]
-    for t in range(len(inputs)):
-        np.put_along_axis(out[t], near, True, axis=1)
+    np.put_along_axis(out, near[None], True, axis=2)
     scaled = cost / (cost.max() or 1.0)
     out[:, :, int((weights @ inputs @ scaled).argmin())] = True
-    return out
+    return out if start is None else out | start
 
 
 class Program:
@@ -50,9 +49,10 @@ class Program:
         self.ratio = self.link + self.count * self.m
         self.total = self.ratio + len(self.ratios)
         self.rows = self.total + (len(self.pairs) if spare else 0)
-        self.have = np.zeros(prices.shape, dtype=bool)
+        # the moves that were brought in, shape (T, n, m): a start for similar programs
+        self.have: Arcs = np.zeros(prices.shape, dtype=bool)
         self.highs: Any = highspy.Highs()
-        self.infinity = highspy.kHighsInf
+        self.infinity, self.basic = highspy.kHighsInf, highspy.HighsBasisStatus.kBasic
         for key, value in {
             "output_flag": False,
             "primal_feasibility_tolerance": TOLERANCE,

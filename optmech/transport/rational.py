@@ -5,6 +5,10 @@ has exact potentials, which prove optimality for *all* masses that the tree can 
 the exact masses on it are found from the leaves. Where such a flow is negative (by no more than
 the rounding) it is set to 0 and what is then shipped too much is taken back along shortest paths
 of the residual network, which keeps the potentials feasible and complementary.
+
+``lifted`` and ``wasserstein`` leave room for distributions that agree on paper and not in binary.
+Where no amount of mass may be forgotten, however small, ``outside``, ``mean_move`` and
+``longest_move`` decide.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from optmech.base.arrays import Floats
 from optmech.base.memory import require
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
-from optmech.transport.bottleneck import Relation, bottleneck
+from optmech.transport.bottleneck import Relation, bottleneck, reached
 from optmech.transport.masses import LARGEST_TOTAL, UNITS, Masses, apportioned
 from optmech.transport.optimality import settle
 from optmech.transport.residual import Residual
@@ -89,8 +93,10 @@ def cheapest_plan(
     supply = [first.units[x] * (total // first.total) for x in rows]
     demand = [second.units[y] * (total // second.total) for y in columns]
     fits = total <= UNITS
-    tree = Tree(*(np.array(m) if fits else apportioned(m) for m in (supply, demand)))
-    exact, potentials = settle(tree, np.ascontiguousarray(cost[np.ix_(rows, columns)]))
+    tree = Tree(
+        *(np.array(m, dtype=np.int64) if fits else apportioned(m) for m in (supply, demand))
+    )
+    exact, potentials = settle(tree, _between(first, second, cost))
     flows, excess = _tree_flows(tree, supply, demand)
     if optimal and excess:
         network = Residual(exact, potentials, len(rows), flows)
@@ -118,10 +124,8 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     """
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
     for _ in range(len(first) + 1):
-        value = bottleneck(
-            Masses.balance(_readable(first), _readable(second)),
-            np.ascontiguousarray(distance[np.ix_(first.support, second.support)]),
-        ).value
+        masses = Masses.balance(_readable(first), _readable(second))
+        value = bottleneck(masses, _between(first, second, distance)).value
         found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
         if found.longest(distance) <= value:
             sources = () if value == 0 else _crowded(first, second, distance < value)
@@ -133,6 +137,42 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
         where="coupling",
         remedy="Leave out points of negligible mass, or give whole numbers",
     )
+
+
+def outside(first: Shares, second: Shares, relation: Relation) -> Fraction:
+    """The mass that a coupling moves outside the relation, shape (n, m): 0 where there is a
+    coupling inside it, and else the least, up to 2^-60 per point."""
+    cost = np.where(relation, 0.0, 1.0)
+    plan = cheapest_plan(first, second, cost, optimal=False)
+    moved = plan.cost(cost)
+    # what was too little for the first attempt may still be avoidable
+    return cheapest_plan(first, second, cost).cost(cost) if moved else moved
+
+
+def mean_move(first: Shares, second: Shares, distance: Floats) -> Fraction:
+    """Σ γ d of a coupling of these two: at least W_1, and above it by what 2^-60 of mass per point
+    is worth at most."""
+    return cheapest_plan(first, second, distance, optimal=False).cost(distance)
+
+
+def longest_move(first: Shares, second: Shares, distance: Floats) -> float:
+    """W_∞, exactly: the least of the distances within which all mass can be moved."""
+    near = _between(first, second, distance)
+    start = bottleneck(Masses.balance(first.weights, second.weights), near).value
+    candidates = np.unique(near[near >= start])
+    low, high = 0, len(candidates) - 1
+    while low < high:
+        middle = 0 if low == 0 and high == len(candidates) - 1 else (low + high) // 2
+        if outside(first, second, distance <= candidates[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return float(candidates[low])
+
+
+def _between(first: Shares, second: Shares, distance: Floats) -> Floats:
+    """The distances between points with mass."""
+    return np.ascontiguousarray(distance[np.ix_(first.support, second.support)])
 
 
 def _readable(shares: Shares) -> Floats:
@@ -158,16 +198,13 @@ def _crowded(first: Shares, second: Shares, relation: Relation) -> tuple[int, ..
     back along flows of a plan that ships least outside.
     """
     plan = cheapest_plan(first, second, np.where(relation, 0.0, 1.0))
-    sources = {x for x, y in plan.flows if not relation[x, y]}
-    while True:
-        near: Relation = np.asarray(relation[sorted(sources)].any(axis=0))
-        grown = sources | {x for x, y in plan.flows if near[y]}
-        if grown == sources:
-            break
-        sources = grown
-    if not is_crowded(first, second, sorted(sources), relation):
+    moved = np.zeros(relation.shape, dtype=bool)
+    moved[tuple(zip(*plan.flows, strict=True))] = True
+    found, _ = reached(np.asarray((moved & ~relation).any(axis=1)), relation, moved)
+    sources = tuple(np.flatnonzero(found).tolist())
+    if not is_crowded(first, second, sources, relation):
         raise SolverError("the violating set does not account for the missing mass")
-    return tuple(sorted(sources))
+    return sources
 
 
 def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: Relation) -> bool:

@@ -10,18 +10,17 @@ to it as a program of its own, with the same rows and columns, until nothing is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
-from optmech.exact.numerators import integers
+from optmech.exact.numerators import apportioned, integers
 from optmech.spaces.rationals import Shares
 from optmech.transport.multipliers import Multipliers
 from optmech.transport.program import Arcs, Program, first_arcs
-from optmech.transport.whole import Whole, scaled, whole, whole_mass
+from optmech.transport.whole import Whole, scaled, whole
 
 _ACCURACY = 40
 """Bits of the value within which point and multipliers shall agree."""
@@ -34,32 +33,6 @@ _STEP = 60
 _ROUNDS = 200
 
 
-@dataclass(frozen=True, eq=False)
-class RefinedPoint:
-    """What was found, to be repaired and verified."""
-
-    outputs: list[list[int]]
-    """μ_t, whole numbers of about one sum."""
-    moves: Whole
-    """γ_t in the same units, shape (T, n, m)."""
-    multipliers: Multipliers
-
-    def attained(self, inputs: list[Shares]) -> list[Shares]:
-        """The outputs when every input point is moved as γ_t does, in proportion: by its arcs and
-        no others."""
-        out = []
-        for t, lam in enumerate(inputs):
-            rows = self.moves[t].tolist()
-            support = lam.support
-            scale = math.lcm(*(sum(rows[x]) or 1 for x in support))
-            row = [0] * len(rows[0])
-            for x in support:
-                for y, moved in enumerate(rows[x]):
-                    row[y] += lam.units[x] * moved * (scale // (sum(rows[x]) or 1))
-            out.append(Shares.reduced(row))
-        return out
-
-
 def refine_joint(
     inputs: list[Shares],
     cost: Floats,
@@ -67,8 +40,9 @@ def refine_joint(
     factor: Fraction,
     delta: Fraction,
     arcs: Arcs | None,
-) -> RefinedPoint:
-    """An optimum, to 40 bits of its value.
+) -> Refinement:
+    """An optimum, to 40 bits of its value, to be repaired and verified; raises SolverError where
+    HiGHS ends without one.
 
     Parameters
     ----------
@@ -76,17 +50,15 @@ def refine_joint(
         e^ε and δ, from below; 1 and 0 ask for one common output.
     arcs:
         Variables to begin with, shape (T, n, m).
-
-    SolverError where HiGHS ends without an optimum.
     """
-    program = _Refinement(inputs, cost, weights, factor, delta)
-    begin = first_arcs(np.array([lam.weights for lam in inputs]), cost, weights.weights)
-    program.bring_in(begin if arcs is None else begin | arcs)
+    program = Refinement(inputs, cost, weights, factor, delta)
+    masses = np.array([lam.weights for lam in inputs])
+    program.bring_in(first_arcs(masses, cost, weights.weights, arcs))
     program.solve()
-    return RefinedPoint(program.outputs(), program.moves(), program.multipliers())
+    return program
 
 
-class _Refinement(Program):
+class Refinement(Program):
     """Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
     of slacks with a slack of their own. All arrays of masses are in units of 2^-bits, those of
     costs and prices in ``coin`` units."""
@@ -109,7 +81,7 @@ class _Refinement(Program):
         self.cost: Whole = np.array([(plain * unit) << _GUARD for unit in weights.units], object)
         self.top = top * self.share << _GUARD
         self.bits = top.bit_length() + _GUARD
-        self.mass: Whole = np.array([whole_mass(lam, self.bits) for lam in inputs], dtype=object)
+        self.mass: Whole = np.array([apportioned(lam.units, self.bits) for lam in inputs], object)
         # what moves cost changes from round to round
         prices = np.broadcast_to(0.0, self.cost.shape)
         common = factor == 1 and not delta
@@ -122,13 +94,6 @@ class _Refinement(Program):
         self.v: Whole = np.zeros((count, m), dtype=object)
         self.q: Whole = np.zeros((len(self.pairs), m), dtype=object)
         self.tau: Whole = np.zeros(self.rows - self.total, dtype=object)
-        self._build()
-
-    # ---------------------------------------------------------------- the program in HiGHS
-    def _build(self) -> None:
-        import highspy
-
-        self.basic = highspy.HighsBasisStatus.kBasic
         self.add_rows(np.zeros(self.rows), np.zeros(self.rows))
         scale = 2.0**self.balance
         columns = self.output_columns(scale, -scale * float(Fraction(self.factor, 1 << self.bits)))
@@ -281,11 +246,22 @@ class _Refinement(Program):
         """μ_t, in units of 2^-bits."""
         return [[max(0, value) for value in row] for row in self._masses().tolist()]
 
-    def moves(self) -> Whole:
-        """γ_t in units of 2^-bits, shape (T, n, m); what could be rounding is 0."""
-        out = np.zeros(self.have.shape, dtype=object)
-        moved = self.x[self.fixed :]
-        out[tuple(self.places)] = np.where(moved >= 1 << _GUARD // 4, moved, 0)
+    def attained(self, inputs: list[Shares]) -> list[Shares]:
+        """The outputs when every input point is moved as γ_t does, in proportion: by its arcs and
+        no others."""
+        moves = np.zeros(self.have.shape, dtype=object)
+        found = self.x[self.fixed :]
+        # what could be rounding is 0
+        moves[tuple(self.places)] = np.where(found >= 1 << _GUARD // 4, found, 0)
+        out = []
+        for lam, rows in zip(inputs, moves.tolist(), strict=True):
+            support = lam.support
+            scale = math.lcm(*(sum(rows[x]) or 1 for x in support))
+            row = [0] * self.m
+            for x in support:
+                for y, moved in enumerate(rows[x]):
+                    row[y] += lam.units[x] * moved * (scale // (sum(rows[x]) or 1))
+            out.append(Shares.reduced(row))
         return out
 
     def multipliers(self) -> Multipliers:

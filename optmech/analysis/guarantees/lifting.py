@@ -16,7 +16,7 @@ from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.transport import Coupling, Violation, lifted, wasserstein
-from optmech.transport.certain import longest_move, mean_move, outside
+from optmech.transport.rational import longest_move, mean_move, outside
 
 _COUPLED = "pairs that couple within "
 _OPTIMALLY = "pairs with an optimal coupling within "
@@ -147,8 +147,8 @@ def restrict(premise: Guarantee) -> Guarantee:
 def weaken_metric(premise: Guarantee) -> Guarantee:
     """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
     require(premise, "distributions")
-    distance = _ground_distance(premise.per)
-    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
+    per = f"W_∞ of {_ground_distance(premise.per)}"
+    return replace(premise, per=per, theorem="CM19 Proposition 9")
 
 
 def _moved(premise: Guarantee, apart: float) -> Guarantee:
