@@ -60,14 +60,14 @@ _NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
 _LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
 
 
-def divergence_name(value: object) -> str:
+def divergence_name(value: object, where: str = "divergence") -> str:
     """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger";
     raises ProblemError on any other text or value."""
     short = _LONG.get(value, value) if isinstance(value, str) else ""
     if short not in _NAMES:
         raise ProblemError(
             f"divergence {value!r} is unknown",
-            where="divergence",
+            where=where,
             remedy=f"Use one of {', '.join(_NAMES)}",
         )
     return short
