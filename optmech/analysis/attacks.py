@@ -82,11 +82,7 @@ def optimal(
     ``evaluated_under`` is the prior that secrets really follow, default the same. With another
     one, ``error`` is that of a misinformed or better-informed adversary (PG section 9.2).
     """
-    distances = _distances(m, distance)
-    strategy = _pure(posterior(m, prior) @ distances.T)
-    return _attack(
-        "optimal", m, strategy, distances, prior if evaluated_under is None else evaluated_under
-    )
+    return _cheapest("optimal", m, prior, distance, evaluated_under)
 
 
 def bayesian(
@@ -109,11 +105,7 @@ def prior_free(
     In closed form: for every o the first t that minimises Σ_s p(o|s) d(t,s). ``error`` is the mean
     over the secrets, or that under ``evaluated_under``.
     """
-    uniform = Prior.uniform(m.secrets)
-    distances = _distances(m, distance)
-    strategy = _pure(posterior(m, uniform) @ distances.T)
-    charged = uniform if evaluated_under is None else evaluated_under
-    return _attack("prior-free", m, strategy, distances, charged)
+    return _cheapest("prior-free", m, Prior.uniform(m.secrets), distance, evaluated_under)
 
 
 def minimax(
@@ -227,11 +219,15 @@ def _distances(m: Mechanism, distance: DistanceLike) -> Floats:
     return distance_matrix(distance, m.secrets, m.secrets, where="distance")
 
 
-def _pure(cost: Floats) -> Floats:
-    """The strategy that plays the cheapest estimate for every observable; cost is (n_o, n_t)."""
+def _cheapest(
+    name: str, m: Mechanism, prior: Prior, distance: DistanceLike, charged: Prior | None
+) -> Attack:
+    """The attack that plays the estimate of least cost for every observable."""
+    distances = _distances(m, distance)
+    cost = posterior(m, prior) @ distances.T
     strategy = np.zeros_like(cost)
     strategy[np.arange(len(cost)), cost.argmin(axis=1)] = 1.0
-    return strategy
+    return _attack(name, m, strategy, distances, prior if charged is None else charged)
 
 
 def _attack(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis import measures
-from optmech.analysis.measures import per_unit
+from optmech.analysis.measures import per_unit, weights_over
 from optmech.base.arrays import Floats, Ints, normalised
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -23,10 +24,10 @@ from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import suffix_sums
-from optmech.ratios.wide import Wide, log_ratio, pushed
-from optmech.spaces.distances import Distance, DistanceLike, evaluate
+from optmech.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution
 from optmech.transport import wasserstein
 
 __all__ = [
@@ -90,17 +91,14 @@ def extended_epsilon(
     ``distance`` holds W(λ_i, λ_j), shape (k, k); or it is a distance between secrets, and W its W_∞
     (DP19 Theorem 2). inf where distributions at distance 0 are told apart.
     """
-    apart = _longest_moves(m, lams, distance) if callable(distance) else distance
+    apart: Any = distance
+    if callable(distance):
+        read = _read(m, lams)
+        between = evaluate(distance, m.secrets, m.secrets, where="distance")
+        apart = [[wasserstein(a, b, between, math.inf).value for a in read] for b in read]
     apart = nonnegative(apart, "distance", (len(lams), len(lams)))
     spent = pairwise_epsilon(m, lams, delta).values
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
-
-
-def _longest_moves(m: Mechanism, lams: Sequence[Distribution], distance: Distance) -> Floats:
-    """W_∞ of every pair, shape (k, k)."""
-    read = _read(m, lams)
-    between = evaluate(distance, m.secrets, m.secrets, where="distance")
-    return np.array([[wasserstein(a, b, between, math.inf).value for a in read] for b in read])
 
 
 def probabilistic_delta(
@@ -168,9 +166,7 @@ def attack_success(
     ``weights`` are the prior probabilities of the attributes, shape (k,), equal unless given.
     With two equally likely ones the accuracy is (1 + TV(λ0P, λ1P)) / 2.
     """
-    share = _shares(weights, len(lams))
-    outputs = np.array(outputs_of(m, lams))
-    guess = (share[:, None] * outputs).argmax(axis=0)
+    share, outputs, guess = _bayes_rule(m, lams, weights)
     right = np.array([outputs[t, guess == t].sum() for t in range(len(lams))])
     return AttackSuccess(guess, right, float(share @ right), float(share.max()))
 
@@ -185,9 +181,7 @@ def simulated_success(
 ) -> float:
     """The accuracy of ``attack_success`` in ``samples`` simulated rounds."""
     count = whole(samples, "samples", least=1)
-    share = _shares(weights, len(lams))
-    outputs = np.array(outputs_of(m, lams))
-    guess = (share[:, None] * outputs).argmax(axis=0)
+    share, outputs, guess = _bayes_rule(m, lams, weights)
     rng = np.random.default_rng(seed)
     rounds = rng.multinomial(count, share)
     right = sum(
@@ -210,7 +204,7 @@ def every_pair(count: int, value: Callable[[int, int], float]) -> Pairwise:
 def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
     """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
     sums of ``terms`` products and of the logarithm may have added."""
-    exact = np.maximum(log_ratio(p, q), log_ratio(q, p))
+    exact = either_log_ratio(p, q)
     return np.asarray(np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0))
 
 
@@ -225,21 +219,20 @@ def wide_outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Wide]:
 
 
 def _read(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:
-    found = []
-    for k, lam in enumerate(lams):
-        try:
-            prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
-            found.append(measures.prior_weights(m, prior))
-        except ProblemError as error:
-            raise ProblemError(error.message, where=f"lams[{k}]", remedy=error.remedy) from error
-    return found
+    return [weights_over(m, lam, f"lams[{k}]") for k, lam in enumerate(lams)]
 
 
-def _shares(weights: ArrayLike | None, count: int) -> Floats:
+def _bayes_rule(
+    m: Mechanism, lams: Sequence[Distribution], weights: ArrayLike | None
+) -> tuple[Floats, Floats, Ints]:
+    """Weights, outputs (k, n_o), and the index guessed for every observable."""
+    count = len(lams)
     _require_some(count)
-    if weights is None:
-        return np.full(count, 1.0 / count)
-    return normalised(checked.weights(weights, "weights", count))
+    share = np.full(count, 1.0 / count)
+    if weights is not None:
+        share = normalised(checked.weights(weights, "weights", count))
+    outputs = np.array(outputs_of(m, lams))
+    return share, outputs, (share[:, None] * outputs).argmax(axis=0)
 
 
 def _require_some(count: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,6 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability
 from optmech.exact.number import Number, parse_exact
-from optmech.ratios import wide
 from optmech.ratios.hockey_stick import (
     HockeyStick,
     excess_mass,
@@ -26,9 +26,8 @@ from optmech.ratios.hockey_stick import (
     log_ratio,
     most_revealing,
 )
-from optmech.ratios.wide import Wide, pushed
+from optmech.ratios.wide import Wide, either_log_ratio, pushed
 from optmech.spaces.distances import DistanceLike, evaluate
-from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior, weights_of
@@ -216,9 +215,8 @@ def distribution_epsilon(
     budget = float(probability(delta))
     if budget == 0:
         p, q = (pushed(Wide.of(lam), m.matrix) for lam in _pair(m, lam0, lam1))
-        return float(np.maximum(wide.log_ratio(p, q), wide.log_ratio(q, p)).max(initial=0.0))
-    there, back = _lifted(m, lam0, lam1)
-    return max(float(least_log_ratio(a, b, budget)[0]) for a, b in (there, back))
+        return float(either_log_ratio(p, q).max(initial=0.0))
+    return max(float(least_log_ratio(a, b, budget)[0]) for a, b in _lifted(m, lam0, lam1))
 
 
 def distribution_delta(
@@ -275,17 +273,22 @@ def prior_weights(m: Mechanism, prior: Prior) -> Floats:
             where="prior",
             remedy="Make one with om.Prior(mechanism.secrets, weights)",
         )
-    _require_same(prior.domain, m.secrets)
-    return prior.weights
-
-
-def _require_same(given: Domain, secrets: Domain) -> None:
+    given, secrets = prior.domain, m.secrets
     if given is not secrets and given.labels != secrets.labels:
         raise ProblemError(
             f"is over {len(given)} secrets that are not the mechanism's {len(secrets)}",
             where="prior",
             remedy="Use the same labels in the same order",
         )
+    return prior.weights
+
+
+def weights_over(m: Mechanism, lam: Distribution, where: str) -> Floats:
+    """A distribution over the secrets, checked and normalised, shape (n_s,)."""
+    try:
+        return prior_weights(m, lam if isinstance(lam, Prior) else Prior(m.secrets, lam))
+    except ProblemError as error:
+        raise ProblemError(error.message, where=where, remedy=error.remedy) from error
 
 
 def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
@@ -293,38 +296,25 @@ def _loss_per_secret(m: Mechanism, loss: DistanceLike) -> Floats:
     return np.asarray((m.matrix * values).sum(axis=1))
 
 
-def _lifted(
-    m: Mechanism, lam0: Distribution, lam1: Distribution
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _lifted(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Iterator[tuple[Floats, ...]]:
     """λ0P and λ1P as rows of shape (1, n_o), in both orders."""
-    first, second = (m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
-    return (first, second), (second, first)
+    return permutations(m.push(lam)[None, :] for lam in _pair(m, lam0, lam1))
 
 
 def _pair(m: Mechanism, lam0: Distribution, lam1: Distribution) -> list[Floats]:
-    """Two distributions over the secrets, checked and normalised."""
-    found = []
-    for where, lam in (("lam0", lam0), ("lam1", lam1)):
-        try:
-            prior = lam if isinstance(lam, Prior) else Prior(m.secrets, lam)
-            found.append(prior_weights(m, prior))
-        except ProblemError as error:
-            raise ProblemError(error.message, where=where, remedy=error.remedy) from error
-    return found
+    return [weights_over(m, lam0, "lam0"), weights_over(m, lam1, "lam1")]
 
 
 def neighbours(
     m: Mechanism, distance: DistanceLike | None, pairs: IndexPairs | None
 ) -> Iterator[tuple[int, NDArray[np.int64], Floats]]:
     """For every secret with neighbours: its index, theirs, and the distances to them."""
-    count = len(m.secrets)
-    adjacent = _adjacent(pairs, count)
-    if distance is None:
-        values = np.ones((count, count))
-    else:
+    adjacent = _adjacent(pairs, len(m.secrets))
+    values = np.ones(adjacent.shape)
+    if distance is not None:
         values = evaluate(distance, m.secrets, m.secrets, where="distance")
-    for i in range(count):
-        others = np.flatnonzero(adjacent[i])
+    for i, row in enumerate(adjacent):
+        others = np.flatnonzero(row)
         if len(others):
             yield i, others, values[i, others]
 

@@ -23,11 +23,11 @@ from optmech.analysis.guarantees import (
 )
 from optmech.analysis.guarantees.lifting import lift_metric_pair_exactly as lift_metric_pair
 from optmech.analysis.guarantees.lifting import lift_pair_exactly as lift_pair
-from optmech.divergences.enclosed import enclosure
 from optmech.divergences.general import f_divergence
 from optmech.divergences.misestimated import chord, misestimated, named_chord
 from optmech.divergences.named import (
     chi_squared,
+    enclosure,
     hockey_stick,
     kl,
     max_divergence,

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import both
+from optmech.divergences.named import both
 from optmech.errors import ProblemError
+from optmech.exact.checked import float_or_nan
 from optmech.spaces.prior import Distribution
 
 Function = Callable[[Floats], Floats] | Callable[[float], float]
@@ -55,18 +56,19 @@ def f_divergence(
     ProblemError
         If f(1) is not 0, f is not convex or not finite where it is needed, or a limit is unknown.
     """
-    if not callable(f):
-        raise ProblemError(f"{type(f).__name__} is not a function", where="f")
     first, second = both(p, q)
     joint = (first > 0) & (second > 0)
     with np.errstate(over="ignore"):
         ratios = first[joint] / second[joint]
-    overflowing = not np.isfinite(ratios).all()
-    if overflowing:
+    if not np.isfinite(ratios).all():
         raise ProblemError("a likelihood ratio is above 1e308", where="p", remedy="Round p or q")
-    _require_zero_at_one(f)
+    at_one = float(evaluated(f, np.array([1.0]))[0])
+    if abs(at_one) > _ONE:
+        raise ProblemError(
+            f"f(1) is {at_one:g}", where="f", remedy="Subtract f(1): the divergence of p and p is 0"
+        )
     _require_convex(f, np.concatenate([_PROBES, ratios]))
-    values = _evaluate(f, ratios)
+    values = evaluated(f, ratios)
     out = math.fsum((second[joint] * values).tolist())
     for name, share, limit, given in (
         ("at_zero", float(second[first == 0].sum()), _at_zero, at_zero),
@@ -78,8 +80,10 @@ def f_divergence(
     return max(0.0, out)
 
 
-def _evaluate(f: Function, t: Floats) -> Floats:
+def evaluated(f: Function, t: Floats) -> Floats:
     """f at every t > 0, finite."""
+    if not callable(f):
+        raise ProblemError(f"{type(f).__name__} is not a function", where="f")
     with np.errstate(all="ignore"):
         try:
             values = np.asarray(f(t), dtype=np.float64)  # type: ignore[arg-type]
@@ -102,17 +106,9 @@ def _number(f: Function, t: float) -> float:
         raise ProblemError(f"f({t:g}) fails: {error}", where="f") from error
 
 
-def _require_zero_at_one(f: Function) -> None:
-    at_one = float(_evaluate(f, np.array([1.0]))[0])
-    if abs(at_one) > _ONE:
-        raise ProblemError(
-            f"f(1) is {at_one:g}", where="f", remedy="Subtract f(1): the divergence of p and p is 0"
-        )
-
-
 def _require_convex(f: Function, points: Floats) -> None:
     t = np.unique(points)
-    values = _evaluate(f, t)
+    values = evaluated(f, t)
     step, rise = np.diff(t), np.diff(values)
     # the middle of three points may exceed the chord by rounding only
     excess = rise[:-1] * step[1:] - rise[1:] * step[:-1]
@@ -139,10 +135,7 @@ def _nearby(at: Floats, t: Floats, size: Floats) -> Floats:
 
 
 def _limit(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = float_or_nan(value)
     if math.isnan(number) or number == -math.inf:
         raise ProblemError(f"{value!r} is not a limit", where=name, remedy="Give a number, or inf")
     return number
@@ -162,7 +155,7 @@ def _at_zero(f: Function) -> float:
 
 def _recession(f: Function) -> float:
     near, far, farthest = (
-        float(np.diff(_evaluate(f, np.array([2.0**k, 2.0 ** (k + 1)])))[0]) / 2.0**k
+        float(np.diff(evaluated(f, np.array([2.0**k, 2.0 ** (k + 1)])))[0]) / 2.0**k
         for k in _DOUBLINGS
     )
     if abs(farthest - far) <= _SETTLED * max(abs(far), abs(farthest)):

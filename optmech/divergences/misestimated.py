@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
-from optmech.divergences.general import Function
+from optmech.divergences.general import Function, evaluated
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, sum_up
@@ -71,18 +73,10 @@ def chord(f: Function, log_ratio: Number) -> float:
     ratio = _number(log_ratio, "log_ratio")
     if ratio > _LARGE:
         raise ProblemError(f"e^{ratio:g} is no float", where="log_ratio")
-    if not callable(f):
-        raise ProblemError(f"{type(f).__name__} is not a function", where="f")
     high = math.exp(ratio)
     # (b−1)/(b−a) = b/(b+1) and (1−a)/(b−a) = 1/(b+1)
-    return (high * _value(f, 1 / high) + _value(f, high)) / (high + 1)
-
-
-def _value(f: Function, t: float) -> float:
-    value = float(f(t))  # type: ignore[arg-type]
-    if not math.isfinite(value):
-        raise ProblemError(f"f({t:g}) is {value}", where="f")
-    return value
+    below, above = evaluated(f, np.array([1 / high, high])).tolist()
+    return float(high * below + above) / (high + 1)
 
 
 def _number(value: Number, where: str) -> float:

@@ -4,17 +4,43 @@ functions f may be negative somewhere, as t ln t is."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import both
-from optmech.exact.checked import probability
+from optmech.errors import ProblemError
+from optmech.exact.checked import distribution, probability
+from optmech.exact.interval import Interval
 from optmech.exact.number import Number
+from optmech.exact.numerators import integers
+from optmech.ratios.enclosures import divergence_ball
 from optmech.ratios.generators import generator
 from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, most_revealing
-from optmech.spaces.prior import Distribution
+from optmech.spaces.prior import Distribution, weights_of
+
+_BITS = 256
+
+
+def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
+    """The two as arrays of one shape (m,), divided by their sums; see ``given``."""
+    first, second = given(p, q)
+    return first / math.fsum(first.tolist()), second / math.fsum(second.tolist())
+
+
+def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
+    """The two as arrays of one shape (m,), as they are; raises ProblemError on NaN, a negative
+    entry, a sum that is not 1 (within 1e-9), or different lengths."""
+    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
+    if first.shape != second.shape:
+        raise ProblemError(
+            f"has {second.size} entries, and p has {first.size}",
+            where="q",
+            remedy="Give distributions over the same set",
+        )
+    return first, second
 
 
 def kl(p: Distribution, q: Distribution) -> float:
@@ -61,6 +87,22 @@ def max_divergence(p: Distribution, q: Distribution, delta: Number = 0.0) -> flo
     if budget == 0:
         return float(most_revealing(first[None, :], second[None, :])[1].max(initial=0.0))
     return float(least_log_ratio(first[None, :], second[None, :], budget)[0])
+
+
+def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
+    """Rigorous bounds of an f-divergence: "kl", "reverse_kl", "chi2" or "hellinger".
+
+    p and q stand for the binary fractions that their floats are, divided by their exact sums. The
+    bounds differ by a few units in the last place; [inf, inf] where the divergence is infinite.
+    """
+    chosen = generator(divergence)
+    (left, right), _ = integers(np.vstack(given(p, q)))
+    with flint.ctx.workprec(_BITS):
+        ball = divergence_ball(chosen, left, right)
+        if ball is None:
+            return Interval(math.inf, math.inf)
+        lower, upper = float(ball.lower()), float(ball.upper())
+    return Interval(max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf))
 
 
 def _smooth(name: str, p: Distribution, q: Distribution) -> float:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.divergences.arguments import both
-from optmech.divergences.named import kl, max_divergence
+from optmech.divergences.named import both, kl, max_divergence
 from optmech.errors import ProblemError
+from optmech.exact.checked import float_or_nan
 from optmech.ratios.generators import excess_log
 from optmech.ratios.hockey_stick import log_ratio
 from optmech.spaces.prior import Distribution
@@ -51,10 +51,7 @@ def renyi(p: Distribution, q: Distribution, order: float) -> float:
 
 
 def _order(order: float) -> float:
-    try:
-        alpha = math.nan if isinstance(order, bool | str) else float(order)
-    except (TypeError, ValueError, OverflowError):
-        alpha = math.nan
+    alpha = math.nan if isinstance(order, bool | str) else float_or_nan(order)
     if not alpha >= 0:
         raise ProblemError(
             f"{order!r} is not an order", where="order", remedy="Give a number >= 0, or math.inf"

@@ -14,7 +14,7 @@ from optmech.divergences.named import FUNCTIONS, max_divergence
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.ratios.generators import divergence_name
-from optmech.ratios.wide import log_ratio
+from optmech.ratios.wide import either_log_ratio
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -84,14 +84,10 @@ def _between(
     if measure is max_divergence:
         wide = wide_outputs_of(m, lams)
         # ratios of outputs that are no floats count, too
-        return lambda i, j: float(
-            np.maximum(log_ratio(wide[i], wide[j]), log_ratio(wide[j], wide[i])).max(initial=0.0)
-        )
+        return lambda i, j: float(either_log_ratio(wide[i], wide[j]).max(initial=0.0))
     outputs = outputs_of(m, lams)
     return lambda i, j: max(measure(outputs[i], outputs[j]), measure(outputs[j], outputs[i]))
 
 
 def _function(divergence: Divergence) -> Callable[[Floats, Floats], float]:
-    if callable(divergence):
-        return divergence
-    return FUNCTIONS[divergence_name(divergence)]
+    return divergence if callable(divergence) else FUNCTIONS[divergence_name(divergence)]

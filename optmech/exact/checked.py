@@ -1,10 +1,12 @@
 """Reading what a caller gives, checked once: arrays, whole numbers, probabilities, distributions.
 
-A rate ε is read by ``exact.parse_exact``, which keeps what was written.
+On anything but what its docstring says, each raises ProblemError. A rate ε is read by
+``exact.parse_exact``, which keeps what was written.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,7 @@ SUM_TOLERANCE = 1e-9
 
 
 def whole(value: object, where: str, least: int | None = 0, most: int | None = None) -> int:
-    """A whole number, from ``least`` and to ``most`` where they are given.
-
-    Raises
-    ------
-    ProblemError
-        On anything else, truth values and floats included.
-    """
+    """A whole number, no truth value or float, from ``least`` and to ``most`` where given."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         number = int(value)
         if (least is None or number >= least) and (most is None or number <= most):
@@ -36,6 +32,14 @@ def whole(value: object, where: str, least: int | None = 0, most: int | None = N
     raise ProblemError(f"{_shortened(value)} is not a whole number{allowed}", where=where)
 
 
+def float_or_nan(value: Any) -> float:
+    """The value as a float; nan for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def _shortened(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a number of {value.bit_length()} bits"
@@ -44,13 +48,7 @@ def _shortened(value: object) -> str:
 
 
 def probability(value: object, where: str = "delta", *, positive: bool = False) -> Exact:
-    """A number from 0 (or above it) to 1, such as δ, or an exact string.
-
-    Raises
-    ------
-    ProblemError
-        On anything else.
-    """
+    """A number from 0 (or above it) to 1, such as δ, or an exact string."""
     number = parse_exact(value, where=where, positive=positive)
     # the float of a number just above 1 may be 1
     if number > 1 or (number.log_of is None and number.factor > 1):
@@ -62,13 +60,7 @@ def probability(value: object, where: str = "delta", *, positive: bool = False) 
 
 
 def amount(value: ArrayLike, where: str) -> float:
-    """A finite number >= 0.
-
-    Raises
-    ------
-    ProblemError
-        On anything else.
-    """
+    """A finite number >= 0."""
     number = float(finite_array(value, where=where, ndim=0))
     if number < 0:
         raise ProblemError(f"{number:g} is negative", where=where)
@@ -76,13 +68,7 @@ def amount(value: ArrayLike, where: str) -> float:
 
 
 def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Finite numbers >= 0, an array of exactly this shape.
-
-    Raises
-    ------
-    ProblemError
-        On anything else.
-    """
+    """Finite numbers >= 0, an array of exactly this shape."""
     array = finite_array(value, where=where)
     if array.shape != shape or (array < 0).any():
         least = f" with least entry {array.min():g}" if array.size else ""
@@ -95,13 +81,7 @@ def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray
 
 
 def weights(value: ArrayLike, where: str, count: int | None = None) -> NDArray[np.float64]:
-    """``count`` (any number of) finite numbers >= 0, not all 0; not normalised here.
-
-    Raises
-    ------
-    ProblemError
-        On anything else.
-    """
+    """``count`` (any number of) finite numbers >= 0, not all 0; not normalised here."""
     array = finite_array(value, where=where, ndim=1)
     fits = count is None or len(array) == count
     if not fits or (array < 0).any() or not array.any():
@@ -116,13 +96,7 @@ def weights(value: ArrayLike, where: str, count: int | None = None) -> NDArray[n
 
 
 def distribution(value: ArrayLike, where: str) -> NDArray[np.float64]:
-    """Numbers >= 0, shape (m,), that sum to 1 within ``SUM_TOLERANCE``; as they are.
-
-    Raises
-    ------
-    ProblemError
-        On anything else.
-    """
+    """Numbers >= 0, shape (m,), that sum to 1 within ``SUM_TOLERANCE``; as they are."""
     array = finite_array(value, where=where, ndim=1)
     with np.errstate(over="ignore"):
         total = float(array.sum())

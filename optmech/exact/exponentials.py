@@ -29,7 +29,7 @@ def bracket(value: float) -> tuple[Fraction, Fraction]:
         exact = value.factor if isinstance(value, Exact) else Fraction(value)
         return exact, exact
     with flint.ctx.workprec(256):
-        return _ends(_log_ball(value, 1.0))
+        return _ends(log_ball(value, 1.0))
 
 
 def stated_up(value: float) -> float:
@@ -74,7 +74,7 @@ def _exp_lower(factor: Fraction, log_of: Fraction | None, d: float, bits: int) -
     if float(epsilon) * d > 2 * bits:
         return Fraction(1 << (2 * bits))
     with flint.ctx.workprec(3 * bits + 64):
-        return _ends(_log_ball(epsilon, d).exp())[0]
+        return _ends(log_ball(epsilon, d).exp())[0]
 
 
 def exact_exp(epsilon: Exact, d: float) -> Fraction | None:
@@ -113,7 +113,7 @@ def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
     precision = size + 128
     while precision <= 65536:
         with flint.ctx.workprec(precision):
-            difference = _log_ball(epsilon, d).exp() * b - a
+            difference = log_ball(epsilon, d).exp() * b - a
             if difference > 0:
                 return True
             if difference < 0:
@@ -128,12 +128,12 @@ def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
         return 1.0, 1.0
     if float(epsilon) * d > _OVERFLOW:
         return 2.0**1022, math.inf
-    ball = _log_ball(epsilon, d).exp()
+    ball = log_ball(epsilon, d).exp()
     low, high = float(ball.lower()), float(ball.upper())
     return max(1.0, math.nextafter(low, 0.0)), math.nextafter(high, math.inf)
 
 
-def _log_ball(epsilon: Exact, d: float) -> Any:
+def log_ball(epsilon: Exact, d: float) -> Any:
     """ε d as a ball of the current precision."""
     out = flint.arb(flint.fmpq(epsilon.factor.numerator, epsilon.factor.denominator))
     if epsilon.log_of is not None:
@@ -142,12 +142,8 @@ def _log_ball(epsilon: Exact, d: float) -> Any:
 
 
 def _ends(ball: Any) -> tuple[Fraction, Fraction]:
-    low, high = (_dyadic(*map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
-    return low, high
-
-
-def _dyadic(mantissa: int, exponent: int) -> Fraction:
-    return Fraction(mantissa) * Fraction(2) ** exponent
+    low, high = (tuple(map(int, end.man_exp())) for end in (ball.lower(), ball.upper()))
+    return low[0] * Fraction(2) ** low[1], high[0] * Fraction(2) ** high[1]
 
 
 def _root(value: Fraction, q: int) -> Fraction | None:

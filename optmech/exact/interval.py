@@ -14,10 +14,9 @@ class Interval:
     upper: float
 
     def __post_init__(self) -> None:
-        if math.isnan(self.lower):
-            object.__setattr__(self, "lower", -math.inf)
-        if math.isnan(self.upper):
-            object.__setattr__(self, "upper", math.inf)
+        for name, end in (("lower", -math.inf), ("upper", math.inf)):
+            if math.isnan(getattr(self, name)):
+                object.__setattr__(self, name, end)
 
     def __str__(self) -> str:
         return f"[{self.lower:.9g}, {self.upper:.9g}]"

@@ -75,20 +75,18 @@ def log_of_fraction(ratio: Fraction) -> float:
 
 
 def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
-    """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string.
-
-    Raises
-    ------
-    ProblemError
-        If the value is not a number, is negative, infinite or NaN.
-    """
+    """Read a finite number ≥ 0 (or > 0) from a float, int, Fraction or exact string; raises
+    ProblemError on anything else."""
     remedy = 'Give a finite number >= 0, or an exact string such as "ln 3", "1/2" or "2 ln 3"'
     if isinstance(value, Exact):
         number = value
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
     elif isinstance(value, Fraction):
-        number = _from_fraction(value, where, remedy)
+        try:
+            number = Exact(value)
+        except OverflowError as error:
+            raise ProblemError("is too large for a float", where=where, remedy=remedy) from error
     elif isinstance(value, bool) or not hasattr(value, "__float__"):
         raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
     else:
@@ -118,11 +116,9 @@ def rounded_up(value: Fraction) -> float:
 def product_up(*values: float) -> float:
     """A float >= the product of floats >= 0, and equal to it where that is a float; inf where a
     value is."""
-    return (
-        math.inf
-        if math.inf in values
-        else rounded_up(math.prod(map(Fraction, values), start=Fraction(1)))
-    )
+    if math.inf in values:
+        return math.inf
+    return rounded_up(math.prod(map(Fraction, values), start=Fraction(1)))
 
 
 def sum_up(*values: float) -> float:
@@ -133,13 +129,6 @@ def sum_up(*values: float) -> float:
 def rounded_down(value: Fraction) -> float:
     """A float <= ``value``."""
     return -rounded_up(-value)
-
-
-def _from_fraction(value: Fraction, where: str, remedy: str) -> Exact:
-    try:
-        return Exact(value)
-    except OverflowError as error:
-        raise ProblemError("is too large for a float", where=where, remedy=remedy) from error
 
 
 def _parse_string(text: str, where: str, remedy: str) -> Exact:

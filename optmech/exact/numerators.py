@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +69,7 @@ class Numerators:
         """
         bits = enough_bits(matrix) if bits is None else bits
         whole, _ = integers(matrix)
-        return cls(bits, tuple(_apportioned(row, bits) for row in whole))
+        return cls(bits, tuple(apportioned(row, bits) for row in whole))
 
     def mixed(self, other: Numerators, shift: int) -> Numerators:
         """(1 - 2^-shift) of this matrix and 2^-shift of the other, exactly."""
@@ -103,7 +104,8 @@ def enough_bits(matrix: Floats) -> int:
     return int(min(_ROUNDED_BITS, needed))
 
 
-def _apportioned(row: list[int], bits: int) -> tuple[int, ...]:
+def apportioned(row: Sequence[int], bits: int) -> tuple[int, ...]:
+    """Whole numbers of sum 2^bits in proportion; rounding goes to the largest."""
     total = sum(row)
     out = [(value << bits) // total for value in row]
     out[out.index(max(out))] += (1 << bits) - sum(out)

@@ -56,12 +56,7 @@ class Table:
 
         Sums that are powers of two fill the range, and no draw is repeated. Others are multiplied
         until they leave less than 2^-64 of it, so that no row has its draws repeated more often
-        than that.
-
-        Raises
-        ------
-        TooLargeError
-            When there is no memory for it.
+        than that. Raises TooLargeError where there is no memory for it.
         """
         limbs = max(limbs, limbs_for(rows))
         width = len(rows[0])

@@ -104,10 +104,9 @@ def exponential(
     normalisation. ``distance`` is Euclidean unless given, ``observables`` are the secrets.
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
-    outputs = secrets if observables is None else observables
-    given = euclidean() if distance is None else distance
-    values = evaluate(given, secrets, outputs, where="distance")
-    return Mechanism(secrets, outputs, _decaying(values, rate / 2))
+    outputs, values = _apart(secrets, distance, observables)
+    weights = _weight(rate / 2 * (values - values.min(axis=1, keepdims=True)))
+    return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
 
 
 def restricted_laplace(
@@ -128,9 +127,7 @@ def restricted_laplace(
     """
     rate = float(parse_exact(epsilon, where="epsilon"))
     reach = float(finite_array(radius, where="radius", ndim=0))
-    outputs = secrets if observables is None else observables
-    given = euclidean() if distance is None else distance
-    values = evaluate(given, secrets, outputs, where="distance")
+    outputs, values = _apart(secrets, distance, observables)
     near = values <= reach
     alone = np.flatnonzero(~near.any(axis=1))
     if len(alone):
@@ -143,12 +140,15 @@ def restricted_laplace(
     return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
 
 
+def _apart(
+    secrets: Domain, distance: DistanceLike | None, observables: Domain | None
+) -> tuple[Domain, Floats]:
+    """The observables, and their distances from the secrets."""
+    outputs = secrets if observables is None else observables
+    given = euclidean() if distance is None else distance
+    return outputs, evaluate(given, secrets, outputs, where="distance")
+
+
 def _weight(exponent: ArrayLike) -> Floats:
     """e^{-x}, as the module's docstring has it."""
     return np.exp(-np.minimum(exponent, _FARTHEST))
-
-
-def _decaying(values: Floats, rate: float) -> Floats:
-    """Rows proportional to e^{-rate · values}."""
-    weights = _weight(rate * (values - values.min(axis=1, keepdims=True)))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -14,12 +14,11 @@ Two ways, of which the first is taken where it is small enough:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import combinations_with_replacement
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.exact.interval import Interval
 from optmech.exact.summation import depth, suffix_depth, suffix_sums, total
 
@@ -60,7 +59,8 @@ def _widened(lower: float, upper: float, by: float) -> Interval:
     return Interval(max(0.0, lower - by), upper + by)
 
 
-def _merged(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _merged(values: np.ndarray, weights: Floats) -> tuple[np.ndarray, Floats]:
+    """Every value once, with the sum of its weights."""
     distinct, where = np.unique(values, return_inverse=True)
     return distinct, np.bincount(where, weights=weights).astype(np.float64)
 
@@ -80,7 +80,7 @@ def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floa
     """Sum and probability of every multiset of ``size`` atoms."""
     if size == 0:
         return np.zeros(1), np.ones(1)
-    picks = np.array(list(_picks(len(values), size)), dtype=np.int64)
+    picks = np.array(list(combinations_with_replacement(range(len(values)), size)))
     changes = picks[:, 1:] != picks[:, :-1]
     orders = np.full(len(picks), float(math.factorial(size)))
     run = np.ones(len(picks))
@@ -88,10 +88,6 @@ def _multisets(values: Floats, weights: Floats, size: int) -> tuple[Floats, Floa
         run = np.where(changes[:, k - 1], 1.0, run + 1)
         orders /= run
     return values[picks].sum(axis=1), weights[picks].prod(axis=1) * orders
-
-
-def _picks(count: int, size: int) -> Iterator[tuple[int, ...]]:
-    return combinations_with_replacement(range(count), size)
 
 
 def fourier_error(size: int, power: int, norm: float, result: float) -> float:
@@ -103,6 +99,13 @@ def fourier_error(size: int, power: int, norm: float, result: float) -> float:
     of a product add up, and as much again is allowed for the multiplications.
     """
     return 8 * math.log2(size) * UNIT * (2 * power * norm + result)
+
+
+def spread(scaled: Floats, weights: Floats) -> tuple[Ints, Floats]:
+    """Every atom on the two whole numbers around it, its mean kept."""
+    below = np.floor(scaled).astype(np.int64)
+    share = scaled - below
+    return np.append(below, below + 1), np.append(weights * (1 - share), weights * share)
 
 
 def spread_reach(terms: int, step: float) -> tuple[float, float]:
@@ -126,16 +129,7 @@ class _Lattice:
         margin = 2 * copies + 4
         self.step = 1.02 * (left + right) / (nodes - 2 * margin)
         self.start = -1.01 * left - margin * self.step
-        self.atoms, self.mass = self._spread(values, weights)
-
-    def _spread(self, values: Floats, weights: Floats) -> tuple[np.ndarray, Floats]:
-        scaled = values / self.step
-        below = np.floor(scaled)
-        share = scaled - below
-        atoms = np.concatenate([below, below + 1]).astype(np.int64)
-        mass = np.concatenate([weights * (1 - share), weights * share])
-        kept, where = np.unique(atoms, return_inverse=True)
-        return kept, np.bincount(where, weights=mass).astype(np.float64)
+        self.atoms, self.mass = _merged(*spread(values / self.step, weights))
 
     def bounds(self) -> Interval:
         """The interval; see the module's docstring for why it holds."""
@@ -188,11 +182,10 @@ class _Lattice:
 
 def _reach(values: Floats, weights: Floats, copies: int) -> float:
     """A W with P(Y₁ + … + Y_copies >= W) <= _TAIL, by Chernoff's bound on a range of rates."""
-    scale = float(np.abs(values).max())
-    best = math.inf
-    for rate in (np.geomspace(1e-3, 1e3, 61) / scale).tolist():
-        best = min(best, (copies * _log_moment(values, weights, rate) - math.log(_TAIL)) / rate)
-    return best
+    return min(
+        (copies * _log_moment(values, weights, rate) - math.log(_TAIL)) / rate
+        for rate in _rates(values)
+    )
 
 
 def _chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[float, float]:
@@ -202,14 +195,18 @@ def _chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[
     """
     if at <= 0:
         return 1.0, math.inf
-    scale = float(np.abs(values).max())
     chance, moment = 1.0, math.inf
-    for rate in (np.geomspace(1e-3, 1e3, 61) / scale).tolist():
+    for rate in _rates(values):
         bound = math.exp(min(0.0, copies * _log_moment(values, weights, rate) - rate * at))
         chance = min(chance, bound)
         if rate * at >= 1:
             moment = min(moment, at * bound)
     return chance, moment
+
+
+def _rates(values: Floats) -> list[float]:
+    rates: list[float] = (np.geomspace(1e-3, 1e3, 61) / float(np.abs(values).max())).tolist()
+    return rates
 
 
 def _log_moment(values: Floats, weights: Floats, rate: float) -> float:

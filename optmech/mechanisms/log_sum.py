@@ -9,7 +9,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.exact.interval import Interval
 from optmech.exact.summation import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, fourier_error, spread_reach
+from optmech.mechanisms.hockey_sum import UNIT, fourier_error, spread, spread_reach
 
 
 def expected_log(
@@ -30,7 +30,7 @@ def expected_log(
 
     terms = copies + 1
     step = terms * float(values.max()) / (nodes - 2 * terms - 2)
-    one, many = _spread(values / step, first, nodes), _spread(values / step, others, nodes)
+    one, many = (np.bincount(*spread(values / step, p), nodes) for p in (first, others))
     law = np.maximum(irfft(rfft(one) * rfft(many) ** copies, nodes), 0.0)
     norms = [float(np.sqrt((part**2).sum())) for part in (one, many, law)]
     blur_unit = fourier_error(nodes, terms, max(norms[:2]), norms[2])
@@ -58,10 +58,3 @@ def expected_log(
     upper = value + lost + blur if math.isfinite(lost) else math.inf
     room = 16 * UNIT * (1 + abs(low) + abs(high))
     return Interval(max(value - blur, low - room), min(upper, high + room))
-
-
-def _spread(scaled: Floats, weights: Floats, nodes: int) -> Floats:
-    below = np.floor(scaled).astype(np.int64)
-    share = scaled - below
-    law = np.bincount(below, weights * (1 - share), nodes)
-    return np.asarray(law + np.bincount(below + 1, weights * share, nodes), dtype=np.float64)

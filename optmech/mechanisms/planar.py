@@ -14,14 +14,14 @@ that reaches to infinity all changes near the end of a range; a rule that is den
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import Number, parse_exact
-from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.regions import Regions, grid_boxes
 
@@ -54,11 +54,8 @@ def planar_laplace(cells: Grid | Regions, epsilon: Number) -> Mechanism:
         Unless ``cells`` is a Grid or Regions.
     """
     rate = float(parse_exact(epsilon, where="epsilon", positive=True))
-    boxes = _extended(cells)
-    offsets, where = _distinct(boxes, _points(cells))
-    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(
-        len(cells), len(cells)
-    )
+    offsets, where = _distinct(*_extended(cells))
+    masses = np.maximum(_laplace(rate * offsets), _NEGLIGIBLE)[where].reshape(len(cells), -1)
     return Mechanism(cells, cells, masses / masses.sum(axis=1, keepdims=True))
 
 
@@ -73,8 +70,7 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
     spread = float(finite_array(sigma, where="sigma", ndim=0))
     if spread <= 0:
         raise ProblemError(f"{spread:g} is not above 0", where="sigma")
-    boxes = _extended(cells)
-    points = _points(cells)
+    boxes, points = _extended(cells)
     matrix = np.ones((len(cells), len(cells)))
     for axis in (0, 1):
         low = (boxes[None, :, axis] - points[:, None, axis]) / spread
@@ -85,12 +81,8 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
     return Mechanism(cells, cells, matrix / matrix.sum(axis=1, keepdims=True))
 
 
-def _points(cells: Domain) -> Floats:
-    return cells.require_points("add planar noise")
-
-
-def _extended(cells: Grid | Regions) -> Floats:
-    """(west, south, east, north) of every cell, the outer borders moved to infinity."""
+def _extended(cells: Grid | Regions) -> tuple[Floats, Floats]:
+    """(west, south, east, north) of every cell, outer borders moved to infinity, and its centre."""
     if isinstance(cells, Regions):
         boxes = cells.boxes.copy()
     elif isinstance(cells, Grid):
@@ -101,12 +93,11 @@ def _extended(cells: Grid | Regions) -> Floats:
             where="cells",
             remedy="Use a Grid or Regions, or the exponential mechanism",
         )
-    for axis, outwards in ((0, -np.inf), (1, -np.inf), (2, np.inf), (3, np.inf)):
-        column = boxes[:, axis]
+    for column, outwards in zip(boxes.T, (-np.inf, -np.inf, np.inf, np.inf), strict=True):
         border = column.min() if outwards < 0 else column.max()
         span = np.ptp(column) or 1.0
         column[np.abs(column - border) <= 1e-9 * span] = outwards
-    return boxes
+    return boxes, cells.require_points("add planar noise")
 
 
 def _distinct(boxes: Floats, points: Floats) -> tuple[Floats, np.ndarray]:
@@ -126,23 +117,17 @@ def _distinct(boxes: Floats, points: Floats) -> tuple[Floats, np.ndarray]:
 def _laplace(boxes: Floats) -> Floats:
     """Mass of every box under the density e^{-|z|}/2π, shape (k,)."""
     total = np.zeros(len(boxes))
-    for flip_x in (False, True):
-        for flip_y in (False, True):
-            corner = _first_quadrant(boxes, flip_x, flip_y)
-            live = (corner[:, 0] < corner[:, 2]) & (corner[:, 1] < corner[:, 3])
-            total[live] += _quadrant_mass(corner[live])
+    for flip_x, flip_y in product((False, True), repeat=2):
+        # the part of every box in one quadrant, mirrored into the first
+        west, south, east, north = boxes.T
+        if flip_x:
+            west, east = -east, -west
+        if flip_y:
+            south, north = -north, -south
+        corner = np.maximum(np.column_stack([west, south, east, north]), 0.0)
+        live = (corner[:, 0] < corner[:, 2]) & (corner[:, 1] < corner[:, 3])
+        total[live] += _quadrant_mass(corner[live])
     return total
-
-
-def _first_quadrant(boxes: Floats, flip_x: bool, flip_y: bool) -> Floats:
-    """The part of every box in one quadrant, mirrored into the first."""
-    west, south, east, north = boxes.T
-    if flip_x:
-        west, east = -east, -west
-    if flip_y:
-        south, north = -north, -south
-    clipped = np.maximum(np.column_stack([west, south, east, north]), 0.0)
-    return np.asarray(clipped)
 
 
 def _quadrant_mass(boxes: Floats) -> Floats:
@@ -176,12 +161,8 @@ def _integrate(boxes: Floats, rule: Rule) -> Floats:
     step = max(1, _BATCH // (3 * len(weight)))
     for start in range(0, len(boxes), step):
         x0, y0, x1, y1 = boxes[start : start + step].T[:, :, None, None]
-        angles = np.sort(
-            np.concatenate(
-                [_angle(y0, x1), _angle(y0, x0), _angle(y1, x1), _angle(y1, x0)], axis=1
-            ),
-            axis=1,
-        )
+        corners = [_angle(y, x) for y, x in product((y0, y1), (x1, x0))]
+        angles = np.sort(np.concatenate(corners, axis=1), axis=1)
         low, high = angles[:, :-1], angles[:, 1:]
         theta = low + (high - low) * share_of_range
         with np.errstate(divide="ignore", invalid="ignore"):

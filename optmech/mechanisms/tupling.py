@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -18,11 +19,11 @@ from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
-from optmech.ratios.wide import Wide, log_ratio, log_values
+from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.prior import Distribution, Prior, weights_of
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 
@@ -87,7 +88,7 @@ class Tupling(Shown):
         others_beyond = np.minimum(others[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:], 1.0)
         survival = own_beyond * others_beyond**self.dummies
         mean = steps[:, 0] + (np.diff(steps, axis=1) * survival).sum(axis=1)
-        return float(self._weights(prior, "prior") @ mean)
+        return float(weights_over(self.base, prior, "prior") @ mean)
 
     def all_points_loss(self, prior: Prior, distance: DistanceLike) -> float:
         """Σ λ(x) E[Σ_i d(x, y_i)] / (k + 1): what all points sent are away on average, the loss of
@@ -95,7 +96,7 @@ class Tupling(Shown):
         values = self._distances(distance)
         own = (self.base.matrix * values).sum(axis=1)
         mean = (own + self.dummies * (values @ self.dummy_weights)) / (self.dummies + 1)
-        return float(self._weights(prior, "prior") @ mean)
+        return float(weights_over(self.base, prior, "prior") @ mean)
 
     def delta(
         self,
@@ -123,7 +124,12 @@ class Tupling(Shown):
         """
         budget = float(probability(delta))
         if budget == 0:
-            return self._max_log_ratio(self._push(lam0, "lam0"), self._push(lam1, "lam1"))
+            # a ratio of sums is largest where all terms have the largest ratio, and outside supp ν
+            # a single one decides
+            wide = self._push(lam0, "lam0"), self._push(lam1, "lam1")
+            value = float(either_log_ratio(*wide).max(initial=0.0))
+            noise = 0.0 if value == math.inf else UNIT * (self._units() + 8 * value)
+            return Interval(max(0.0, value - noise), value + noise)
         p, q = self._outputs(lam0, lam1)
 
         def curve(epsilon: float, nodes: int) -> Interval:
@@ -246,16 +252,6 @@ class Tupling(Shown):
             max(0.0, open_ + found.lower / copies - noise), open_ + found.upper / copies + noise
         )
 
-    def _max_log_ratio(self, p: Wide, q: Wide) -> Interval:
-        """ε at δ = 0: a ratio of sums is largest where all terms have the largest ratio, and
-        outside supp ν a single one decides."""
-        logs = np.maximum(log_ratio(p, q), log_ratio(q, p))
-        value = float(logs.max(initial=0.0))
-        if value == math.inf:
-            return Interval(value, value)
-        noise = UNIT * (self._units() + 8 * value)
-        return Interval(max(0.0, value - noise), value + noise)
-
     def _units(self) -> int:
         """What a quotient of outputs λA(y) is off by, in units in the last place: of each a product
         and the sum over the secrets."""
@@ -269,7 +265,7 @@ class Tupling(Shown):
 
     def _push(self, lam: Distribution, where: str) -> Wide:
         """λA, to ``_units`` relatively however small it is, and 0 only where it is."""
-        weights = self._weights(lam, where)
+        weights = weights_over(self.base, lam, where)
         used = weights > 0
         heavy, columns = Wide.of(weights[used]), self.base.matrix[used].T
         step = max(1, _BLOCK // len(weights))
@@ -277,20 +273,6 @@ class Tupling(Shown):
             Wide.of(columns[k : k + step]).times(heavy).sums() for k in range(0, len(columns), step)
         ]
         return Wide.joined(parts)
-
-    def _weights(self, lam: Distribution, where: str) -> Floats:
-        secrets = self.base.secrets
-        try:
-            prior = lam if isinstance(lam, Prior) else Prior(secrets, lam)
-        except ProblemError as error:
-            raise ProblemError(error.message, where=where, remedy=error.remedy) from error
-        if prior.domain.labels != secrets.labels:
-            raise ProblemError(
-                f"is over {len(prior)} secrets that are not the mechanism's {len(secrets)}",
-                where=where,
-                remedy="Use the same labels in the same order",
-            )
-        return prior.weights
 
     def _distances(self, distance: DistanceLike) -> Floats:
         return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
@@ -309,14 +291,11 @@ def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = 
     """
     count = whole(dummies, "dummies", most=_MOST_DUMMIES)
     outputs = base.observables
-    if dummy_weights is None:
-        weights = Prior.uniform(outputs).weights
-    else:
-        given = dummy_weights.weights if isinstance(dummy_weights, Prior) else dummy_weights
-        try:
-            weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
-        except ProblemError as error:
-            raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
+    given = np.ones(len(outputs)) if dummy_weights is None else weights_of(dummy_weights)
+    try:
+        weights = Prior(outputs, finite_array(given, where="dummy_weights")).weights
+    except ProblemError as error:
+        raise ProblemError(error.message, where="dummy_weights", remedy=error.remedy) from error
     return Tupling(base, count, weights)
 
 

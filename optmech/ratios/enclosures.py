@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,13 +12,6 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.ratios.generators import Ball, Generator
-
-
-@contextmanager
-def precision(bits: int) -> Iterator[None]:
-    """Balls of this relative precision inside."""
-    with flint.ctx.workprec(bits):
-        yield
 
 
 def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) -> Ball | None:
@@ -45,7 +37,7 @@ def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) ->
 def intercepts_below(generator: Generator, slopes: Floats) -> Floats:
     """Floats <= -f*(α) for slopes α within the generator's limits, of the same shape."""
     distinct, back = np.unique(slopes, return_inverse=True)
-    with precision(128):
+    with flint.ctx.workprec(128):
         low = [float(generator.intercept_ball(flint.arb(a)).lower()) for a in distinct.tolist()]
     # the conversion to a float rounds to nearest
     out = np.nextafter(np.array(low, dtype=np.float64), -np.inf)
@@ -61,7 +53,7 @@ def divergence_at_most(
     """
     bits = 192
     while True:
-        with precision(bits):
+        with flint.ctx.workprec(bits):
             ball = divergence_ball(generator, p, q)
             if ball is None:
                 return False, math.inf

@@ -27,8 +27,6 @@ class Generator:
     """One f, in floating point and in ball arithmetic."""
 
     name: str
-    title: str
-    """For people."""
     terms: Callable[[Floats, Floats], Floats]
     """q f(p/q) elementwise for p, q >= 0, to a few units in the last place; inf where due."""
     slope: Callable[[Floats], Floats]
@@ -58,34 +56,21 @@ class Generator:
         return slopes, self.intercept(slopes)
 
 
-_NAMES = {
-    "max": "max",
-    "kl": "kl",
-    "reverse_kl": "reverse_kl",
-    "tv": "tv",
-    "total_variation": "tv",
-    "chi2": "chi2",
-    "chi_squared": "chi2",
-    "hellinger": "hellinger",
-    "squared_hellinger": "hellinger",
-}
+_NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
+_LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
 
 
 def divergence_name(value: object, where: str = "divergence") -> str:
-    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger".
-
-    Raises
-    ------
-    ProblemError
-        On any other text or value.
-    """
-    if not isinstance(value, str) or value not in _NAMES:
+    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger";
+    raises ProblemError on any other text or value."""
+    short = _LONG.get(value, value) if isinstance(value, str) else ""
+    if short not in _NAMES:
         raise ProblemError(
             f"divergence {value!r} is unknown",
             where=where,
-            remedy=f"Use one of {', '.join(dict.fromkeys(_NAMES.values()))}",
+            remedy=f"Use one of {', '.join(_NAMES)}",
         )
-    return _NAMES[value]
+    return short
 
 
 def generator(name: str) -> Generator:
@@ -123,7 +108,6 @@ def excess_log(x: Floats) -> Floats:
 
 def _kl(p: Floats, q: Floats) -> Floats:
     """p ln(p/q) - p + q."""
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     with np.errstate(all="ignore"):
         ratio = p / q
         near = (ratio >= 0.5) & (ratio <= 2)
@@ -135,14 +119,12 @@ def _kl(p: Floats, q: Floats) -> Floats:
 
 
 def _chi2(p: Floats, q: Floats) -> Floats:
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     with np.errstate(all="ignore"):
         out = (p - q) * ((p - q) / q)
     return np.where(q == 0, np.where(p > 0, np.inf, 0.0), out)
 
 
 def _hellinger(p: Floats, q: Floats) -> Floats:
-    p, q = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64))
     roots = np.sqrt(p) + np.sqrt(q)
     step = np.divide(p - q, roots, out=np.zeros_like(roots), where=roots > 0)
     return np.asarray(step * step / 2)
@@ -153,17 +135,12 @@ def _square(x: Ball) -> Ball:
     return x * x
 
 
-def _chi2_intercept(alpha: Floats) -> Floats:
-    return -(alpha + alpha * alpha / 4)
-
-
 GENERATORS = {
     part.name: part
     for part in (
         # f = t ln t - t + 1,  f* = e^α - 1
         Generator(
             "kl",
-            "Kullback-Leibler divergence",
             terms=_kl,
             slope=np.log,
             intercept=lambda a: -np.expm1(a),
@@ -177,7 +154,6 @@ GENERATORS = {
         # f = -ln t + t - 1,  f* = -ln(1 - α)
         Generator(
             "reverse_kl",
-            "reverse Kullback-Leibler divergence",
             terms=lambda p, q: _kl(q, p),
             slope=lambda t: 1 - 1 / t,
             intercept=lambda a: np.log1p(-a),
@@ -191,10 +167,9 @@ GENERATORS = {
         # f = (t - 1)²,  f* = α + α²/4 for α >= -2
         Generator(
             "chi2",
-            "χ² divergence",
             terms=_chi2,
             slope=lambda t: 2 * (t - 1),
-            intercept=_chi2_intercept,
+            intercept=lambda a: -(a + a * a / 4),
             intercept_ball=lambda a: -(a + a * a / 4),
             term_ball=lambda p, q: _square(p - q) / q,
             at_zero=1.0,
@@ -205,7 +180,6 @@ GENERATORS = {
         # f = (√t - 1)² / 2,  f* = α / (1 - 2α)
         Generator(
             "hellinger",
-            "squared Hellinger distance",
             terms=_hellinger,
             slope=lambda t: 0.5 - 0.5 / np.sqrt(t),
             intercept=lambda a: -a / (1 - 2 * a),

@@ -173,6 +173,11 @@ def log_ratio(p: Wide, q: Wide) -> Floats:
     return out
 
 
+def either_log_ratio(p: Wide, q: Wide) -> Floats:
+    """The larger of ln(p / q) and ln(q / p); -inf where both are 0."""
+    return np.maximum(log_ratio(p, q), log_ratio(q, p))
+
+
 def log_values(p: Wide) -> Floats:
     """ln p; -inf where p is 0."""
     with np.errstate(divide="ignore"):

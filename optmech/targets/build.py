@@ -15,17 +15,16 @@ from numpy.typing import ArrayLike
 from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
+from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.targets.arguments import read_budget, read_names, read_order
-from optmech.targets.closeness import are_close, made_close
+from optmech.targets.closeness import are_close, closed, diluted, made_close
 from optmech.targets.design import Outside, TargetDesign, dual_value
 from optmech.targets.factors import ends, exp_ends
-from optmech.targets.repair import closed, diluted
 from optmech.transport.barycenters import (
     REFINED_ABOVE,
     exact_masses,
@@ -33,9 +32,10 @@ from optmech.transport.barycenters import (
     read_joint,
     rounded_outputs,
 )
-from optmech.transport.joint import Arcs, solve_joint
+from optmech.transport.joint import solve_joint
 from optmech.transport.multipliers import Multipliers
-from optmech.transport.rational import RationalPlan, cheapest_plan, worst_case_plan
+from optmech.transport.program import Arcs
+from optmech.transport.rational import cheapest_plan, worst_case_plan
 from optmech.transport.refined import refine_joint
 
 _EQUAL_BELOW = 1e-9
@@ -126,24 +126,18 @@ def coupling_design(
             f"{len(goal)} weights for {frame.distance.shape[1]} columns of distances",
             where="target",
         )
-    order = read_order(p)
-    plans: list[RationalPlan] = []
-    crowded: list[tuple[int, ...]] = []
-    for lam in frame.inputs:
-        if order == 1:
-            plans.append(cheapest_plan(lam, goal, frame.distance))
-        else:
-            found = worst_case_plan(lam, goal, frame.distance)
-            plans.append(found.plan)
-            crowded.append(found.sources)
-    nothing = Exact(parse_exact(0, where="epsilon").factor)
-    design = frame.design("coupling", plans, nothing, nothing, None)
+    order = _read_order(p)
+    crowded: tuple[tuple[int, ...], ...] = ()
+    if order == 1:
+        plans = [cheapest_plan(lam, goal, frame.distance) for lam in frame.inputs]
+    else:
+        found = [worst_case_plan(lam, goal, frame.distance) for lam in frame.inputs]
+        plans, crowded = [one.plan for one in found], tuple(one.sources for one in found)
+    design = replace(frame.blank, task="coupling", plans=tuple(plans), order=order, crowded=crowded)
     for plan, cost in zip(design.plans, design.exact_losses, strict=True):
         if dual_value(plan) != cost:
             raise SolverError("a plan is not optimal", where="coupling")
-    return replace(
-        design, order=order, crowded=tuple(crowded), seconds=time.perf_counter() - started
-    )
+    return replace(design, seconds=time.perf_counter() - started)
 
 
 @also_called(distance_matrix="distance")
@@ -180,7 +174,7 @@ def optimal_target(
         Where the program could not be solved.
     """
     frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
-    return _optimal(frame, *read_budget(epsilon, delta), None)[0]
+    return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
 
 
 def target_frontier(
@@ -202,7 +196,7 @@ def target_frontier(
     nor in e^ε (docs/theory.md).
     """
     frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
-    budgets = [read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
+    budgets = [_read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
     for rate, spare in budgets:
@@ -215,6 +209,7 @@ def _optimal(
     frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
+    frame = replace(frame, blank=replace(frame.blank, epsilon=rate, delta=spare))
     outputs = [nearest(lam, frame.distance) for lam in frame.inputs]
     multipliers = None
     unchanged = are_close(outputs, rate, spare)
@@ -223,9 +218,9 @@ def _optimal(
             outputs, multipliers, arcs = _floating(frame, rate, spare, arcs)
         except SolverError:
             outputs = [outputs[0]] * len(outputs)
-    design = _released(frame, outputs, rate, spare, multipliers)
+    design = _released(frame, outputs, multipliers)
     if design.gap > REFINED_ABOVE:
-        design = _released(frame, outputs, rate, spare, multipliers, optimal=True)
+        design = _released(frame, outputs, multipliers, optimal=True)
     if design.gap > REFINED_ABOVE and not unchanged:
         try:
             found = [design, *_refined(frame, rate, spare, arcs)]
@@ -246,17 +241,18 @@ def _floating(
     """The program in floating point, its outputs made close."""
     common = rate < _EQUAL_BELOW and not float(spare)
     point = solve_joint(
-        np.array([lam.weights for lam in frame.inputs]),
+        frame.inputs,
         frame.distance,
-        frame.weights.weights,
+        frame.blank.weights,
         1.0 if common else math.exp(min(rate, _LARGEST)),
         float(spare),
         arcs,
     )
     # e^-ε z counts as much against the larger factor as z against the one that was solved with
     damping = math.exp(min(rate, _LARGEST) - rate)
-    outputs = rounded_outputs(point.outputs) if common else made_close(point.outputs, rate, spare)
-    return outputs, Multipliers.of(point.multipliers * damping), point.arcs
+    found = point.outputs()
+    outputs = rounded_outputs(found) if common else made_close(found, rate, spare)
+    return outputs, Multipliers.of(point.multipliers() * damping), point.have
 
 
 def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
@@ -272,13 +268,13 @@ def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> lis
     exponents = np.frexp(frame.distance[frame.distance > 0])[1]
     tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
     factor, delta = max(Fraction(1), known[0] * tighter), ends(spare)[0] * tighter
-    point = refine_joint(frame.inputs, frame.distance, frame.weights, factor, delta, arcs)
-    multipliers, attained = point.multipliers, point.attained(frame.inputs)
+    point = refine_joint(frame.inputs, frame.distance, frame.blank.weights, factor, delta, arcs)
+    multipliers, attained = point.multipliers(), point.attained(frame.inputs)
     if factor == 1 and not delta:
-        targets = exact_masses(point.outputs[0], frame.inputs)
+        targets = exact_masses(point.outputs()[0], frame.inputs)
         made = [[target] * len(frame.inputs) for target in targets]
     else:
-        made = [closed(point.outputs, factor if not delta else None, rate, spare)]
+        made = [closed(point.outputs(), factor if not delta else None, rate, spare)]
         made += [attained] if are_close(attained, rate, spare) else []
     if rate > solved and stated is not None:
         share = known[0] / stated[1]
@@ -286,25 +282,23 @@ def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> lis
         multipliers = multipliers.times(share * (1 - Fraction(1, 1 << _CHEAPER)))
         unchanged = [nearest(lam, frame.distance) for lam in frame.inputs]
         made += diluted(made[0], unchanged, share, rate, spare)
-    return [_released(frame, outputs, rate, spare, multipliers, optimal=True) for outputs in made]
+    return [_released(frame, outputs, multipliers, optimal=True) for outputs in made]
 
 
 def _released(
     frame: _Frame,
     outputs: list[Shares],
-    rate: Exact,
-    spare: Exact,
     multipliers: Multipliers | None,
     *,
     optimal: bool = False,
 ) -> TargetDesign:
     """Plans for the outputs, and the multipliers where they prove more than none do."""
-    plans = [
+    plans = tuple(
         cheapest_plan(lam, output, frame.distance, optimal=optimal)
         for lam, output in zip(frame.inputs, outputs, strict=True)
-    ]
-    design = frame.design("target", plans, rate, spare, multipliers)
-    trivial = replace(design, multipliers=None)
+    )
+    trivial = replace(frame.blank, plans=plans)
+    design = replace(trivial, multipliers=multipliers)
     return trivial if trivial.exact_bound >= design.exact_bound else design
 
 
@@ -312,37 +306,13 @@ def _released(
 class _Frame:
     """What all tasks are given, read and checked."""
 
-    secrets: Domain
-    observables: Domain
-    names: tuple[str, ...]
     inputs: list[Shares]
-    weights: Shares
-    distance: Floats
-    outside: Outside
+    blank: TargetDesign
+    """The design, of equal outputs and order 1, without plans and time."""
 
-    def design(
-        self,
-        task: str,
-        plans: Sequence[RationalPlan],
-        epsilon: Exact,
-        delta: Exact,
-        multipliers: Multipliers | None,
-    ) -> TargetDesign:
-        """The design with order 1 and no time."""
-        return TargetDesign(
-            secrets=self.secrets,
-            observables=self.observables,
-            names=self.names,
-            weights=self.weights,
-            distance=self.distance,
-            plans=tuple(plans),
-            task="coupling" if task == "coupling" else "target",
-            epsilon=epsilon,
-            delta=delta,
-            order=1.0,
-            outside=self.outside,
-            multipliers=multipliers,
-        )
+    @property
+    def distance(self) -> Floats:
+        return self.blank.distance
 
 
 def _frame(
@@ -370,4 +340,49 @@ def _frame(
     for where, domain, count in (("secrets", first, n), ("observables", second, m)):
         if len(domain) != count:
             raise ProblemError(f"{len(domain)} labels for {count} points", where=where)
-    return _Frame(first, second, read_names(names, len(read)), read, shares, values, outside)
+    blank = TargetDesign(
+        secrets=first,
+        observables=second,
+        names=_read_names(names, len(read)),
+        weights=shares,
+        distance=values,
+        plans=(),
+        task="target",
+        epsilon=Exact(Fraction(0)),
+        delta=Exact(Fraction(0)),
+        order=1.0,
+        outside=outside,
+        multipliers=None,
+    )
+    return _Frame(read, blank)
+
+
+def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    """The names, or numbers."""
+    if names is None:
+        return tuple(str(t) for t in range(count))
+    given = tuple(map(str, names))
+    if isinstance(names, str) or len(given) != count or len(set(given)) != count:
+        raise ProblemError(
+            f"{names!r} are not {count} different names",
+            where="names",
+            remedy="Give one for every input",
+        )
+    return given
+
+
+def _read_budget(epsilon: Number, delta: Number, where: str = "epsilon") -> tuple[Exact, Exact]:
+    """ε and δ <= 1."""
+    return parse_exact(epsilon, where=where), probability(delta)
+
+
+def _read_order(p: float | str) -> float:
+    """1 or inf."""
+    order = float_or_nan(p)
+    if order not in (1.0, math.inf):
+        raise ProblemError(
+            f"{p!r} is neither 1 nor inf",
+            where="p",
+            remedy="Use 1 (least mean move) or math.inf (least longest move)",
+        )
+    return order

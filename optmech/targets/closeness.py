@@ -20,6 +20,8 @@ from optmech.transport.barycenters import rounded_outputs
 
 _FIRST_SHARE = 48
 _STEP = 4
+_WHOLE_STEP = 16
+_EXCESSES = (45, 40, 35, 30, 20, 10, 0)
 
 
 def are_close(outputs: Sequence[Shares], epsilon: Exact, delta: Exact) -> bool:
@@ -49,6 +51,11 @@ def max_divergence(p: Shares, q: Shares) -> float:
     return _log_above(worst)
 
 
+def largest_divergence(outputs: Sequence[Shares]) -> float:
+    """The largest ``max_divergence`` of two of them; 0 for one alone."""
+    return max((max_divergence(p, q) for p, q in itertools.permutations(outputs, 2)), default=0.0)
+
+
 def _log_above(ratio: Fraction) -> float:
     """A float >= ln of a ratio >= 1, and less than two units in the last place above it."""
     if ratio == 1:
@@ -66,8 +73,7 @@ def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
     inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
     d(x,y) > 0 for x ≠ y.
     """
-    read = [Shares.of(value, f"inputs[{t}]") for t, value in enumerate(inputs)]
-    return max((max_divergence(p, q) for p, q in itertools.permutations(read, 2)), default=0.0)
+    return largest_divergence([Shares.of(lam, f"inputs[{t}]") for t, lam in enumerate(inputs)])
 
 
 def made_close(outputs: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:
@@ -96,3 +102,52 @@ def _mixed(start: Floats, epsilon: Exact, delta: Exact) -> list[Shares]:
 
 def _change(made: list[Shares], outputs: Floats) -> float:
     return float(np.abs(np.array([output.weights for output in made]) - outputs).sum())
+
+
+def closed(
+    outputs: list[list[int]], factor: Fraction | None, epsilon: Exact, delta: Exact
+) -> list[Shares]:
+    """About-distributions, shape (T, m), in units of about one sum, as outputs that are close.
+
+    With a ``factor`` (at most e^ε) every output is first raised to the others' over it, which
+    needs no δ. Then sums are made equal, and a share of the mean of all is mixed in, the least of
+    0, 2^-k, 2^-(k-16), …, 1 that suffices (1 always does).
+    """
+    units = outputs
+    if factor is not None:
+        tops = [max(column) for column in zip(*units, strict=True)]
+        least = [-(-top * factor.denominator // factor.numerator) for top in tops]
+        units = [[max(pair) for pair in zip(row, least, strict=True)] for row in units]
+    total = max(map(sum, units))
+    for row in units:
+        row[row.index(max(row))] += total - sum(row)
+    mean = [sum(column) for column in zip(*units, strict=True)]
+    shifts = range(total.bit_length(), -_WHOLE_STEP, -_WHOLE_STEP)
+    for keep, mixed in [(1, 0)] + [(((1 << max(0, k)) - 1) * len(units), 1) for k in shifts]:
+        whole = [
+            Shares.reduced([keep * own + mixed * all_ for own, all_ in zip(row, mean, strict=True)])
+            for row in units
+        ]
+        if are_close(whole, epsilon, delta):
+            return whole
+    raise SolverError("the outputs could not be made close", where="optimal target")
+
+
+def diluted(
+    outputs: list[Shares], others: list[Shares], share: Fraction, epsilon: Exact, delta: Exact
+) -> list[list[Shares]]:
+    """``others`` with a share of ``outputs``, or little more, where that is close; else nothing."""
+    for shift in _EXCESSES:
+        part = share * (1 + Fraction(1, 1 << shift))
+        if not 0 < part <= 1:
+            continue
+        mixed = [
+            Shares.of(
+                [part * a + (1 - part) * b for a, b in zip(p.fractions, q.fractions, strict=True)],
+                "outputs",
+            )
+            for p, q in zip(outputs, others, strict=True)
+        ]
+        if are_close(mixed, epsilon, delta):
+            return [mixed]
+    return []

@@ -43,22 +43,14 @@ class StatedDesign:
 
     design: TargetDesign
     distance_name: str
-    status: str
-    loss: float
-    lower_bound: float
-    losses: tuple[float, ...]
-    worst_moves: tuple[float, ...]
+    claims: dict[str, Any]
+    """As ``TargetDesign.claims``."""
 
 
 def decode_design(body: Plain) -> StatedDesign:
-    """The inverse of what ``save_target`` writes.
-
-    Raises
-    ------
-    ProblemError, LookupError, TypeError, ValueError
-        On anything else: an entry that is missing, unknown, of a wrong type or out of range; plans
-        without their marginals; distances that are not what their name says.
-    """
+    """The inverse of what ``save_target`` writes; raises ProblemError, LookupError, TypeError or
+    ValueError on anything else: an entry that is missing, unknown, of a wrong type or out of range;
+    plans without their marginals; distances that are not what their name says."""
     require_keys(body, _KEYS, "targets")
     _require(body["task"] in ("coupling", "target"), "the task is unknown")
     _require(body["outside"] in ("target", "nearest"), "the rule for other inputs is unknown")
@@ -73,7 +65,10 @@ def decode_design(body: Plain) -> StatedDesign:
     secrets = _domain(body["secrets"], shape[0])
     observables = _domain(body["observables"], shape[1])
     distance = _matrix(rows, shape)
-    _check_name(body["distance_name"], secrets, observables, distance)
+    name = body["distance_name"]
+    known = type(name) is str and (name in NAMED or name == NAMELESS)
+    _require(known, "the name of the distances is unknown")
+    table(name, [(secrets, observables, distance)])
     names = _list(body["names"])
     _require(all(type(name) is str for name in names), "a name is no text")
     _require(0 < len(names) == len(set(names)), "names are missing or not distinct")
@@ -102,19 +97,12 @@ def decode_design(body: Plain) -> StatedDesign:
         crowded=tuple(_set(points, shape[0]) for points in crowded),
         seconds=_real(body["seconds"], "seconds"),
     )
-    losses, moves = (
-        tuple(_real(value, name) for value in _list(claims[name], len(names)))
+    one = {name: _real(claims[name], name) for name in ("loss", "lower_bound")}
+    every = {
+        name: tuple(_real(value, name) for value in _list(claims[name], len(names)))
         for name in ("losses", "worst_moves")
-    )
-    return StatedDesign(
-        design=design,
-        distance_name=body["distance_name"],
-        status=claims["status"],
-        loss=_real(claims["loss"], "loss"),
-        lower_bound=_real(claims["lower_bound"], "lower_bound"),
-        losses=losses,
-        worst_moves=moves,
-    )
+    }
+    return StatedDesign(design, body["distance_name"], {"status": claims["status"], **one, **every})
 
 
 def _domain(plain: Plain, count: int) -> Domain:
@@ -136,12 +124,6 @@ def _matrix(plain: Plain, shape: tuple[int, int]) -> Floats:
     out = np.array([[_real(value, "distance") for value in row] for row in rows])
     out.setflags(write=False)
     return out
-
-
-def _check_name(name: Plain, secrets: Domain, observables: Domain, distance: Floats) -> None:
-    known = type(name) is str and (name in NAMED or name == NAMELESS)
-    _require(known, "the name of the distances is unknown")
-    table(name, [(secrets, observables, distance)])
 
 
 def _exact(value: Plain, where: str) -> Exact:

@@ -154,13 +154,10 @@ class TargetDesign(Shown):
         """``lower_bound`` before rounding."""
         if self.task == "coupling":
             return weighted(self.weights, [dual_value(plan) for plan in self.plans])
-        return max(Fraction(0), self._joint_bound())
-
-    def _joint_bound(self) -> Fraction:
         factor, multipliers = exp_ends(self.epsilon), self.multipliers
         if multipliers is None or factor is None:
             multipliers = Multipliers.zero(len(self.plans), self.distance.shape[1])
-        return joint_bound(
+        bound = joint_bound(
             [plan.first for plan in self.plans],
             self.distance,
             self.weights,
@@ -168,6 +165,7 @@ class TargetDesign(Shown):
             Fraction(1) if factor is None else factor[1],
             ends(self.delta)[1],
         )
+        return max(Fraction(0), bound)
 
     @cached_property
     def gap(self) -> float:
@@ -182,15 +180,16 @@ class TargetDesign(Shown):
         """What the gap allows: "optimal" up to 1e-6."""
         return "optimal" if is_optimal(self.gap) else "feasible"
 
+    def claims(self) -> dict[str, Any]:
+        """What a file of it states, to be computed again by its reader."""
+        names = ("status", "loss", "lower_bound", "losses", "worst_moves")
+        return {name: getattr(self, name) for name in names}
+
     @property
     def is_common(self) -> bool:
         """Whether all outputs are one distribution, exactly."""
-        first = self.plans[0].second
-        return all(
-            first.total * b == plan.second.total * a
-            for plan in self.plans
-            for a, b in zip(first.units, plan.second.units, strict=True)
-        )
+        first = self.plans[0].second.fractions
+        return all(plan.second.fractions == first for plan in self.plans)
 
     def under(self, actual: Sequence[Distribution]) -> Misestimation:
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
@@ -237,10 +236,9 @@ class TargetDesign(Shown):
 
 def dual_value(plan: RationalPlan) -> Fraction:
     """Σ λ u + Σ μ v: a lower bound of every plan's cost where the potentials are feasible."""
-    u, v = plan.potentials
-    total = sum((plan.first[x] * u[x] for x in plan.first.support), Fraction(0))
-    total += sum((plan.second[y] * v[y] for y in plan.second.support), Fraction(0))
-    return total / (1 << plan.shift)
+    sides = zip((plan.first, plan.second), plan.potentials, strict=True)
+    terms = (share[x] * prices[x] for share, prices in sides for x in share.support)
+    return sum(terms, Fraction(0)) / (1 << plan.shift)
 
 
 def conditional(plan: RationalPlan, distance: Floats, outside: Outside) -> RationalRows:

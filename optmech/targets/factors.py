@@ -7,7 +7,7 @@ from typing import Any
 
 import flint
 
-from optmech.exact.exponentials import exact_exp
+from optmech.exact.exponentials import exact_exp, log_ball
 from optmech.exact.number import Exact
 
 BITS = 256
@@ -20,10 +20,11 @@ LARGEST = 1000
 def exp_ends(epsilon: Exact) -> tuple[Fraction, Fraction] | None:
     """e^ε where it is rational, else rounded down and up to multiples of 2^-256; None above
     e^1000."""
-    if _ball(epsilon, 128) > LARGEST:
-        return None
+    with flint.ctx.workprec(128):
+        if log_ball(epsilon, 1.0) > LARGEST:
+            return None
     known = exact_exp(epsilon, 1.0)
-    return (known, known) if known is not None else _ends(lambda bits: _ball(epsilon, bits).exp())
+    return (known, known) if known is not None else _ends(lambda: log_ball(epsilon, 1.0).exp())
 
 
 def ends(value: Exact) -> tuple[Fraction, Fraction]:
@@ -31,21 +32,12 @@ def ends(value: Exact) -> tuple[Fraction, Fraction]:
     if value.log_of is None or value.log_of == 1:
         exact = value.factor if value.log_of is None else Fraction(0)
         return exact, exact
-    return _ends(lambda bits: _ball(value, bits))
+    return _ends(lambda: log_ball(value, 1.0))
 
 
 def _ends(ball: Any) -> tuple[Fraction, Fraction]:
     """Of an irrational number below 2^1500."""
     with flint.ctx.workprec(_PRECISION):
-        scaled = ball(_PRECISION) * flint.arb(2) ** BITS
+        scaled = ball() * flint.arb(2) ** BITS
         low, high = (int(end.floor().fmpz()) for end in (scaled.lower(), scaled.upper()))
     return Fraction(low, 1 << BITS), Fraction(high + 1, 1 << BITS)
-
-
-def _ball(value: Exact, bits: int) -> Any:
-    with flint.ctx.workprec(bits):
-        out = flint.arb(flint.fmpq(value.factor.numerator, value.factor.denominator))
-        if value.log_of is not None:
-            base = flint.fmpq(value.log_of.numerator, value.log_of.denominator)
-            out *= flint.arb(base).log()
-        return out

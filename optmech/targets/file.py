@@ -26,7 +26,7 @@ from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.spaces.tabulated import NAMED, misnamed
-from optmech.targets.closeness import are_close, max_divergence
+from optmech.targets.closeness import are_close, largest_divergence
 from optmech.targets.decoding import NAMELESS, StatedDesign, decode_design
 from optmech.targets.design import TargetDesign
 from optmech.transport.barycenters import relative_gap
@@ -59,28 +59,15 @@ def save_target(design: TargetDesign, path: str | Path) -> None:
         "plans": [_encode_plan(plan, design.task == "coupling") for plan in design.plans],
         "multipliers": _encode_multipliers(design.multipliers),
         "crowded": [list(sources) for sources in design.crowded],
-        "claims": {
-            "status": design.status,
-            "loss": design.loss,
-            "lower_bound": design.lower_bound,
-            "losses": list(design.losses),
-            "worst_moves": list(design.worst_moves),
-        },
+        "claims": design.claims(),
         "seconds": design.seconds,
     }
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
 
 
 def load_target(path: str | Path) -> TargetDesign:
-    """Read a design and check it again.
-
-    Raises
-    ------
-    ProblemError
-        If the file cannot be read or is not one of this format.
-    VerificationError
-        If it was altered, or does not hold what it claims.
-    """
+    """Read a design and check it again; raises ProblemError where the file cannot be read or is
+    not one of this format, VerificationError where it does not hold what it claims."""
     body = read_sealed(path, (FAMILY,), _REWRITE)
     stated = _decode(body, str(path))
     report = _examined(stated, str(path))
@@ -95,59 +82,46 @@ def examine_target(body: dict[str, Any], path: str) -> CheckReport:
 
 
 def _examined(stated: StatedDesign, path: str) -> CheckReport:
-    design = stated.design
+    design, claims, proper = stated.design, stated.claims, stated.design.claims()
     checks = tuple(_checks(design))
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
-    figures: tuple[tuple[str, object, object, bool], ...] = (
-        ("loss", stated.loss, design.loss, stated.loss == design.loss),
-        ("losses", stated.losses, design.losses, stated.losses == design.losses),
-        ("worst_moves", stated.worst_moves, design.worst_moves,
-         stated.worst_moves == design.worst_moves),
-        ("lower_bound", stated.lower_bound, design.lower_bound,
-         stated.lower_bound <= design.lower_bound),
-    )  # fmt: skip
-    faults += [
-        f"{name} is {claimed!r} in the file and {proper!r} recomputed"
-        for name, claimed, proper, holds in figures
-        if not holds
-    ]
     # a file may claim less than it proves, and its status then follows from that
-    weaker = stated.lower_bound < design.lower_bound
-    bound = Fraction(stated.lower_bound) if weaker else design.exact_bound
+    stated_bound = claims["lower_bound"]
+    weaker = stated_bound < design.lower_bound
+    faults += [
+        f"{name} is {claims[name]!r} in the file and {proper[name]!r} recomputed"
+        for name in ("loss", "losses", "worst_moves", "lower_bound")
+        if claims[name] != proper[name] and not (name == "lower_bound" and weaker)
+    ]
+    bound = Fraction(stated_bound) if weaker else design.exact_bound
     gap = relative_gap(design.exact_loss, bound)
     status = "optimal" if is_optimal(gap) else "feasible"
-    if stated.status != status:
-        faults.append(f"the status is {stated.status!r} in the file, with a gap of {gap:.6g}")
+    if claims["status"] != status:
+        faults.append(f"the status is {claims['status']!r} in the file, with a gap of {gap:.6g}")
     return CheckReport(
         path=path,
         status="failed" if faults else status,
         checks=checks,
         objective=design.loss,
-        bound=stated.lower_bound,
+        bound=stated_bound,
         gap=gap,
         loss=design.loss,
-        lower_bound=stated.lower_bound,
+        lower_bound=stated_bound,
         faults=tuple(faults),
-        notes=(_distance_note(stated.distance_name), _OWN_WORDS),
+        notes=(
+            "the distances are a matrix of the file, not compared with any coordinates"
+            if stated.distance_name == NAMELESS
+            else f"the distances are {stated.distance_name}, computed again from the file's labels "
+            "and coordinates",
+            _OWN_WORDS,
+        ),
     )
-
-
-def _distance_note(name: str) -> str:
-    if name == NAMELESS:
-        return "the distances are a matrix of the file, not compared with any coordinates"
-    return f"the distances are {name}, computed again from the file's labels and coordinates"
 
 
 def _checks(design: TargetDesign) -> Iterator[Check]:
     count, (n, m) = len(design.plans), design.distance.shape
-    yield Check(
-        "distributions",
-        None,
-        count * n * (m + 1),
-        True,
-        0.0,
-        f"{count} inputs, whole numbers, every row a distribution",
-    )
+    detail = f"{count} inputs, whole numbers, every row a distribution"
+    yield Check("distributions", None, count * n * (m + 1), True, 0.0, detail)
     yield _closeness(design)
     if design.task == "coupling":
         for name, plan in zip(design.names, design.plans, strict=True):
@@ -165,7 +139,7 @@ def _closeness(design: TargetDesign) -> Check:
         detail = "all outputs are one distribution, exactly"
         return Check("outputs", None, pairs, True, 0.0, detail)
     passed = design.task == "target" and are_close(outputs, design.epsilon, design.delta)
-    worst = max(max_divergence(p, q) for p in outputs for q in outputs)
+    worst = largest_divergence(outputs)
     detail = (
         f"pairwise ({float(design.epsilon):.9g}, {float(design.delta):.9g})-close, "
         f"largest max divergence {worst:.12g}"

@@ -16,7 +16,7 @@ from optmech.divergences.named import FUNCTIONS
 from optmech.errors import ProblemError
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
-from optmech.targets.closeness import max_divergence
+from optmech.targets.closeness import largest_divergence
 
 if TYPE_CHECKING:
     from optmech.targets.design import TargetDesign
@@ -64,19 +64,13 @@ def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimati
                 f"{len(lam)} weights for {len(design.secrets)} secrets", where=f"actual[{t}]"
             )
     outputs = [rows.push(lam) for rows, lam in zip(design.rows, given, strict=True)]
-    pairs = list(itertools.permutations(range(len(outputs)), 2))
-    found = {"max": _largest_max(outputs)} | {
-        name: max((measured(outputs[a].weights, outputs[b].weights) for a, b in pairs), default=0.0)
+    pairs = list(itertools.permutations([output.weights for output in outputs], 2))
+    found = {"max": largest_divergence(outputs)} | {
+        name: max((measured(p, q) for p, q in pairs), default=0.0)
         for name, measured in FUNCTIONS.items()
         if name != "max"
     }
-    closeness = max(
-        max(max_divergence(plan.first, lam), max_divergence(lam, plan.first))
-        for plan, lam in zip(design.plans, given, strict=True)
-    )
-    promised = _largest_max(list(design.exact_outputs))
+    assumed = [plan.first for plan in design.plans]
+    closeness = max(map(largest_divergence, zip(assumed, given, strict=True)))
+    promised = largest_divergence(design.exact_outputs)
     return Misestimation(tuple(outputs), closeness, promised, found)
-
-
-def _largest_max(outputs: list[Shares]) -> float:
-    return max((max_divergence(p, q) for p, q in itertools.permutations(outputs, 2)), default=0.0)

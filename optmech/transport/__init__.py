@@ -10,7 +10,6 @@ common target of several distributions.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +19,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import refuse_unordered
 from optmech.base.memory import require
 from optmech.errors import ProblemError
-from optmech.exact.number import rounded_up
+from optmech.exact.checked import float_or_nan
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.transport.barycenters import Barycenter, barycenter
@@ -76,13 +75,13 @@ def wasserstein(
     if math.isinf(order):
         return bottleneck(masses, values)
     top = float(values.max()) or 1.0
-    cost = values if order == 1 else (values / top) ** order
+    cost = _powers(values, order, top)
     tree = Tree(masses.supply, masses.demand)
     value, u, v = optimise(tree, np.ascontiguousarray(cost))
-    root = _root(value / masses.total, order) * (1.0 if order == 1 else top)
-    full = _full_cost(everywhere, order, top)
-    missing = rounded_up(Fraction(masses.rounding, masses.total))
-    return Coupling(masses.spread(*tree.arcs()), root, _everywhere(full, masses, u, v), missing)
+    mean = float(value / masses.total)
+    root = mean if order == 1 else mean ** (1 / order) * top
+    potentials = _everywhere(_powers(everywhere, order, top), masses, u, v)
+    return Coupling(masses.spread(*tree.arcs()), root, potentials, masses.missing())
 
 
 def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | Violation:
@@ -121,9 +120,8 @@ def north_west_corner(a: Distribution, b: Distribution, cost: ArrayLike | None =
     """
     masses = Masses.balance(a, b)
     plan = masses.spread(*Tree(masses.supply, masses.demand).arcs())
-    missing = rounded_up(Fraction(masses.rounding, masses.total))
     if cost is None:
-        return Coupling(plan, math.nan, missing=missing)
+        return Coupling(plan, math.nan, missing=masses.missing())
     values = finite_array(cost, where="cost", ndim=2)
     if values.shape != masses.shape:
         raise ProblemError(f"shape {values.shape} is not {masses.shape}", where="cost")
@@ -133,7 +131,7 @@ def north_west_corner(a: Distribution, b: Distribution, cost: ArrayLike | None =
             where="cost",
             remedy="Put the points of a line in order, or use wasserstein",
         )
-    return Coupling(plan, float((plan * values).sum()), missing=missing)
+    return Coupling(plan, float((plan * values).sum()), missing=masses.missing())
 
 
 def is_submodular(cost: ArrayLike) -> bool:
@@ -152,29 +150,28 @@ def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
 
 
 def _order(p: float | str) -> float:
-    try:
-        order = float(p)
-    except (TypeError, ValueError):
-        order = math.nan
+    order = float_or_nan(p)
     if not order >= 1:
         raise ProblemError(f"{p!r} is not a number >= 1", where="p", remedy="Use 1, 2 or math.inf")
     return order
 
 
-def _matrix(array: Floats, masses: Masses, where: str = "distance") -> Floats:
+def _matrix(array: Floats, masses: Masses) -> Floats:
     """The distances between the points with mass."""
     if array.shape != masses.shape:
         raise ProblemError(
             f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
-            where=where,
+            where="distance",
         )
     if (array < 0).any():
         i, j = np.argwhere(array < 0)[0].tolist()
-        raise ProblemError(f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where=where)
+        raise ProblemError(
+            f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where="distance"
+        )
     require(
         6.0 * array.nbytes,
         what=f"transport between {masses.shape[0]:,} x {masses.shape[1]:,} points",
-        where=where,
+        where="distance",
         remedy="Merge points",
     )
     if (len(masses.rows), len(masses.columns)) == masses.shape:
@@ -182,25 +179,15 @@ def _matrix(array: Floats, masses: Masses, where: str = "distance") -> Floats:
     return np.ascontiguousarray(array[np.ix_(masses.rows, masses.columns)])
 
 
-def _full_cost(array: Floats, order: float, top: float) -> Floats:
-    if order == 1:
-        return array
+def _powers(array: Floats, order: float, top: float) -> Floats:
     with np.errstate(over="ignore"):
-        return np.asarray((array / top) ** order)
-
-
-def _root(mean: Fraction, order: float) -> float:
-    return float(mean) if order == 1 else float(mean) ** (1 / order)
+        return array if order == 1 else np.asarray((array / top) ** order)
 
 
 def _everywhere(cost: Floats, masses: Masses, u: Floats, v: Floats) -> tuple[Floats, Floats]:
     """Potentials for all points: those without mass get the largest that is feasible."""
-    first = np.empty(masses.shape[0])
+    first = (cost[:, masses.columns] - v).min(axis=1)
     first[masses.rows] = u
-    bare = np.setdiff1d(np.arange(masses.shape[0]), masses.rows)
-    first[bare] = (cost[np.ix_(bare, masses.columns)] - v).min(axis=1)
-    second = np.empty(masses.shape[1])
+    second = (cost - first[:, None]).min(axis=0)
     second[masses.columns] = v
-    bare = np.setdiff1d(np.arange(masses.shape[1]), masses.columns)
-    second[bare] = (cost[:, bare] - first[:, None]).min(axis=0)
     return first, second

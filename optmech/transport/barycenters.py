@@ -20,8 +20,9 @@ from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import Arcs, joint_bound, solve_joint
+from optmech.transport.joint import joint_bound, solve_joint
 from optmech.transport.multipliers import Multipliers
+from optmech.transport.program import Arcs
 from optmech.transport.rational import RationalPlan, cheapest_plan
 from optmech.transport.refined import refine_joint
 
@@ -104,8 +105,8 @@ def barycenter(
         except SolverError:
             return found  # its gap says how good it may be called
         refined = [
-            _found(inputs, apart, shares, target, point.multipliers, optimal=True)
-            for target in exact_masses(point.outputs[0], inputs)
+            _found(inputs, apart, shares, target, point.multipliers(), optimal=True)
+            for target in exact_masses(point.outputs()[0], inputs)
         ]
         found = min(found, *refined, key=lambda made: made.gap)
     return found
@@ -115,14 +116,12 @@ def _floating(
     inputs: list[Shares], distance: Floats, shares: Shares
 ) -> tuple[Shares, Multipliers, Arcs | None]:
     """What the program in floating point says; the first input's nearest points where it fails."""
-    plain = np.array([lam.weights for lam in inputs])
     try:
-        point = solve_joint(plain, distance, shares.weights, factor=1.0)
+        point = solve_joint(inputs, distance, shares, factor=1.0)
     except SolverError:
         nothing = Multipliers.zero(len(inputs), distance.shape[1])
         return nearest(inputs[0], distance), nothing, None
-    multipliers = Multipliers.of(point.multipliers)
-    return rounded_outputs(point.outputs)[0], multipliers, point.arcs
+    return rounded_outputs(point.outputs())[0], Multipliers.of(point.multipliers()), point.have
 
 
 def _found(

@@ -7,14 +7,12 @@ move outside. Costs, potentials and flows are small whole numbers: everything he
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError
-from optmech.exact.number import rounded_up
 from optmech.transport.couplings import Coupling, Violation
 from optmech.transport.masses import Masses
 from optmech.transport.tree import Tree
@@ -70,14 +68,7 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     missing = int(outside.sum())
     if missing <= masses.slack:
         return None
-    sources: Relation = np.asarray(outside.any(axis=1))
-    sinks: Relation = np.zeros(len(masses.demand), dtype=bool)
-    while True:
-        sinks = np.asarray(relation[sources].any(axis=0))
-        grown = np.asarray(sources | (flows[:, sinks] > 0).any(axis=1))
-        if (grown == sources).all():
-            break
-        sources = grown
+    sources, sinks = reached(np.asarray(outside.any(axis=1)), relation, flows > 0)
     mass, capacity = int(masses.supply[sources].sum()), int(masses.demand[sinks].sum())
     if mass - capacity != missing:
         raise SolverError("the violating set does not account for the missing mass")
@@ -91,13 +82,23 @@ def _violation(masses: Masses, tree: Tree, relation: Relation) -> Violation | No
     )
 
 
+def reached(sources: Relation, relation: Relation, moved: Relation) -> tuple[Relation, Relation]:
+    """The sources and sinks that can be reached from some sources, along the relation and back to
+    where mass is ``moved`` from."""
+    while True:
+        sinks = np.asarray(relation[sources].any(axis=0))
+        grown = np.asarray(sources | moved[:, sinks].any(axis=1))
+        if (grown == sources).all():
+            return sources, sinks
+        sources = grown
+
+
 def _coupling(masses: Masses, tree: Tree, relation: Relation, value: float) -> Coupling:
     """The flows inside the relation; what is within the slack outside is dropped."""
     rows, columns, flow = tree.arcs()
     kept = relation[rows, columns]
-    dropped = int(flow[~kept].sum()) + masses.rounding
     plan = masses.spread(rows[kept], columns[kept], flow[kept])
-    return Coupling(plan, value, missing=rounded_up(Fraction(dropped, masses.total)))
+    return Coupling(plan, value, missing=masses.missing(int(flow[~kept].sum())))
 
 
 def _longest(tree: Tree, relation: Relation, distance: Floats) -> float:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
+from optmech.exact.number import rounded_up
 from optmech.exact.numerators import integers
 from optmech.spaces.prior import Distribution, weights_of
 
-_UNITS = 2**60
-_LARGEST_TOTAL = 2**30
+UNITS = 2**60
+LARGEST_TOTAL = 2**30
+"""Counts of no larger sum are balanced exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +52,13 @@ class Masses:
             supply = first.astype(np.int64) * (two // divisor)
             demand = second.astype(np.int64) * (one // divisor)
             return cls(supply, demand, rows, columns, shape, one * two // divisor, 0, 0)
-        slack = sum(shape) * (_UNITS >> 52)
-        return cls(
-            _rounded(first), _rounded(second), rows, columns, shape, _UNITS, slack, sum(shape)
-        )
+        supply, demand = (apportioned(integers(w[None, :])[0][0]) for w in (first, second))
+        slack = sum(shape) * (UNITS >> 52)
+        return cls(supply, demand, rows, columns, shape, UNITS, slack, sum(shape))
+
+    def missing(self, dropped: int = 0) -> float:
+        """The share of the mass that rounding and ``dropped`` units amount to, rounded up."""
+        return rounded_up(Fraction(dropped + self.rounding, self.total))
 
     def spread(self, sources: Ints, sinks: Ints, flow: Ints) -> Floats:
         """Flows from ``sources`` to ``sinks``, numbered among the points with mass, as a plan of
@@ -75,16 +81,14 @@ def _weights(value: Distribution, where: str) -> Floats:
 
 
 def _countable(weights: Floats) -> bool:
-    return bool((weights == np.rint(weights)).all() and weights.sum() <= _LARGEST_TOTAL)
+    return bool((weights == np.rint(weights)).all() and weights.sum() <= LARGEST_TOTAL)
 
 
-def _rounded(weights: Floats) -> Ints:
-    """Positive whole numbers of sum ``_UNITS``, in proportion to the weights: each within one of
+def apportioned(masses: list[int]) -> Ints:
+    """Positive whole numbers of sum ``UNITS``, in proportion to the masses: each within one of
     its share, but for the largest, which takes what the others leave."""
-    (whole,), _ = integers(weights[None, :])
-    total = sum(whole)
-    units = np.array(
-        [max(1, (2 * unit * _UNITS + total) // (2 * total)) for unit in whole], dtype=np.int64
-    )
-    units[int(weights.argmax())] += _UNITS - int(units.sum())
+    total = sum(masses)
+    near = [max(1, (2 * mass * UNITS + total) // (2 * total)) for mass in masses]
+    units = np.array(near, dtype=np.int64)
+    units[masses.index(max(masses))] += UNITS - int(units.sum())
     return units

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.transport.tree import Tree
 
 _ROUNDING = 2.0**-50
@@ -49,9 +49,7 @@ def optimise(tree: Tree, cost: Floats) -> tuple[Fraction, Floats, Floats]:
     and the potentials rounded to floats."""
     exact, potentials = settle(tree, cost)
     plain = np.array([exact.plain(value) for value in potentials])
-    value = sum(
-        (flow * exact.entry(i, j) for i, j, flow in zip(*map(_list, tree.arcs()), strict=True)), 0
-    )
+    value = sum(flow * exact.entry(i, j) for i, j, flow in tree.moves())
     return Fraction(value, 1 << exact.shift), plain[: tree.sources], plain[tree.sources :]
 
 
@@ -72,14 +70,9 @@ def settle(tree: Tree, cost: Floats) -> tuple[ExactCost, list[int]]:
     return exact, potentials
 
 
-def _list(array: Ints) -> list[int]:
-    return [int(k) for k in array]
-
-
 def _potentials(tree: Tree, exact: ExactCost) -> list[int]:
     value = [0] * len(tree.parent)
-    rows, columns, _ = tree.arcs()
-    for i, j in zip(_list(rows), _list(columns), strict=True):
+    for i, j, _ in tree.moves():
         sink = tree.sources + j
         if tree.parent[sink] == i:
             value[sink] = exact.entry(i, j) - value[i]
@@ -106,14 +99,18 @@ def _reduced(
     close = reduced[rows, columns] <= _ROUNDING * scale
     doubtful = np.column_stack([rows[close], columns[close]])
     least, worst = 0, None
-    for i, j in doubtful.tolist():
+
+    def decide(i: int, j: int) -> int:
         value = exact.entry(i, j) - potentials[i] - potentials[sources + j]
         reduced[i, j] = exact.plain(value)
+        return value
+
+    for i, j in doubtful.tolist():
+        value = decide(i, j)
         if value < least:
             least, worst = value, (i, j)
     if worst is not None and full:
         everywhere = np.abs(exact.cost) + np.abs(u) + np.abs(v)
         for i, j in np.argwhere(np.abs(reduced) <= _RELIABLE * everywhere).tolist():
-            value = exact.entry(i, j) - potentials[i] - potentials[sources + j]
-            reduced[i, j] = exact.plain(value)
+            decide(i, j)
     return reduced, worst

@@ -18,6 +18,9 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 
 F = TypeVar("F", bound=Callable[..., object])
+Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
+"""A tree: parent, depth and flow of every node, its first child, its siblings before and after,
+room for a stack, and potentials."""
 
 _FORBIDDEN = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
 _COMPILED = not _FORBIDDEN and importlib.util.find_spec("numba") is not None
@@ -36,10 +39,9 @@ def _compiled(function: F) -> F:
 
 
 @_compiled
-def potentials(
-    cost: Floats, first: Ints, following: Ints, parent: Ints, stack: Ints, value: Floats
-) -> None:
+def potentials(cost: Floats, tree: Arrays) -> None:
     """Potentials with value[i] + value[n+j] = cost[i,j] on the tree, value[0] = 0."""
+    _, _, _, first, following, _, stack, value = tree
     sources = cost.shape[0]
     value[0] = 0.0
     stack[0] = 0
@@ -81,21 +83,9 @@ def _attach(node: int, to: int, parent: Ints, first: Ints, following: Ints, prev
 
 
 @_compiled
-def pivot(
-    source: int,
-    sink: int,
-    reduced: float,
-    sources: int,
-    parent: Ints,
-    depth: Ints,
-    flow: Ints,
-    first: Ints,
-    following: Ints,
-    previous: Ints,
-    stack: Ints,
-    value: Floats,
-) -> None:
+def pivot(source: int, sink: int, reduced: float, sources: int, tree: Arrays) -> None:
     """Bring the arc from node ``source`` to node ``sink`` into the tree, at ``reduced`` cost."""
+    parent, depth, flow, first, following, previous, stack, value = tree
     a, b = source, sink
     while a != b:
         if depth[a] >= depth[b]:
@@ -176,32 +166,17 @@ _price = _price_loop if _COMPILED else _price_numpy
 
 
 @_compiled
-def improve(
-    cost: Floats,
-    slack: float,
-    limit: int,
-    parent: Ints,
-    depth: Ints,
-    flow: Ints,
-    first: Ints,
-    following: Ints,
-    previous: Ints,
-    stack: Ints,
-    value: Floats,
-) -> int:
+def improve(cost: Floats, slack: float, limit: int, tree: Arrays) -> int:
     """Pivot until no reduced cost is negative by more than ``slack`` relative, at most ``limit``
     times; returns how often. Every row in turn offers its most negative arc.
     """
-    sources = cost.shape[0]
+    sources, value = cost.shape[0], tree[7]
     pivots, clean, i = 0, 0, 0
     while clean < sources and pivots < limit:
         j, reduced = _price(cost, value, i)
         scale = abs(cost[i, j]) + abs(value[i]) + abs(value[sources + j])
         if reduced < -slack * scale:
-            pivot(
-                i, sources + j, reduced, sources,
-                parent, depth, flow, first, following, previous, stack, value,
-            )  # fmt: skip
+            pivot(i, sources + j, reduced, sources, tree)
             pivots += 1
             clean = 0
         else:

@@ -5,6 +5,10 @@ has exact potentials, which prove optimality for *all* masses that the tree can 
 the exact masses on it are found from the leaves. Where such a flow is negative (by no more than
 the rounding) it is set to 0 and what is then shipped too much is taken back along shortest paths
 of the residual network, which keeps the potentials feasible and complementary.
+
+``lifted`` and ``wasserstein`` leave room for distributions that agree on paper and not in binary.
+Where no amount of mass may be forgotten, however small, ``outside``, ``mean_move`` and
+``longest_move`` decide.
 """
 
 from __future__ import annotations
@@ -16,18 +20,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.memory import require
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
-from optmech.transport.bottleneck import Relation, bottleneck
-from optmech.transport.masses import Masses
+from optmech.transport.bottleneck import Relation, bottleneck, reached
+from optmech.transport.masses import LARGEST_TOTAL, UNITS, Masses, apportioned
 from optmech.transport.optimality import settle
 from optmech.transport.residual import Residual
 from optmech.transport.tree import Tree
-
-_UNITS = 2**60
-_COUNTABLE = 2**30
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +46,19 @@ class RationalPlan:
 
     def cost(self, distance: Floats) -> Fraction:
         """Σ γ d, exactly."""
-        moved = sum(
-            (flow * Fraction(float(distance[x, y])) for (x, y), flow in self.flows.items()),
-            Fraction(0),
-        )
-        return moved / self.total
+        moved = (flow * Fraction(float(distance[arc])) for arc, flow in self.flows.items())
+        return sum(moved, Fraction(0)) / self.total
 
     def longest(self, distance: Floats) -> float:
         """The longest move."""
-        return max(float(distance[x, y]) for x, y in self.flows)
+        return max(float(distance[arc]) for arc in self.flows)
 
     @property
     def plan(self) -> Floats:
         """γ as floats, shape (n, m)."""
         out = np.zeros((len(self.first), len(self.second)))
-        for (x, y), flow in self.flows.items():
-            out[x, y] = flow / self.total
+        for arc, flow in self.flows.items():
+            out[arc] = flow / self.total
         return out
 
 
@@ -94,8 +92,11 @@ def cheapest_plan(
     total = math.lcm(first.total, second.total)
     supply = [first.units[x] * (total // first.total) for x in rows]
     demand = [second.units[y] * (total // second.total) for y in columns]
-    tree = Tree(_whole(supply, total), _whole(demand, total))
-    exact, potentials = settle(tree, np.ascontiguousarray(cost[np.ix_(rows, columns)]))
+    fits = total <= UNITS
+    tree = Tree(
+        *(np.array(m, dtype=np.int64) if fits else apportioned(m) for m in (supply, demand))
+    )
+    exact, potentials = settle(tree, _between(first, second, cost))
     flows, excess = _tree_flows(tree, supply, demand)
     if optimal and excess:
         network = Residual(exact, potentials, len(rows), flows)
@@ -123,10 +124,8 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     """
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
     for _ in range(len(first) + 1):
-        value = bottleneck(
-            Masses.balance(_readable(first), _readable(second)),
-            np.ascontiguousarray(distance[np.ix_(first.support, second.support)]),
-        ).value
+        masses = Masses.balance(_readable(first), _readable(second))
+        value = bottleneck(masses, _between(first, second, distance)).value
         found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
         if found.longest(distance) <= value:
             sources = () if value == 0 else _crowded(first, second, distance < value)
@@ -140,8 +139,44 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     )
 
 
+def outside(first: Shares, second: Shares, relation: Relation) -> Fraction:
+    """The mass that a coupling moves outside the relation, shape (n, m): 0 where there is a
+    coupling inside it, and else the least, up to 2^-60 per point."""
+    cost = np.where(relation, 0.0, 1.0)
+    plan = cheapest_plan(first, second, cost, optimal=False)
+    moved = plan.cost(cost)
+    # what was too little for the first attempt may still be avoidable
+    return cheapest_plan(first, second, cost).cost(cost) if moved else moved
+
+
+def mean_move(first: Shares, second: Shares, distance: Floats) -> Fraction:
+    """Σ γ d of a coupling of these two: at least W_1, and above it by what 2^-60 of mass per point
+    is worth at most."""
+    return cheapest_plan(first, second, distance, optimal=False).cost(distance)
+
+
+def longest_move(first: Shares, second: Shares, distance: Floats) -> float:
+    """W_∞, exactly: the least of the distances within which all mass can be moved."""
+    near = _between(first, second, distance)
+    start = bottleneck(Masses.balance(first.weights, second.weights), near).value
+    candidates = np.unique(near[near >= start])
+    low, high = 0, len(candidates) - 1
+    while low < high:
+        middle = 0 if low == 0 and high == len(candidates) - 1 else (low + high) // 2
+        if outside(first, second, distance <= candidates[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return float(candidates[low])
+
+
+def _between(first: Shares, second: Shares, distance: Floats) -> Floats:
+    """The distances between points with mass."""
+    return np.ascontiguousarray(distance[np.ix_(first.support, second.support)])
+
+
 def _readable(shares: Shares) -> Floats:
-    whole = shares.total <= _COUNTABLE
+    whole = shares.total <= LARGEST_TOTAL
     return np.array(shares.units, dtype=np.float64) if whole else shares.weights
 
 
@@ -163,16 +198,13 @@ def _crowded(first: Shares, second: Shares, relation: Relation) -> tuple[int, ..
     back along flows of a plan that ships least outside.
     """
     plan = cheapest_plan(first, second, np.where(relation, 0.0, 1.0))
-    sources = {x for x, y in plan.flows if not relation[x, y]}
-    while True:
-        near: Relation = np.asarray(relation[sorted(sources)].any(axis=0))
-        grown = sources | {x for x, y in plan.flows if near[y]}
-        if grown == sources:
-            break
-        sources = grown
-    if not is_crowded(first, second, sorted(sources), relation):
+    moved = np.zeros(relation.shape, dtype=bool)
+    moved[tuple(zip(*plan.flows, strict=True))] = True
+    found, _ = reached(np.asarray((moved & ~relation).any(axis=1)), relation, moved)
+    sources = tuple(np.flatnonzero(found).tolist())
+    if not is_crowded(first, second, sources, relation):
         raise SolverError("the violating set does not account for the missing mass")
-    return tuple(sorted(sources))
+    return sources
 
 
 def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: Relation) -> bool:
@@ -180,15 +212,6 @@ def is_crowded(first: Shares, second: Shares, sources: Sequence[int], relation: 
     held = sum((first[x] for x in sources), Fraction(0))
     near = relation[list(sources)].any(axis=0)
     return held > sum((second[y] for y in np.flatnonzero(near).tolist()), Fraction(0))
-
-
-def _whole(masses: list[int], total: int) -> Ints:
-    """Positive whole numbers of one sum in proportion to the masses: these, where they fit."""
-    if total <= _UNITS:
-        return np.array(masses, dtype=np.int64)
-    units = np.array([max(1, mass * _UNITS // total) for mass in masses], dtype=np.int64)
-    units[int(units.argmax())] += _UNITS - int(units.sum())
-    return units
 
 
 def _tree_flows(
@@ -199,8 +222,7 @@ def _tree_flows(
     spare = supply + [-mass for mass in demand]
     flows: dict[tuple[int, int], int] = {}
     excess: list[tuple[int, int, int]] = []
-    rows, columns, _ = tree.arcs()
-    for i, j in zip(rows.tolist()[::-1], columns.tolist()[::-1], strict=True):
+    for i, j, _ in reversed(tree.moves()):
         sink = tree.sources + j
         below, above = (i, sink) if int(tree.parent[i]) == sink else (sink, i)
         flow = spare[below] if below == i else -spare[below]

@@ -9,22 +9,18 @@ to it as a program of its own, with the same rows and columns, until nothing is 
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
-from optmech.exact.numerators import integers
+from optmech.exact.numerators import apportioned, integers
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import Arcs, first_arcs, run
 from optmech.transport.multipliers import Multipliers
-from optmech.transport.whole import Whole, scaled, whole, whole_mass
+from optmech.transport.program import Arcs, Program, first_arcs
+from optmech.transport.whole import Whole, scaled, whole
 
 _ACCURACY = 40
 """Bits of the value within which point and multipliers shall agree."""
@@ -35,33 +31,6 @@ _CAP = 2.0**40
 _STEP = 60
 """Bits by which the scale of a correction may grow from one round to the next."""
 _ROUNDS = 200
-_BEST = 6
-
-
-@dataclass(frozen=True, eq=False)
-class RefinedPoint:
-    """What was found, to be repaired and verified."""
-
-    outputs: list[list[int]]
-    """μ_t, whole numbers of about one sum."""
-    moves: Whole
-    """γ_t in the same units, shape (T, n, m)."""
-    multipliers: Multipliers
-
-    def attained(self, inputs: list[Shares]) -> list[Shares]:
-        """The outputs when every input point is moved as γ_t does, in proportion: by its arcs and
-        no others."""
-        out = []
-        for t, lam in enumerate(inputs):
-            rows = self.moves[t].tolist()
-            support = lam.support
-            scale = math.lcm(*(sum(rows[x]) or 1 for x in support))
-            row = [0] * len(rows[0])
-            for x in support:
-                for y, moved in enumerate(rows[x]):
-                    row[y] += lam.units[x] * moved * (scale // (sum(rows[x]) or 1))
-            out.append(Shares.reduced(row))
-        return out
 
 
 def refine_joint(
@@ -71,8 +40,9 @@ def refine_joint(
     factor: Fraction,
     delta: Fraction,
     arcs: Arcs | None,
-) -> RefinedPoint:
-    """An optimum, to 40 bits of its value.
+) -> Refinement:
+    """An optimum, to 40 bits of its value, to be repaired and verified; raises SolverError where
+    HiGHS ends without one.
 
     Parameters
     ----------
@@ -80,32 +50,26 @@ def refine_joint(
         e^ε and δ, from below; 1 and 0 ask for one common output.
     arcs:
         Variables to begin with, shape (T, n, m).
-
-    Raises
-    ------
-    SolverError
-        Where HiGHS ends without an optimum.
     """
-    program = _Refinement(inputs, cost, weights, factor, delta)
-    begin = first_arcs(np.array([lam.weights for lam in inputs]), cost, weights.weights)
-    program.bring_in(begin if arcs is None else begin | arcs)
+    program = Refinement(inputs, cost, weights, factor, delta)
+    masses = np.array([lam.weights for lam in inputs])
+    program.bring_in(first_arcs(masses, cost, weights.weights, arcs))
     program.solve()
-    return RefinedPoint(program.outputs(), program.moves(), program.multipliers())
+    return program
 
 
-class _Refinement:
-    """Rows: supplies, links Σ_x γ_t[x,y] = μ_t[y], ratios and totals of slacks (<= 0). Columns:
-    μ, slacks, and the moves γ that were brought in. All arrays of masses are in units of
-    2^-bits, those of costs and prices in ``coin`` units."""
+class Refinement(Program):
+    """Columns: μ, slacks, and the moves γ that were brought in. All rows are equalities, totals
+    of slacks with a slack of their own. All arrays of masses are in units of 2^-bits, those of
+    costs and prices in ``coin`` units."""
 
     def __init__(
         self, inputs: list[Shares], cost: Floats, weights: Shares, factor: Fraction, delta: Fraction
     ) -> None:
-        self.count, (self.n, self.m) = len(inputs), cost.shape
+        count, (n, m) = len(inputs), cost.shape
         require(
-            600.0 * self.count * self.n * self.m,
-            what=f"the exact joint transport of {self.count} inputs over {self.n:,} x "
-            f"{self.m:,} points",
+            600.0 * count * n * m,
+            what=f"the exact joint transport of {count} inputs over {n:,} x {m:,} points",
             where="inputs",
             remedy="Merge points, or bring the distances closer together",
         )
@@ -117,100 +81,39 @@ class _Refinement:
         self.cost: Whole = np.array([(plain * unit) << _GUARD for unit in weights.units], object)
         self.top = top * self.share << _GUARD
         self.bits = top.bit_length() + _GUARD
-        self.supply: Whole = np.array([whole_mass(lam, self.bits) for lam in inputs], dtype=object)
-        self.common = factor == 1 and not delta
+        self.mass: Whole = np.array([apportioned(lam.units, self.bits) for lam in inputs], object)
+        # what moves cost changes from round to round
+        prices = np.broadcast_to(0.0, self.cost.shape)
+        common = factor == 1 and not delta
+        super().__init__(self.mass, prices, common=common, spare=delta > 0)
         self.factor = (factor.numerator << self.bits) // factor.denominator
         self.delta = (delta.numerator << self.bits) // delta.denominator
-        self.pairs = [] if self.common else list(itertools.permutations(range(self.count), 2))
         # rows of ratios are balanced by a power of two near e^(-ε/2)
         self.balance = -round(math.log2(factor) / 2)
-        self.u: Whole = np.zeros((self.count, self.n), dtype=object)
-        self.v: Whole = np.zeros((self.count, self.m), dtype=object)
-        self.q: Whole = np.zeros((len(self.pairs), self.m), dtype=object)
-        self.tau: Whole = np.zeros(len(self.pairs) if delta else 0, dtype=object)
-        self._build()
-
-    # ---------------------------------------------------------------- the program in HiGHS
-    def _build(self) -> None:
-        import highspy
-
-        self.highs: Any = highspy.Highs()
-        self.infinity = highspy.kHighsInf
-        self.basic = highspy.HighsBasisStatus.kBasic
-        for key, value in {
-            "output_flag": False,
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-            "small_matrix_value": 1e-12,
-        }.items():
-            self.highs.setOptionValue(key, value)
-        self.link = self.count * self.n
-        self.ratio = self.link + self.count * self.m
-        self.total = self.ratio + len(self.pairs) * self.m
-        self.rows = self.total + len(self.tau)
-        none = np.empty(0, dtype=np.int32)
-        self.highs.addRows(
-            self.rows,
-            np.zeros(self.rows),
-            np.zeros(self.rows),
-            0,
-            np.zeros(self.rows, dtype=np.int32),
-            none,
-            np.empty(0),
-        )
-        columns = [self._output(t, y) for t in range(self.count) for y in range(self.m)]
-        if self.common:
-            columns = [
-                [(self.link + t * self.m + y, -1.0) for t in range(self.count)]
-                for y in range(self.m)
-            ]
+        self.u: Whole = np.zeros((count, n), dtype=object)
+        self.v: Whole = np.zeros((count, m), dtype=object)
+        self.q: Whole = np.zeros((len(self.pairs), m), dtype=object)
+        self.tau: Whole = np.zeros(self.rows - self.total, dtype=object)
+        self.add_rows(np.zeros(self.rows), np.zeros(self.rows))
+        scale = 2.0**self.balance
+        columns = self.output_columns(scale, -scale * float(Fraction(self.factor, 1 << self.bits)))
         self.masses = len(columns)
-        scale, ratios = 2.0**self.balance, range(len(self.pairs) * self.m)
-        columns += [[(self.ratio + k, scale)] for k in ratios]
+        columns += [[(self.ratio + k, scale)] for k in self.ratios]
         self.slacks = len(columns)
         if len(self.tau):
-            columns += [[(self.ratio + k, -scale), (self.total + k // self.m, 1.0)] for k in ratios]
+            columns += self.slack_columns(scale)
             columns += [[(self.total + k, 1.0)] for k in range(len(self.pairs))]
-        self._add(columns)
+        self.add(columns)
         self.x: Whole = np.zeros(len(columns), dtype=object)
         self.fixed = len(columns)
-        self.places: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * 3
-        self.have = np.zeros((self.count, self.n, self.m), dtype=bool)
+        self.places: tuple[Ints, ...] = (np.empty(0, dtype=np.int64),) * 3
 
-    def _output(self, t: int, y: int) -> list[tuple[int, float]]:
-        scale, factor = 2.0**self.balance, float(Fraction(self.factor, 1 << self.bits))
-        column = [(self.link + t * self.m + y, -1.0)]
-        for k, (a, b) in enumerate(self.pairs):
-            if t in (a, b):
-                row = self.ratio + k * self.m + y
-                column.append((row, scale if t == a else -scale * factor))
-        return column
-
-    def _add(self, columns: list[list[tuple[int, float]]]) -> None:
-        lengths = [len(column) for column in columns]
-        flat = [entry for column in columns for entry in column]
-        self.highs.addCols(
-            len(columns),
-            np.zeros(len(columns)),
-            np.zeros(len(columns)),
-            np.full(len(columns), self.infinity),
-            len(flat),
-            np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int32),
-            np.array([row for row, _ in flat], dtype=np.int32),
-            np.array([value for _, value in flat]),
-        )
-
-    def bring_in(self, arcs: Arcs) -> None:
+    def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
         """Add variables."""
-        new = arcs & ~self.have & (self.supply != 0)[:, :, None]
-        t, x, y = np.nonzero(new)
-        supply, link = t * self.n + x, self.link + t * self.m + y
-        self._add(
-            [[(a, 1.0), (b, 1.0)] for a, b in zip(supply.tolist(), link.tolist(), strict=True)]
-        )
-        self.places = [np.append(old, new) for old, new in zip(self.places, (t, x, y), strict=True)]
-        self.x = np.append(self.x, np.zeros(len(t), dtype=object))
-        self.have |= new
+        new = super().bring_in(arcs)
+        self.places = tuple(map(np.append, self.places, new))
+        self.x = np.append(self.x, np.zeros(len(new[0]), dtype=object))
+        return new
 
     # ---------------------------------------------------------------- refinement
     def solve(self) -> None:
@@ -257,8 +160,7 @@ class _Refinement:
         high = np.concatenate(parts)
         rows = np.arange(self.rows, dtype=np.int32)
         self.highs.changeRowsBounds(self.rows, rows, high, high)
-        run(self.highs)
-        solution = self.highs.getSolution()
+        solution = self.optimum()
         basis = self.highs.getBasis()
         basic = np.array([status == self.basic for status in basis.col_status])
         self.basic_columns = np.flatnonzero(basic)
@@ -276,7 +178,7 @@ class _Refinement:
         """What is missing of every row, in its own unit."""
         t, x, y = self.places
         moved = self.x[self.fixed :]
-        supply, link = self.supply.copy(), self._masses()
+        supply, link = self.mass.copy(), self._masses()
         np.subtract.at(supply, (t, x), moved)
         np.subtract.at(link, (t, y), moved)
         out = [supply, link]
@@ -325,23 +227,18 @@ class _Refinement:
         """Moves with negative reduced costs that are not in, the best few of every point, and
         by how much the worst of them is."""
         reduced = self.cost - self.u[:, :, None] - self.v[:, None, :]
-        reduced[self.supply == 0] = 0
+        reduced[self.mass == 0] = 0
         reduced[self.have] = 0
         worst = max(0, -min(reduced.ravel().tolist()))
         negative = np.asarray(reduced < 0, dtype=bool)
         if not negative.any():
             return negative, worst
         plain = scaled(reduced, -worst.bit_length())
-        best = np.zeros_like(self.have)
-        for axis in (1, 2):
-            few = min(_BEST, plain.shape[axis])
-            chosen = np.argpartition(plain, few - 1, axis=axis)
-            np.put_along_axis(best, np.take(chosen, range(few), axis=axis), True, axis=axis)
-        return np.asarray(best & negative), worst
+        return np.asarray(self.best(plain) & negative), worst
 
     def _value(self) -> int:
         """Σ λ u + δ Σ τ, in coins."""
-        total = int((self.supply * self.u).sum()) + self.delta * int(self.tau.sum())
+        total = int((self.mass * self.u).sum()) + self.delta * int(self.tau.sum())
         return total >> self.bits
 
     # ---------------------------------------------------------------- results
@@ -349,24 +246,30 @@ class _Refinement:
         """μ_t, in units of 2^-bits."""
         return [[max(0, value) for value in row] for row in self._masses().tolist()]
 
-    def moves(self) -> Whole:
-        """γ_t in units of 2^-bits, shape (T, n, m); what could be rounding is 0."""
-        out = np.zeros(self.have.shape, dtype=object)
-        moved = self.x[self.fixed :]
-        out[tuple(self.places)] = np.where(moved >= 1 << _GUARD // 4, moved, 0)
+    def attained(self, inputs: list[Shares]) -> list[Shares]:
+        """The outputs when every input point is moved as γ_t does, in proportion: by its arcs and
+        no others."""
+        moves = np.zeros(self.have.shape, dtype=object)
+        found = self.x[self.fixed :]
+        # what could be rounding is 0
+        moves[tuple(self.places)] = np.where(found >= 1 << _GUARD // 4, found, 0)
+        out = []
+        for lam, rows in zip(inputs, moves.tolist(), strict=True):
+            support = lam.support
+            scale = math.lcm(*(sum(rows[x]) or 1 for x in support))
+            row = [0] * self.m
+            for x in support:
+                for y, moved in enumerate(rows[x]):
+                    row[y] += lam.units[x] * moved * (scale // (sum(rows[x]) or 1))
+            out.append(Shares.reduced(row))
         return out
 
     def multipliers(self) -> Multipliers:
         """z >= 0, in units of the cost, weights divided by their sum."""
-        z = np.zeros((self.count, self.count, self.m), dtype=object)
-        if self.common:
-            z[1:, 0], z[0, 1:] = np.maximum(-self.v[1:], 0), np.maximum(self.v[1:], 0)
-        else:
-            # ratios with room to spare have no price, and what they have is rounding
-            loose = self.basic_columns - self.masses
-            prices = np.maximum(-self.q, 0).ravel()
-            prices[loose[(loose >= 0) & (loose < prices.size)]] = 0
-            for (a, b), row in zip(self.pairs, prices.reshape(self.q.shape), strict=True):
-                z[a, b] = row
+        # ratios with room to spare have no price, and what they have is rounding
+        loose = self.basic_columns - self.masses
+        prices = np.maximum(-self.q, 0).ravel()
+        prices[loose[(loose >= 0) & (loose < prices.size)]] = 0
+        z = self.joined(self.v, prices.reshape(self.q.shape))
         extra = self.share.bit_length() + 64
         return Multipliers.reduced((z << extra) // self.share, self.coin + extra)

@@ -29,9 +29,8 @@ class Residual:
     ) -> None:
         self.value, self.sources, self.flows = potentials, sources, flows
         self.sinks = len(potentials) - sources
-        self.cost = np.empty((sources, self.sinks), dtype=object)
-        for i in range(sources):
-            self.cost[i] = [cost.entry(i, j) for j in range(self.sinks)]
+        units = [[cost.entry(i, j) for j in range(self.sinks)] for i in range(sources)]
+        self.cost = np.array(units, dtype=object)
 
     def cancel(self, source: int, sink: int, amount: int) -> None:
         """Let the source ship ``amount`` less and the sink receive as much less, at least cost;

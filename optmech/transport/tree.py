@@ -24,35 +24,31 @@ class Tree:
     def __init__(self, supply: Ints, demand: Ints) -> None:
         self.sources, self.sinks = len(supply), len(demand)
         size = self.sources + self.sinks
-        self.parent = np.full(size, -1, dtype=np.int64)
-        self.flow = np.zeros(size, dtype=np.int64)
-        self._depth = np.zeros(size, dtype=np.int64)
-        self._first = np.full(size, -1, dtype=np.int64)
-        self._following = np.full(size, -1, dtype=np.int64)
-        self._previous = np.full(size, -1, dtype=np.int64)
-        self._stack = np.zeros(size, dtype=np.int64)
-        self._value = np.zeros(size)
+        self.parent, self._first, self._following, previous = np.full((4, size), -1, dtype=np.int64)
+        self._depth, self.flow, stack = np.zeros((3, size), dtype=np.int64)
+        self._previous = previous
+        self._arrays = (
+            self.parent, self._depth, self.flow, self._first,
+            self._following, previous, stack, np.zeros(size),
+        )  # fmt: skip
         self._north_west(supply.tolist(), demand.tolist())
 
     def solve(self, cost: Floats) -> None:
         """Pivot to an optimum of ``cost``, shape (sources, sinks), up to rounding."""
-        from optmech.transport import (
-            pivots as kernels,  # may load a compiler: not before it is needed
-        )
+        # may load a compiler: not before it is needed
+        from optmech.transport import pivots as kernels
 
         limit = 10_000 + 100 * len(self.parent)
         for _ in range(_ROUNDS):
-            kernels.potentials(
-                cost, self._first, self._following, self.parent, self._stack, self._value
-            )
-            if not kernels.improve(cost, _SLACK, limit, *self._arrays()):
+            kernels.potentials(cost, self._arrays)
+            if not kernels.improve(cost, _SLACK, limit, self._arrays):
                 break
 
     def enter(self, i: int, j: int) -> None:
         """Bring the arc from source i to sink j into the tree."""
         from optmech.transport import pivots as kernels
 
-        kernels.pivot(i, self.sources + j, 0.0, self.sources, *self._arrays())
+        kernels.pivot(i, self.sources + j, 0.0, self.sources, self._arrays)
 
     def arcs(self) -> tuple[Ints, Ints, Ints]:
         """Row, column and flow of every arc of the tree, parents before children."""
@@ -62,18 +58,17 @@ class Tree:
         columns = np.maximum(order, above) - self.sources
         return rows, columns, self.flow[order]
 
+    def moves(self) -> list[list[int]]:
+        """The same, arc by arc."""
+        arcs: list[list[int]] = np.column_stack(self.arcs()).tolist()
+        return arcs
+
     def plan(self) -> Ints:
         """The flows, shape (sources, sinks)."""
         out = np.zeros((self.sources, self.sinks), dtype=np.int64)
         rows, columns, flow = self.arcs()
         out[rows, columns] = flow
         return out
-
-    def _arrays(self) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]:
-        return (
-            self.parent, self._depth, self.flow, self._first,
-            self._following, self._previous, self._stack, self._value,
-        )  # fmt: skip
 
     def _north_west(self, supply: list[int], demand: list[int]) -> None:
         # where row and column run out together the next row comes in below the column, without

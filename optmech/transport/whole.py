@@ -8,17 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.spaces.rationals import Shares
 
 Whole = NDArray[np.object_]
 """An array of whole numbers of any size."""
-
-
-def whole_mass(lam: Shares, bits: int) -> list[int]:
-    """A distribution in units of 2^-bits; rounding goes to the largest."""
-    out = [(unit << bits) // lam.total for unit in lam.units]
-    out[lam.units.index(max(lam.units))] += (1 << bits) - sum(out)
-    return out
 
 
 def scaled(values: Whole, exponent: int) -> Floats:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from optmech.analysis.guarantees.guarantee import Guarantee, require, require_kept, require_max
+from optmech.analysis.guarantees.guarantee import Guarantee, require, require_kept
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import stated_up
@@ -110,8 +110,7 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
 def close_beliefs(premise: Guarantee) -> Guarantee:
     """Against beliefs λ̃ such that (λ̃0, λ0) and (λ1, λ̃1) are themselves pairs of the premise:
     (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2)."""
-    require(premise, "distributions", rate=False, use="Use close_beliefs_metric")
-    require_max(premise)
+    require(premise, "distributions", "max", rate=False, use="Use close_beliefs_metric")
     return replace(
         premise,
         epsilon=product_up(3, premise.epsilon),
@@ -124,8 +123,7 @@ def close_beliefs(premise: Guarantee) -> Guarantee:
 def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number) -> Guarantee:
     """Against beliefs with W(λ, λ̃) <= c = ``closeness``, for a pair at W = ``distance``:
     e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)})."""
-    require(premise, "distributions", rate=True, use="Use close_beliefs")
-    require_max(premise)
+    require(premise, "distributions", "max", rate=True, use="Use close_beliefs")
     apart = stated_up(parse_exact(distance, where="distance"))
     close = stated_up(parse_exact(closeness, where="closeness"))
     steps = [product_up(premise.epsilon, length) for length in (close, apart, close)]
@@ -154,8 +152,7 @@ def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guara
     ProblemError
         Unless ε' > ε (ε' >= ε for δ = 0), or if ε is per unit of a distance.
     """
-    require(premise, "distributions", rate=False, use="Take the pair's own ε")
-    require_max(premise)
+    require(premise, "distributions", "max", rate=False, use="Take the pair's own ε")
     own = premise.epsilon
     rate = own if epsilon is None else stated_up(parse_exact(epsilon, where="epsilon"))
     if rate < own or (rate == own and premise.delta > 0):
@@ -189,12 +186,10 @@ def _composed(first: Guarantee, second: Guarantee, theorem: str) -> Guarantee:
             remedy="State both for pairs at a given distance instead of per unit of it",
         )
     a, b = first.capped(first.epsilon), second.capped(second.epsilon)
+    total = sum_up(a, b)
     # of rates the product is of second order, and left out where it is negative
-    if joint and not first.per and math.inf not in (a, b):
-        x, y = Fraction(a), Fraction(b)
-        total = rounded_up(x + y + joint * x * y)
-    else:
-        total = sum_up(a, b)
+    if not first.per and total < math.inf:
+        total = rounded_up(Fraction(a) + Fraction(b) + joint * Fraction(a) * Fraction(b))
     delta = min(1.0, sum_up(first.delta, second.delta))
     return replace(first, epsilon=first.capped(total), delta=delta, theorem=theorem)
 

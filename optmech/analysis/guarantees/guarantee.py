@@ -146,32 +146,22 @@ def _premise(
     return Guarantee(rate, aside, pairs, "assumption", of, per, divergence_name(divergence))
 
 
-def require(premise: Guarantee, of: str, *, rate: bool | None = None, use: str = "") -> None:
-    """Refuse a premise about points where distributions are needed, and so on; and with ``rate``
-    one that is (not) per unit of a distance, for which ``use`` is the function to call.
-
-    Raises
-    ------
-    ProblemError
-        As said.
-    """
-    if premise.of != of:
-        raise ProblemError(
-            f"is a guarantee of {premise.of}, and one of {of} is needed", where="premise"
-        )
+def require(
+    premise: Guarantee, of: str, divergence: str = "", *, rate: bool | None = None, use: str = ""
+) -> None:
+    """Refuse a premise about points where distributions are needed, or of another divergence than
+    the theorem knows; and with ``rate`` one that is (not) per unit of a distance, for which ``use``
+    is the function to call."""
+    for found, needed in ((premise.of, of), (premise.divergence, divergence or premise.divergence)):
+        if found != needed:
+            raise ProblemError(
+                f"is a guarantee of {found}, and one of {needed} is needed", where="premise"
+            )
     if rate is not None and rate != bool(premise.per):
         raise ProblemError(
             f"is{'' if premise.per else ' not'} per unit of a distance",
             where="premise",
             remedy=use,
-        )
-
-
-def require_max(premise: Guarantee) -> None:
-    """Refuse what the theorem does not know."""
-    if premise.divergence != "max":
-        raise ProblemError(
-            f"is a guarantee of {premise.divergence}, and one of max is needed", where="premise"
         )
 
 

@@ -16,7 +16,7 @@ from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.transport import Coupling, Violation, lifted, wasserstein
-from optmech.transport.certain import longest_move, mean_move, outside
+from optmech.transport.rational import longest_move, mean_move, outside
 
 _COUPLED = "pairs that couple within "
 _OPTIMALLY = "pairs with an optimal coupling within "
@@ -29,21 +29,13 @@ def lift(premise: Guarantee) -> Guarantee:
     factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
     2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2)."""
     require(premise, "points")
-    pairs = premise.pairs
-    if not premise.per:
-        return replace(
-            premise,
-            of="distributions",
-            pairs=f"{_COUPLED}{pairs}",
-            theorem=premise.cited("Theorem 1, tight", "Theorem 1"),
-        )
-    return replace(
-        premise,
-        of="distributions",
-        pairs=ALL_DISTRIBUTIONS if pairs == ALL_POINTS else f"{_OPTIMALLY}{pairs}",
-        per=f"{premise.rules.metric} of {premise.per}",
-        theorem=premise.cited("Theorem 2, tight", "Theorem 2"),
-    )
+    theorem, pairs, per = "Theorem 1", f"{_COUPLED}{premise.pairs}", ""
+    if premise.per:
+        every = premise.pairs == ALL_POINTS
+        theorem, pairs = "Theorem 2", ALL_DISTRIBUTIONS if every else f"{_OPTIMALLY}{premise.pairs}"
+        per = f"{premise.rules.metric} of {premise.per}"
+    cited = premise.cited(f"{theorem}, tight", theorem)
+    return replace(premise, of="distributions", pairs=pairs, per=per, theorem=cited)
 
 
 def lift_pair(
@@ -62,11 +54,8 @@ def lift_pair(
     found = lifted(lam0, lam1, relation)
     if isinstance(found, Violation):
         return found
-    return _of_pair(
-        replace(premise, delta=_with_loss(premise, found)),
-        premise.epsilon,
-        "DP19 Theorem 1, tight, by a coupling",
-    )
+    premise = _with_loss(premise, found)
+    return _of_pair(premise, premise.epsilon, "DP19 Theorem 1, tight, by a coupling")
 
 
 def lift_pair_exactly(
@@ -117,8 +106,7 @@ def lift_metric_pair(
         return lift_metric_pair_exactly(premise, lam0, lam1, distance)
     require(premise, "points", rate=True, use="Use lift_pair")
     found = wasserstein(lam0, lam1, distance, math.inf)
-    premise = replace(premise, delta=_with_loss(premise, found))
-    return _moved(premise, found.value)
+    return _moved(_with_loss(premise, found), found.value)
 
 
 def lift_metric_pair_exactly(
@@ -149,20 +137,18 @@ def restrict(premise: Guarantee) -> Guarantee:
         Unless the premise is about distributions, at once or per unit of a Wasserstein distance.
     """
     require(premise, "distributions")
+    per = _ground_distance(premise.per) if premise.per else ""
+    theorem = premise.cited("Theorem 4", "Theorem 4")
     return replace(
-        premise,
-        of="points",
-        pairs=_point_pairs(premise.pairs),
-        per=_ground_distance(premise.per) if premise.per else "",
-        theorem=premise.cited("Theorem 4", "Theorem 4"),
+        premise, of="points", pairs=_point_pairs(premise.pairs), per=per, theorem=theorem
     )
 
 
 def weaken_metric(premise: Guarantee) -> Guarantee:
     """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
     require(premise, "distributions")
-    distance = _ground_distance(premise.per)
-    return replace(premise, per=f"W_∞ of {distance}", theorem="CM19 Proposition 9")
+    per = f"W_∞ of {_ground_distance(premise.per)}"
+    return replace(premise, per=per, theorem="CM19 Proposition 9")
 
 
 def _moved(premise: Guarantee, apart: float) -> Guarantee:
@@ -176,9 +162,9 @@ def _of_pair(premise: Guarantee, epsilon: float, theorem: str) -> Guarantee:
     return replace(made, epsilon=made.capped(epsilon))
 
 
-def _with_loss(premise: Guarantee, coupling: Coupling) -> float:
-    """δ and the mass that the coupling leaves out within rounding."""
-    return min(1.0, sum_up(premise.delta, coupling.missing))
+def _with_loss(premise: Guarantee, coupling: Coupling) -> Guarantee:
+    """With the mass that the coupling leaves out within rounding in δ."""
+    return replace(premise, delta=min(1.0, sum_up(premise.delta, coupling.missing)))
 
 
 def _point_pairs(distributions: str) -> str:
@@ -192,13 +178,7 @@ def _point_pairs(distributions: str) -> str:
 
 
 def _ground_distance(per: str) -> str:
-    """d of "W_1 of d", whatever the order.
-
-    Raises
-    ------
-    ProblemError
-        Where ``per`` is no Wasserstein distance.
-    """
+    """d of "W_1 of d", whatever the order; raises ProblemError on any other distance."""
     metric, _, distance = per.partition(" of ")
     if not metric.startswith("W_") or not distance:
         raise ProblemError(

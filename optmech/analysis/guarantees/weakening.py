@@ -74,14 +74,14 @@ def weaken(premise: Guarantee, divergence: str) -> Guarantee:
         raise ProblemError(
             f"a bound of {premise.divergence} gives none of {name}", where="divergence"
         )
-    if premise.per and bound.slope is None:
-        raise ProblemError(
-            f"{name} is not proportional to {premise.divergence}",
-            where="premise",
-            remedy="State it for pairs at a given distance instead of per unit of it",
-        )
     epsilon = premise.epsilon
-    if premise.per and bound.slope is not None:
+    if premise.per:
+        if bound.slope is None:
+            raise ProblemError(
+                f"{name} is not proportional to {premise.divergence}",
+                where="premise",
+                remedy="State it for pairs at a given distance instead of per unit of it",
+            )
         epsilon = product_up(epsilon, bound.slope)
     elif bound is not _SAME and epsilon > 0:
         # where e / 2 is no float it may have been rounded to 0
