@@ -8,7 +8,7 @@ from optmech.cli import output
 from optmech.show import words
 from optmech.tasks.chain import ChainAnswer
 from optmech.tasks.gaussian import GaussianAnswer
-from optmech.traces.chains.adversary import Series
+from optmech.traces.chains.adversary import AdversaryReport, Series
 
 
 def show_noise(answer: GaussianAnswer) -> None:
@@ -21,12 +21,7 @@ def show_noise(answer: GaussianAnswer) -> None:
         unit = words.in_brackets(p.unit)
         size = len(p.trace.covariance)
         rows = [
-            (
-                c.name,
-                f"{math.sqrt(c.variance / size):.6g}",
-                f"{c.variance:.6g}",
-                f"{c.loss:.6g}",
-            )
+            (c.name, *(f"{x:.6g}" for x in (math.sqrt(c.variance / size), c.variance, c.loss)))
             for c in answer.choices
         ]
         header = ("noise", f"rms per coordinate{unit}", "total variance", "loss at most")
@@ -94,9 +89,7 @@ def show_chain(answer: ChainAnswer) -> None:
         ("trace", f"{p.steps} times, {len(p.designer.prior)} cells"),
         ("adversary", f"knows the chain and every mechanism; {how}"),
         ("steps", done),
-        ("filtering", _summary(report.filtering, None if other is None else other.filtering)),
-        ("smoothing", _summary(report.smoothing, None if other is None else other.smoothing)),
-        ("loss", _summary(report.loss, None if other is None else other.loss)),
+        *((what, _summary(what, report, other)) for what in ("filtering", "smoothing", "loss")),
     ]
     if p.counted:
         facts.insert(1, ("data", p.counted))
@@ -115,16 +108,17 @@ def show_chain(answer: ChainAnswer) -> None:
     if answer.released is not None:
         output.blank()
         rows = [
-            [str(t), step["action"], "" if step["release"] is None else step["release"]]
+            [str(t), step["action"], step["release"] or ""]
             for t, step in enumerate(answer.releases(answer.released))
         ]
         output.grid(("time", "action", "released"), rows, right=(0,))
 
 
-def _summary(series: Series, other: Series | None) -> str:
-    def words(values: Series) -> str:
+def _summary(what: str, report: AdversaryReport, other: AdversaryReport | None) -> str:
+    def words(report: AdversaryReport) -> str:
+        values: Series = getattr(report, what)
         error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
         return f"{values.average:.4g}{error}"
 
-    text = f"{words(series)} on average"
+    text = f"{words(report)} on average"
     return text if other is None else f"{text}; one mechanism repeated: {words(other)}"

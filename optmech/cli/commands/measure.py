@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
 
 SUMMARY = "measure privacy and utility of a saved design"
@@ -28,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
-    from optmech.cli import output
     from optmech.exact.number import parse_exact
     from optmech.show.measured import choose_distance, measure_constraints
 
@@ -60,20 +60,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     titles = _titles(name, args.epsilon, args.delta)
     output.facts([(titles[key], output.number(value)) for key, value in found.items()])
-    if kept:
-        output.blank()
-        output.grid(
-            ("constraint", "promised", "measured"),
-            [
-                (
-                    f"{row.constraint} {row.kind}, {row.quantity}",
-                    f"{row.sense} {output.number(row.promised)}",
-                    output.number(row.measured),
-                )
-                for row in kept
-            ],
-            right=(1, 2),
-        )
+    output.promises("constraint", kept)
     return 0
 
 

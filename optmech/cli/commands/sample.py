@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
-    from optmech.cli.output import note, print_json, require_seed
     from optmech.reading.errors import printable
     from optmech.spaces.labels import find_label, label_text
 
@@ -45,17 +45,17 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
-    require_seed(args.seed)
+    output.require_seed(args.seed)
     mechanism = _mechanism(args.design, args.input)
     try:
         secret = find_label(mechanism.secrets, args.secret)
     except ProblemError as error:
         raise error.at("SECRET") from error
     if args.seed is not None:
-        note("note: --seed makes the draws predictable: unfit for release")
+        output.note("note: --seed makes the draws predictable: unfit for release")
     drawn = mechanism.sample(secret, size=args.n, seed=args.seed)
     if args.json:
-        print_json({"secret": secret, "observables": drawn})
+        output.print_json({"secret": secret, "observables": drawn})
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0

@@ -6,6 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optmech.cli import output
+from optmech.errors import ProblemError
+
 if TYPE_CHECKING:
     from optmech.sweeps import SweepResult
 
@@ -39,8 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.base.storage import is_standard_output
-    from optmech.cli.output import note, print_json
-    from optmech.errors import ProblemError
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 
@@ -61,20 +62,20 @@ def run(args: argparse.Namespace) -> int:
                 time_limit=args.time_limit,
                 workers=args.workers,
                 executor=executor,
-                progress=None if args.quiet else note,
+                progress=None if args.quiet else output.note,
             )
     except KeyboardInterrupt:
-        note(f"what is done is kept in {folder}; the same command goes on from there")
+        output.note(f"what is done is kept in {folder}; the same command goes on from there")
         raise
     failed = result.failed
     if args.json:
-        print_json(_summary(result))
+        output.print_json(_summary(result))
     else:
         _show(result)
     for row in failed[:_LISTED]:
-        note(f"failed: task {row['task']}: {row['reason']}")
+        output.note(f"failed: task {row['task']}: {row['reason']}")
     if len(failed) > _LISTED:
-        note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
+        output.note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
     return 1 if failed else 0
 
 
@@ -93,8 +94,6 @@ def _summary(result: SweepResult) -> dict[str, object]:
 
 
 def _show(result: SweepResult) -> None:
-    from optmech.cli import output
-
     summary = _summary(result)
     counts = summary["counts"]
     assert isinstance(counts, dict)
