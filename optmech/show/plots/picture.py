@@ -15,6 +15,7 @@ from optmech.show.nearness import nearness
 from optmech.show.plots.drawing import (
     draw_matrix,
     draw_values,
+    label_name,
     mark,
     new_figure,
     plain_text,
@@ -49,16 +50,22 @@ def mechanism_picture(design: Design, path: str | Path) -> None:
     draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
     draw_matrix(axes["matrix"], matrix)
     chosen = telling_secrets(prior)
-    top = float(matrix[chosen].max())
-    for name, secret in zip("abc", chosen, strict=False):
-        label = plain_text(words.label(problem.secrets.labels[secret]))
-        title = f"reports for secret {label}  (π = {prior[secret]:.2%})"
-        draw_values(axes[name], mechanism.observables, matrix[secret], title, top)
-        mark(axes[name], problem.secrets, mechanism.observables, secret)
+    draw_reports([axes[name] for name in "abc"[: len(chosen)]], design, chosen, "secret ")
     for name in "abc"[len(chosen) :]:
         axes[name].set_axis_off()
     figure.suptitle(_caption(design), fontsize=10)
     save(figure, path)
+
+
+def draw_reports(panels: list[Axes], design: Design, chosen: list[int], what: str = "") -> None:
+    """p(o|s) of the chosen secrets, a panel each, on one scale; a ring marks the secret."""
+    m, prior = design.mechanism, design.problem.prior.weights
+    top = float(m.matrix[chosen].max())
+    for axes, s in zip(panels, chosen, strict=True):
+        name = label_name(m.secrets.labels[s])[:40]
+        title = f"reports for {what}{name}  (π = {prior[s]:.2%})"
+        draw_values(axes, m.observables, m.matrix[s], title, top)
+        mark(axes, m.secrets, m.observables, s)
 
 
 def telling_secrets(weights: Floats) -> list[int]:
