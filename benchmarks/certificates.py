@@ -28,6 +28,7 @@ from optmech.certificate import check_exact
 from optmech.exact.numerators import Numerators
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
+from optmech.lp.inequalities import Inequalities
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -111,7 +112,7 @@ SOLVERS = {
 
 def raw_verdict(problem: om.Problem, solve: Callable[[FlatLP], Floats | None]) -> str:
     """What the exact check says about a solver's matrix."""
-    compiled = compile_lp(problem.statement)
+    compiled = compile_lp(Inequalities.of(problem.statement))
     flat = flatten(compiled.lp)
     point = solve(flat)
     if point is None:

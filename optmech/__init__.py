@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.search import solve as solve
     from optmech.pipeline.verify import check as check
-    from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
-    from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
-    from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy
-    from optmech.problem.constraints import LossBound as LossBound
-    from optmech.problem.constraints import MaximizeDistortion as MaximizeDistortion
-    from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
-    from optmech.problem.constraints import Support as Support
-    from optmech.problem.problem import Problem as Problem
+    from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
+    from optmech.problem import DistortionPrivacy as DistortionPrivacy
+    from optmech.problem import DistributionPrivacy as DistributionPrivacy
+    from optmech.problem import LossBound as LossBound
+    from optmech.problem import MaximizeDistortion as MaximizeDistortion
+    from optmech.problem import MetricPrivacy as MetricPrivacy
+    from optmech.problem import Problem as Problem
+    from optmech.problem import Support as Support
     from optmech.show import plots as plots
     from optmech.show.reports import report as report
     from optmech.spaces import distances as distances

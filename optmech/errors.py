@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 SOLVER_THREAD = "optmech-solver"
@@ -47,6 +49,15 @@ class ProblemError(OptmechError):
     """The problem, a file or an argument is not usable as given."""
 
     exit_status = 2
+
+
+@contextmanager
+def inside(where: str) -> Iterator[None]:
+    """Puts ``where`` before the place of a ProblemError raised in the block."""
+    try:
+        yield
+    except ProblemError as error:
+        raise error.at(where) from error
 
 
 class TooLargeError(ProblemError):

@@ -32,95 +32,88 @@ def optimum(problem: om.Problem) -> float | None:
         for x in xs:
             model.cost[x] = -1.0
     for constraint in problem.constraints:
-        _constrain(model, problem, constraint, loss, prior)
+        KINDS[constraint.kind](model, problem, constraint)
     result = model.solve()
     if result is None:
         return None
     return -result if maximise else result
 
 
-def _constrain(model, problem, constraint, loss, prior) -> None:
-    n, m = model.n, model.m
-    match constraint:
-        case om.MetricPrivacy():
-            d = constraint.distance(problem.secrets, problem.secrets)
-            reach = None
-            if constraint.observable_threshold is not None:
-                reach = constraint.distance(problem.secrets, problem.observables)
-            for s in range(n):
-                for t in range(n):
-                    if s == t or (
-                        constraint.threshold is not None and d[s, t] > constraint.threshold
-                    ):
-                        continue
-                    columns = [
-                        o
-                        for o in range(m)
-                        if reach is None or reach[s, o] <= constraint.observable_threshold
-                    ]
-                    _indistinguishable(
-                        model,
-                        {s: 1.0},
-                        {t: 1.0},
-                        constraint.epsilon * d[s, t],
-                        constraint.delta,
-                        columns,
-                    )
-        case om.DifferentialPrivacy():
-            for s in range(n):
-                for t in range(n):
-                    if s != t and _adjacent(problem, constraint.adjacency, s, t):
-                        _indistinguishable(
-                            model,
-                            {s: 1.0},
-                            {t: 1.0},
-                            float(constraint.epsilon),
-                            constraint.delta,
-                            range(m),
-                        )
-        case om.DistributionPrivacy():
-            for k, (a, b) in enumerate(constraint.pairs):
-                scale = 1.0 if constraint.scale is None else constraint.scale[k]
-                if constraint.divergence != "max":
-                    limit = float(constraint.epsilon) * scale
-                    model.divergences += [
-                        (constraint.divergence, *pair, limit) for pair in ((a, b), (b, a))
-                    ]
-                    continue
-                for left, right in ((a, b), (b, a)):
-                    _indistinguishable(
-                        model,
-                        dict(enumerate(left)),
-                        dict(enumerate(right)),
-                        constraint.epsilon * scale,
-                        constraint.delta,
-                        range(m),
-                    )
-        case om.DistortionPrivacy():
-            xs = _best_response(model, problem, constraint.distance, constraint.prior)
-            model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
-        case om.LossBound():
-            values = loss if constraint.loss is None else _loss(problem, constraint.loss)
-            if constraint.worst_case:
-                for s in range(n):
-                    model.at_most(
-                        {model.p(s, o): values[s, o] for o in range(m)}, float(constraint.maximum)
-                    )
-            else:
-                model.at_most(
-                    {model.p(s, o): prior[s] * values[s, o] for s in range(n) for o in range(m)},
-                    float(constraint.maximum),
-                )
-        case om.Support():
-            mask = constraint.mask
-            if mask is None:
-                mask = (
-                    constraint.distance(problem.secrets, problem.observables) <= constraint.radius
-                )
-            for s in range(n):
-                for o in range(m):
-                    if not mask[s][o]:
-                        model.upper[model.p(s, o)] = 0.0
+def _metric(model, problem, constraint) -> None:
+    d = constraint.distance(problem.secrets, problem.secrets)
+    reach = None
+    if constraint.observable_threshold is not None:
+        reach = constraint.distance(problem.secrets, problem.observables)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s == t or (constraint.threshold is not None and d[s, t] > constraint.threshold):
+                continue
+            columns = [
+                o
+                for o in range(model.m)
+                if reach is None or reach[s, o] <= constraint.observable_threshold
+            ]
+            rate = constraint.epsilon * d[s, t]
+            _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, constraint.delta, columns)
+
+
+def _differential(model, problem, constraint) -> None:
+    rate, columns = float(constraint.epsilon), range(model.m)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t and _adjacent(problem, constraint.adjacency, s, t):
+                _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, constraint.delta, columns)
+
+
+def _distribution(model, problem, constraint) -> None:
+    for k, (a, b) in enumerate(constraint.pairs):
+        rate = float(constraint.epsilon) * (
+            1.0 if constraint.scale is None else constraint.scale[k]
+        )
+        for left, right in ((a, b), (b, a)):
+            if constraint.divergence != "max":
+                model.divergences.append((constraint.divergence, left, right, rate))
+                continue
+            sides = dict(enumerate(left)), dict(enumerate(right))
+            _indistinguishable(model, *sides, rate, constraint.delta, range(model.m))
+
+
+def _distortion(model, problem, constraint) -> None:
+    xs = _best_response(model, problem, constraint.distance, constraint.prior)
+    model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
+
+
+def _loss_bound(model, problem, constraint) -> None:
+    n, m, most = model.n, model.m, float(constraint.maximum)
+    prior = problem.prior.weights
+    values = _loss(problem, problem.loss if constraint.loss is None else constraint.loss)
+    if constraint.worst_case:
+        for s in range(n):
+            model.at_most({model.p(s, o): values[s, o] for o in range(m)}, most)
+    else:
+        row = {model.p(s, o): prior[s] * values[s, o] for s in range(n) for o in range(m)}
+        model.at_most(row, most)
+
+
+def _support(model, problem, constraint) -> None:
+    mask = constraint.mask
+    if mask is None:
+        mask = constraint.distance(problem.secrets, problem.observables) <= constraint.radius
+    for s in range(model.n):
+        for o in range(model.m):
+            if not mask[s][o]:
+                model.upper[model.p(s, o)] = 0.0
+
+
+KINDS = {
+    "metric_privacy": _metric,
+    "differential_privacy": _differential,
+    "distribution_privacy": _distribution,
+    "distortion_privacy": _distortion,
+    "loss_bound": _loss_bound,
+    "support": _support,
+}
+"""How every kind of constraint is written, by its name in files."""
 
 
 def _indistinguishable(model, left, right, log_ratio, delta, columns) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ import optmech as om
 from optmech import audit
 from optmech.certificate import lower_bound
 from optmech.designs.file import seal
-from optmech.problem.constraints import Constraint
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -188,12 +186,6 @@ def test_nothing_reaches_the_terminal_unescaped(
     said = "".join(capsys.readouterr())
     assert "a\\x1b[2J\\u202e\\u2028.json" in said
     assert said.replace("\n", "").isprintable()
-
-
-def test_it_knows_the_kinds_that_files_may_have() -> None:
-    """A kind that is written and not audited, or the reverse, is noticed here."""
-    names = (kind.__name__ for kind in get_args(Constraint))
-    assert set(audit.KINDS) == {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in names}
 
 
 def _nested(*keys: Any) -> Callable[[dict[str, Any]], None]:

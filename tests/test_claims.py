@@ -26,7 +26,6 @@ from optmech.show.reports.figures import loss_name
 from optmech.show.reports.packing import Store
 from optmech.show.reports.payload import Precision, design_payload
 from optmech.show.reports.sentences import lead, threshold_notes
-from optmech.show.words import promise
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 Change = Callable[[dict[str, Any]], None]
@@ -188,12 +187,11 @@ def test_a_function_that_calls_itself_euclidean_is_written_as_given(tmp_path: Pa
             return 10 * E(a, b)
 
     design = om.solve(om.Problem(grid(), Far(), constraints=[om.MetricPrivacy(0.5, Far())]))
-    assert "given as a matrix, called 'euclidean'" in promise(
-        design.problem.constraints[0], design.problem
-    )
+    stated = design.problem.constraints[0].promise(design.problem.space)
+    assert "given as a matrix, called 'euclidean'" in stated
     design.save(tmp_path / "d.json")
     again = om.Design.load(tmp_path / "d.json").problem
-    assert promise(again.constraints[0], again) == (
+    assert again.constraints[0].promise(again.space) == (
         "ε = 0.5 per unit of distance (given as a matrix)"
     )
     assert loss_name(again) == "given as a matrix"
@@ -221,7 +219,7 @@ def test_what_cannot_be_computed_again_is_shown_as_given(
     )
     problem = om.Design.load(path).problem
     assert loss_name(problem) == "hamming"
-    assert "km" not in promise(problem.constraints[0], problem)
+    assert "km" not in problem.constraints[0].promise(problem.space)
 
 
 def test_named_distances_survive_a_round_trip(tmp_path: Path) -> None:

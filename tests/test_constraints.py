@@ -117,13 +117,13 @@ class TestDifferentialPrivacy:
 class TestDistortionPrivacy:
     def test_weights_are_estimate_by_secret(self):
         skewed = om.distances.matrix([[0, 1, 2], [3, 0, 4], [5, 6, 0]])
-        (found,) = statement(om.DistortionPrivacy(0.1, skewed)).distortion
+        (found,) = statement(om.DistortionPrivacy(0.1, skewed)).families
         assert found.weighted.tolist() == [[0, 0.5, 0.5], [0.75, 0, 1], [1.25, 3, 0]]
         assert found.blind == 1.0
 
     def test_adversary_may_have_another_prior(self):
         other = om.Prior(LINE, [0, 0, 1])
-        (found,) = statement(om.DistortionPrivacy(0, E, prior=other)).distortion
+        (found,) = statement(om.DistortionPrivacy(0, E, prior=other)).families
         assert found.weighted[:, 2].tolist() == [2, 1, 0]
 
     @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ class TestDistributionPrivacy:
     def test_normalises_and_goes_both_ways(self):
         (found,) = statement(
             om.DistributionPrivacy(2, [([1, 1, 2], [0, 0, 5])], scale=[0.25])
-        ).lifted
+        ).families
         assert found.left.tolist() == [[0.25, 0.25, 0.5], [0, 0, 1]]
         assert found.right.tolist() == [[0, 0, 1], [0.25, 0.25, 0.5]]
         assert found.log_ratio.tolist() == [0.5, 0.5]
@@ -175,7 +175,7 @@ class TestLossBound:
     def test_expected_and_worst_case(self):
         expected, worst = statement(
             om.LossBound(1), om.LossBound(2, worst_case=True, loss=np.full((3, 3), 4.0))
-        ).loss_limits
+        ).families
         assert expected.weighted[1].tolist() == [0.5, 0, 0.5]
         assert (worst.weighted == 4).all()
         assert (expected.per_secret, worst.per_secret) == (False, True)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optmech as om
+from optmech.certificate.families import LossLimit
 
 pandas = pytest.importorskip("pandas")
 xarray = pytest.importorskip("xarray")
@@ -129,7 +130,7 @@ class TestMatrices:
         assert problem.loss_matrix.tolist() == [[5, 5], [9, 0], [0, 9]]
         off = ~np.eye(3, dtype=bool)
         assert problem.statement.log_ratio[off].tolist() == np.array(self.ORDERED)[off].tolist()
-        assert problem.statement.loss_limits[0].loss.tolist() == [[5, 5], [9, 0], [0, 9]]
+        assert problem.statement.of_kind(LossLimit)[0].loss.tolist() == [[5, 5], [9, 0], [0, 9]]
 
     def test_mechanisms_go_by_label(self):
         p = table([[0, 1], [0.5, 0.5], [1, 0]], "bca", "yx")

@@ -11,7 +11,8 @@ from conformance.problems import KINDS, Make
 from starts import started_from_memory_and_file
 
 import optmech as om
-from optmech.certificate import Multipliers, PairMultipliers
+from optmech.certificate import Multipliers
+from optmech.certificate.families import PairMultipliers
 from optmech.errors import ProblemError
 from optmech.pipeline.session import Session
 from optmech.pipeline.warm_start import offer
@@ -99,7 +100,7 @@ def test_a_start_that_lies_is_not_believed() -> None:
         certificate=replace(
             honest.certificate,
             multipliers=Multipliers(
-                ratio=PairMultipliers(*(np.array([k]) for k in (0, 1, 2)), np.array([1e9]))
+                (PairMultipliers(*(np.array([k]) for k in (0, 1, 2)), np.array([1e9])),)
             ),
         ),
         problem=problem(8.0),

@@ -18,6 +18,7 @@ from optmech.engines.auto import select
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import flatten
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -150,7 +151,7 @@ def test_the_attack_its_lp_value_and_the_programs_x_agree() -> None:
     attack = om.attacks.optimal(design.mechanism, p, E)
     assert attack.error == pytest.approx(level, rel=1e-6)
     assert om.measures.distortion(design.mechanism, p, E) == pytest.approx(attack.error)
-    compiled = compile_lp(problem.statement)
+    compiled = compile_lp(Inequalities.of(problem.statement))
     flat = flatten(compiled.lp)
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
@@ -172,7 +173,7 @@ def test_the_attack_its_lp_value_and_the_programs_x_agree() -> None:
     assert x.sum() == pytest.approx(level, rel=1e-6)
     assert (x <= best_response + 1e-7).all()
     # the dual of the distortion rows is an optimal attack: it charges the same error
-    strategy = multipliers.distortion[0].strategy
+    strategy = multipliers.families[1].strategy
     strategy = strategy / strategy.sum(axis=1, keepdims=True)
     assert om.attacks.evaluate(
         om.Mechanism(p.domain, p.domain, matrix / matrix.sum(axis=1, keepdims=True)),
@@ -324,7 +325,7 @@ def test_auto_counts_rows_inside_blocks_as_well() -> None:
         grid = om.Grid(side, side)
         far = om.DistortionPrivacy(1.0, om.distances.euclidean())
         problem = om.Problem(om.Prior.uniform(grid), om.distances.hamming(), constraints=[far])
-        assert select(compile_lp(problem.statement).lp)[0] == engine
+        assert select(compile_lp(Inequalities.of(problem.statement)).lp)[0] == engine
 
 
 def test_profiles_are_checked() -> None:
@@ -348,3 +349,22 @@ def test_profiles_are_checked() -> None:
                 ),
                 Profile(engine="highs", **setting),
             )
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_distortion_that_is_left_out_first_holds_all_the_same(
+    share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs that are large are first tried without it: where it does not bind, and where it
+    does, as if every program were."""
+    p = prior(np.random.default_rng(4), om.Grid(3, 4))
+    level = share * blind(p)
+    constraints = [om.DistortionPrivacy(level, E), om.MetricPrivacy(1.0, E)]
+    problem = om.Problem(p, H, constraints=constraints)
+    whole = om.solve(problem)
+    monkeypatch.setattr("optmech.pipeline.search._SLACK_FIRST_ROWS", 0)
+    said: list[str] = []
+    design = om.solve(problem, progress=said.append)
+    assert design.loss == pytest.approx(whole.loss, rel=2e-6)
+    assert om.measures.distortion(design.mechanism, p, E) >= level * (1 - 1e-12)
+    assert ("distortion constraints bind: solving with them" in said) == (share == 0.9)

@@ -11,14 +11,17 @@ _MOST = 160
 
 
 class Shown:
-    """A dataclass whose representation leaves out what arrays and long lists hold."""
+    """A dataclass or attrs class whose representation leaves out what arrays and long lists
+    hold."""
 
     def __repr__(self) -> str:
-        inside = (
-            f"{field.name}={short(getattr(self, field.name))}"
-            for field in fields(self)  # type: ignore[arg-type]
-        )
+        inside = (f"{name}={short(getattr(self, name))}" for name in names_of_fields(self))
         return f"{type(self).__name__}({', '.join(inside)})"
+
+
+def names_of_fields(value: Any) -> list[str]:
+    """The names of the fields of a dataclass or an attrs object."""
+    return [field.name for field in getattr(value, "__attrs_attrs__", None) or fields(value)]
 
 
 def short(value: Any) -> str:

@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.certificate import values
-from optmech.certificate.bound import Bound
+from optmech.certificate.families import LossLimit
+from optmech.certificate.lagrangian import Bound
 from optmech.certificate.multipliers import Multipliers
 from optmech.certificate.objective import relative_gap, trivial_bound
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ def _least_loss(
     """With D <= U + μ (loss - q) for every mechanism that keeps the other constraints, distortion
     D costs at least q - (U - D) / μ. Known where one expected-loss bound on the problem's own
     loss is stated; 0 otherwise."""
-    limits, weights = statement.loss_limits, multipliers.loss_limits
-    if len(limits) != 1 or not weights or not np.isfinite(bound.value):
+    limits = [pair for pair in multipliers.of(statement) if isinstance(pair[0], LossLimit)]
+    if len(limits) != 1 or limits[0][1] is None or not np.isfinite(bound.value):
         return 0.0
-    limit = limits[0]
-    price = float(np.atleast_1d(weights[0])[0])
+    ((limit, given),) = limits
+    assert isinstance(limit, LossLimit)
+    price = float(np.atleast_1d(given)[0])
     if (
         limit.per_secret
         or not np.array_equal(limit.loss, statement.loss)

@@ -2,64 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from optmech.base.arrays import Floats, Ints
-
-
-@dataclass(frozen=True, eq=False)
-class PairMultipliers:
-    """Non-negative weights on ratio inequalities P[i,o] <= exp(log_ratio[i,j]) P[j,o]."""
-
-    i: Ints
-    j: Ints
-    o: Ints
-    value: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class ApproximateMultipliers:
-    """Weights of (ε, δ) inequalities: ``weight`` (m,) and tests (m, O) with entries in [0, 1].
-
-    The inequality Σ_o max(0, a_o - b_o) <= δ says Σ_o φ_o (a_o - b_o) <= δ for every test φ.
-    """
-
-    weight: Floats
-    test: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class DivergenceMultipliers:
-    """Weights of divergence inequalities: ``weight`` (m,) and slopes (m, O).
-
-    D_f(p ‖ q) <= limit says Σ_o α_o p_o - f*(α_o) q_o <= limit for all slopes α.
-    """
-
-    weight: Floats
-    slope: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class AttackMultipliers:
-    """Weight of a distortion inequality and the attack it is played with: q(t|o), (O, S)."""
-
-    weight: float
-    strategy: Floats
+from optmech.base.arrays import Floats
+from optmech.certificate.families.base import Trusted, known
+from optmech.certificate.families.ratio import PairMultipliers, everywhere
+from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """One entry per inequality family of a ``Statement``, in the statement's order.
+    """Those of every family of a ``Statement``, in its order, each of its family's own type.
 
-    ``objective`` is None for the expected loss, the least favourable weights over secrets (S,)
-    for the worst loss, and an attack q(t|o) of shape (O, S) for maximised distortion.
+    None, or an end that is left out, stands for none. ``objective`` is None for the expected loss,
+    the least favourable weights over secrets (S,) for the worst loss, and an attack q(t|o) of shape
+    (O, S) for maximised distortion.
     """
 
-    ratio: PairMultipliers | None = None
-    windowed: tuple[PairMultipliers, ...] = ()
-    lifted: tuple[Floats, ...] = ()
-    approximate: tuple[ApproximateMultipliers, ...] = ()
-    divergences: tuple[DivergenceMultipliers, ...] = ()
-    distortion: tuple[AttackMultipliers, ...] = ()
-    loss_limits: tuple[Floats, ...] = ()
+    families: tuple[Any, ...] = ()
     objective: Floats | None = None
+
+    def of(self, statement: Statement) -> Iterator[tuple[Trusted, Any]]:
+        """Every family that the certificate decides, with its multipliers or None. Raises
+        VerificationError where there are others."""
+        families = known(statement)
+        given = self.families[: len(families)]
+        return zip(families, given + (None,) * (len(families) - len(given)), strict=True)
+
+
+def pairs_of(statement: Statement, multipliers: Multipliers) -> PairMultipliers | None:
+    """Those of all ratio families without a window together; None without any."""
+    given = list(multipliers.of(statement))
+    return PairMultipliers.joined(given[place][1] for place in everywhere(statement))

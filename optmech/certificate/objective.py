@@ -6,7 +6,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 
 def objective_value(statement: Statement, matrix: Floats) -> float:

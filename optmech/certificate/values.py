@@ -9,14 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import flint
-import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.exponentials import bracket
 from optmech.exact.number import rounded_down as rounded_down
 from optmech.exact.number import rounded_up as rounded_up
 from optmech.exact.numerators import Numerators, integers
-from optmech.statement.statement import Distortion, LossLimit, Statement
+from optmech.statement import Statement
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
@@ -64,32 +62,6 @@ def objective(statement: Statement, released: Numerators) -> Fraction:
         return -distortion(*statement.target_factors, released)
     found = losses(statement.loss, released)
     return max(found) if statement.objective == "worst_loss" else expected(statement.prior, found)
-
-
-def distortion_limit(part: Distortion) -> tuple[Fraction, Fraction]:
-    """Bounds of the stated d_m (equal if it is rational); d_max itself where d_m exceeds it by no
-    more than 10^-12: a d_m computed as d_max in floating point is meant to be d_max."""
-    low, high = bracket(part.minimum)
-    largest = blind(part.distance, part.prior)
-    return (largest, largest) if largest < high <= largest * (1 + NEAR) else (low, high)
-
-
-def loss_limit(statement: Statement, part: LossLimit) -> tuple[Fraction, Fraction]:
-    """Bounds of the stated q; the least possible loss where q falls short of it by no more than
-    10^-12 of it."""
-    low, high = bracket(part.maximum)
-    least = least_loss(statement, part)
-    return (least, least) if low < least <= low * (1 + NEAR) else (low, high)
-
-
-def least_loss(statement: Statement, part: LossLimit) -> Fraction:
-    """What the best allowed observables cost: no mechanism stays below. A secret that the support
-    leaves none costs nothing here; ``support_reason`` says that nothing is feasible then."""
-    cheapest = np.where(statement.allowed, part.loss, np.inf).min(axis=1)
-    cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
-    if part.per_secret:
-        return Fraction(float(cheapest.max()))
-    return expected(statement.prior, [Fraction(value) for value in cheapest.tolist()])
 
 
 def _weighted(distance: Floats, prior: Floats) -> tuple[list[list[int]], int]:

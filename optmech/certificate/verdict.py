@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmech.certificate.check import Check
-from optmech.certificate.exact import tightest
+from optmech.certificate.check import Check, tightest
 
 
 @dataclass(frozen=True)

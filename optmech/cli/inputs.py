@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.problem.problem import Problem
+    from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
-from optmech.certificate.check import check_matrix
 from optmech.certificate.objective import objective_value
-from optmech.problem.constraints import MetricPrivacy
-from optmech.problem.problem import Problem
+from optmech.problem import MetricPrivacy, Problem
 from optmech.spaces.distances import evaluate
 from optmech.spaces.mechanism import Mechanism
 
@@ -105,14 +103,16 @@ def _repaired(
     problem: Problem, constraint: MetricPrivacy, matrix: Floats
 ) -> tuple[Mechanism | None, float]:
     # reading and checking designs must not load what made them
+    from optmech.lp.inequalities import Inequalities
     from optmech.repair import Cone, repair
 
     values = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
     full = float(constraint.epsilon) * values
     np.fill_diagonal(full, np.inf)
-    statement = replace(problem.statement, log_ratio=np.minimum(problem.statement.log_ratio, full))
-    out = repair(statement, Cone.of(statement), matrix)
-    if out is None or not all(check.passed for check in check_matrix(statement, out)):
+    stated = Inequalities.of(problem.statement)
+    given = stated.with_ratios(np.minimum(stated.log_ratio, full))
+    out = repair(given, Cone.of(given), matrix)
+    if out is None or not given.hold(out):
         return None, float("nan")
-    value = objective_value(statement, out)
+    value = objective_value(problem.statement, out)
     return Mechanism(problem.secrets, problem.observables, out), abs(value)

@@ -17,7 +17,7 @@ from optmech.certificate.objective import is_optimal
 from optmech.designs.approximation import Approximation
 from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.spaces.mechanism import Mechanism
 
 if TYPE_CHECKING:

@@ -31,16 +31,16 @@ from optmech.designs.encoding import (
     encode_multipliers,
     encode_numerators,
     encode_problem,
-    require_keys,
 )
 from optmech.designs.notes import design_notes
 from optmech.errors import VerificationError
+from optmech.exact.checked import require_keys
 from optmech.exact.numerators import Numerators
-from optmech.problem.problem import Problem
-from optmech.problem.vacuous import vacuous_notes
+from optmech.problem import Problem
+from optmech.problem.constraint import idle_notes
 from optmech.reading.sealed import DESIGN, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
@@ -80,7 +80,7 @@ def encode_design(design: Design) -> bytes:
             ],
         },
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
-        "multipliers": encode_multipliers(design.certificate.multipliers),
+        "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
     }
     return seal(json.dumps(body, allow_nan=False).encode())
 
@@ -169,10 +169,8 @@ def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
         loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=_given(design.problem)
-        + vacuous_notes(design.problem.constraints, design.problem.secrets,
-                            design.problem.observables),
-    )  # fmt: skip
+        notes=_given(design.problem) + idle_notes(design.problem.constraints, design.problem.space),
+    )
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.factors import Factors
-from optmech.exact.exponentials import bracket
-from optmech.problem.problem import Problem
-from optmech.statement.statement import Statement
+from optmech.certificate.families import known
+from optmech.problem import Problem
+from optmech.statement import Statement
 
 
 def weightless(statement: Statement) -> Ints:
@@ -35,24 +34,6 @@ def weightless_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
 
 def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     """What is to be said of a problem and the matrix released for it."""
-    limits = limit_notes(problem.statement)
+    statement = problem.statement
+    limits = tuple(filter(None, (family.note(statement) for family in known(statement))))
     return problem.notes + limits + weightless_notes(problem, matrix)
-
-
-def limit_notes(statement: Statement) -> tuple[str, ...]:
-    """Where a stated limit misses what is attainable by rounding, and the attainable is meant."""
-    factors = Factors.of(statement)
-    found = []
-    for part, (least, _) in zip(statement.distortion, factors.minima, strict=True):
-        if least < bracket(part.minimum)[0]:
-            found.append(
-                f"constraints[{part.index}]: the minimum exceeds d_max by rounding only; d_max "
-                "itself is meant"
-            )
-    for limit, (most, _) in zip(statement.loss_limits, factors.maxima, strict=True):
-        if most > bracket(limit.maximum)[1]:
-            found.append(
-                f"constraints[{limit.index}]: the maximum falls short of the least possible loss "
-                "by rounding only; the least possible loss is meant"
-            )
-    return tuple(found)

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
-from optmech.certificate import Multipliers, PairMultipliers
-from optmech.designs.design import Design
-from optmech.problem.constraints import (
-    Constraint,
-    DistortionPrivacy,
-    DistributionPrivacy,
-    LossBound,
-    Support,
+from optmech.base.arrays import Floats
+from optmech.certificate import Multipliers
+from optmech.certificate.families import (
+    Approximate,
+    Distortion,
+    Divergence,
+    LiftedRatio,
+    LossLimit,
+    PairMultipliers,
+    Ratio,
+    Trusted,
 )
-from optmech.statement.statement import Approximate, LiftedRatio, Statement
+from optmech.certificate.multipliers import pairs_of
+from optmech.designs.design import Design
+from optmech.errors import ProblemError
+from optmech.problem import Constraint, DistributionPrivacy
+from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
 
@@ -122,17 +128,8 @@ def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
 
 
 def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
-    match constraint:
-        case DistortionPrivacy():
-            return [("minimum", float(constraint.minimum))]
-        case LossBound():
-            return [("maximum", float(constraint.maximum))]
-        case Support():
-            return []
-        case _:
-            budget = float(constraint.delta)
-            found: list[tuple[Parameter, float]] = [("epsilon", float(constraint.epsilon))]
-            return [*found, ("delta", budget)] if budget > 0 else found
+    found = [(name, getattr(constraint, name, None)) for name in get_args(Parameter)]
+    return [(n, float(v)) for n, v in found if v is not None and not (n == "delta" and v == 0)]
 
 
 def _equality(constraint: Constraint) -> bool:
@@ -160,35 +157,10 @@ class _Rates:
         }
         self.pairs: PairMultipliers | None = None
         """Multipliers times e^r p(o|j): the derivative in r."""
-        self._ratios(multipliers)
-        constraints = design.problem.constraints
-        for part, weight in zip(self.statement.lifted, multipliers.lifted, strict=False):
-            stated = constraints[part.index]
-            if isinstance(stated, DistributionPrivacy) and stated.divergence != "max":
-                continue  # pairs of scale 0, whatever ε is
-            self._add(part.index, "epsilon", -self._sums(part, np.maximum(weight, 0.0)))
-        for family, tests in zip(self.statement.approximate, multipliers.approximate, strict=False):
-            weight = np.maximum(tests.weight, 0.0)
-            stated = constraints[family.index]
-            if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
-                # δ = ε · scale
-                rate = float(weight.sum()) * family.delta / stated.epsilon
-                self._add(family.index, "epsilon", -rate)
-                continue
-            each = weight[:, None] * np.clip(tests.test, 0.0, 1.0)
-            self._add(family.index, "epsilon", -self._sums(family, each))
-            self._add(family.index, "delta", -float(weight.sum()))
-        for apart, tangents in zip(
-            self.statement.divergences, multipliers.divergences, strict=False
-        ):
-            self._add(apart.index, "epsilon", -float(np.maximum(tangents.weight, 0) @ apart.scale))
-        for limit, attack in zip(self.statement.distortion, multipliers.distortion, strict=False):
-            self._add(limit.index, "minimum", max(float(attack.weight), 0.0))
-        for bound, price in zip(self.statement.loss_limits, multipliers.loss_limits, strict=False):
-            spent = np.maximum(np.atleast_1d(price), 0.0)
-            if not bound.per_secret:
-                spent = spent[:1]
-            self._add(bound.index, "maximum", -float(spent.sum()))
+        self._ratios(pairs_of(self.statement, multipliers))
+        for family, given in multipliers.of(self.statement):
+            if given is not None:
+                self._charge(family, given, design.problem.constraints[family.index])
 
     def of(self, index: int, parameter: Parameter) -> float:
         if (index, parameter) in self.unknown:
@@ -199,31 +171,60 @@ class _Rates:
         key = (index, parameter)
         self.found[key] = self.found.get(key, 0.0) + rate / self.scale
 
-    def _ratios(self, multipliers: Multipliers) -> None:
-        plain = [part for part in self.statement.ratios if part.window is None]
-        if plain and multipliers.ratio is not None:
-            pairs = self._charged(multipliers.ratio, self.statement.log_ratio)
-            self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
-            each = [float(part.epsilon) * part.distance[pairs.i, pairs.j] for part in plain]
-            binding = np.argmin(each, axis=0)
-            for k, part in enumerate(plain):
-                own = binding == k
-                apart = part.distance[pairs.i[own], pairs.j[own]]
-                self._add(part.index, "epsilon", -float(pairs.value[own] @ apart))
-        stated = [part for part in self.statement.ratios if part.window is not None]
-        for part, family, given in zip(
-            stated, self.statement.windowed, multipliers.windowed, strict=False
-        ):
-            inside = _where(given, family.window[given.i, given.o])
-            pairs = self._charged(inside, family.log_ratio)
-            apart = part.distance[pairs.i, pairs.j]
-            self._add(part.index, "epsilon", -float(pairs.value @ apart))
+    def _charge(self, family: Trusted, given: Any, stated: Constraint) -> None:
+        match family:
+            case Ratio():
+                if family.window is not None:
+                    inside = given.take(family.window[given.i, given.o])
+                    pairs = self._charged(inside, family.log_ratio)
+                    apart = family.distance[pairs.i, pairs.j]
+                    self._add(family.index, "epsilon", -float(pairs.value @ apart))
+            case LiftedRatio():
+                if isinstance(stated, DistributionPrivacy) and stated.divergence != "max":
+                    return  # pairs of scale 0, whatever ε is
+                self._add(family.index, "epsilon", -self._sums(family, np.maximum(given, 0.0)))
+            case Approximate():
+                weight = np.maximum(given.weight, 0.0)
+                if isinstance(stated, DistributionPrivacy) and stated.divergence == "tv":
+                    # δ = ε · scale
+                    rate = float(weight.sum()) * family.delta / stated.epsilon
+                    self._add(family.index, "epsilon", -rate)
+                    return
+                each = weight[:, None] * np.clip(given.test, 0.0, 1.0)
+                self._add(family.index, "epsilon", -self._sums(family, each))
+                self._add(family.index, "delta", -float(weight.sum()))
+            case Divergence():
+                rate = float(np.maximum(given.weight, 0) @ family.scale)
+                self._add(family.index, "epsilon", -rate)
+            case Distortion():
+                self._add(family.index, "minimum", max(float(given.weight), 0.0))
+            case LossLimit():
+                spent = np.maximum(np.atleast_1d(given), 0.0)
+                if not family.per_secret:
+                    spent = spent[:1]
+                self._add(family.index, "maximum", -float(spent.sum()))
+            case _:
+                raise ProblemError(f"{family.kind!r} has no price", where="prices")
+
+    def _ratios(self, given: PairMultipliers | None) -> None:
+        """Pairs that several constraints limit are charged to the one that limits them most."""
+        plain = [part for part in self.statement.of_kind(Ratio) if part.window is None]
+        if not plain or given is None:
+            return
+        pairs = self._charged(given, self.statement.log_ratio)
+        self.pairs = PairMultipliers(pairs.i, pairs.j, pairs.o, pairs.value / self.scale)
+        each = [part.log_ratio[pairs.i, pairs.j] for part in plain]
+        binding = np.argmin(each, axis=0)
+        for k, part in enumerate(plain):
+            own = binding == k
+            apart = part.distance[pairs.i[own], pairs.j[own]]
+            self._add(part.index, "epsilon", -float(pairs.value[own] @ apart))
 
     def _charged(self, pairs: PairMultipliers, log_ratio: Floats) -> PairMultipliers:
         """z e^r p(o|j) in place of z, through logarithms as e^r alone may overflow."""
         allowed = log_ratio[pairs.i, pairs.j]
         right = self.matrix[pairs.j, pairs.o]
-        used = _where(pairs, np.isfinite(allowed) & (pairs.value > 0) & (right > 0))
+        used = pairs.take(np.isfinite(allowed) & (pairs.value > 0) & (right > 0))
         power = log_ratio[used.i, used.j] + np.log(self.matrix[used.j, used.o])
         return PairMultipliers(used.i, used.j, used.o, np.exp(power + np.log(used.value)))
 
@@ -242,7 +243,3 @@ def _objective_weight(statement: Statement, multipliers: Multipliers) -> float:
         return 1.0
     total = float(np.maximum(multipliers.objective, 0.0).sum())
     return total if total > 0 else 1.0
-
-
-def _where(pairs: PairMultipliers, kept: Ints | np.ndarray) -> PairMultipliers:
-    return PairMultipliers(pairs.i[kept], pairs.j[kept], pairs.o[kept], pairs.value[kept])

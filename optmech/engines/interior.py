@@ -80,7 +80,7 @@ def _near_one(lp: BlockLP) -> BlockLP:
     """The program with p <= (1 + τ) q in the place of every perspective, τ so small that the
     divergence of both ways is below its limit: at most τ²."""
     local = list(lp.local)
-    for number, part in enumerate(lp.perspectives):
+    for part in lp.perspectives:
         most = np.minimum(0.5 * np.sqrt(part.unit), _MOST)
         k = np.arange(len(most))
         rows = sp.csr_array(
@@ -90,7 +90,7 @@ def _near_one(lp: BlockLP) -> BlockLP:
             ),
             shape=(len(k), lp.block_size),
         )
-        local.append(LocalRows("near one", number, rows))
+        local.append(LocalRows(rows))
     return replace(lp, local=tuple(local), perspectives=())
 
 

@@ -100,7 +100,7 @@ def with_tangents(lp: BlockLP, slopes: list[list[Floats]]) -> BlockLP:
     """The linear program with (α p + β q) / unit <= w in place of every perspective, for the
     slopes of each of its rows."""
     rows = [
-        LocalRows("tangents", part.number, _planes(part, own, lp.block_size))
+        LocalRows(_planes(part, own, lp.block_size))
         for part, own in zip(lp.perspectives, slopes, strict=True)
     ]
     return replace(lp, local=(*lp.local, *rows), perspectives=())
@@ -139,15 +139,11 @@ def _first(part: Perspective) -> list[Floats]:
 
 def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:
     """Add planes that cut the point off, and those of combined slopes; whether there were any."""
-    local = {(rows.family, rows.number): k for k, rows in enumerate(lp.local)}
-    links = {(rows.family, rows.number): k for k, rows in enumerate(lp.links)}
     added = False
     for part, own in zip(lp.perspectives, slopes, strict=True):
-        key = ("divergence", part.number)
-        weight, given = point.links[links[key]], point.local[local[key]]
-        count = len(part.unit)
-        alpha, beta = -given[-2 * count : -count], -given[-count:]
-        for k in range(count):
+        weight = point.links[part.total]
+        alpha, beta = -point.local[part.left], -point.local[part.right]
+        for k in range(len(part.unit)):
             p, q = np.maximum(point.z[part.p[k]], 0.0), np.maximum(point.z[part.q[k]], 0.0)
             price = weight[k] / part.unit[k]
             combined = np.empty(0)

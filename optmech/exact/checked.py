@@ -5,6 +5,8 @@ A rate ε is read by ``exact.parse_exact``, which keeps what was written.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -131,3 +133,11 @@ def distribution(value: ArrayLike, where: str) -> NDArray[np.float64]:
             remedy="Give numbers >= 0 that sum to 1",
         )
     return array
+
+
+def require_keys(plain: Any, keys: set[str], where: str, optional: str | None = None) -> None:
+    """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
+    found = set(plain) if type(plain) is dict else set()
+    if found - {optional} != keys:
+        wrong = sorted(map(str, (found - {optional}) ^ keys))
+        raise ProblemError(f"has missing or unknown entries: {', '.join(wrong)}", where=where)

@@ -50,6 +50,12 @@ class Exact(float):
         return Exact(self.factor * Fraction(factor), self.log_of)
 
     @property
+    def words(self) -> str:
+        """The number as it was written, short."""
+        text = self.text
+        return text if isinstance(text, str) else f"{text:g}"
+
+    @property
     def text(self) -> str | float:
         """The number as it is written to files: a float where that is exact, else a string."""
         if self.log_of is not None:

@@ -10,10 +10,10 @@ from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.mechanism import Mechanism
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 
 def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> Design:
@@ -93,10 +93,12 @@ def _as_it_is(statement: Statement, mechanism: Mechanism) -> Released:
 
 
 def _repaired(statement: Statement, mechanism: Mechanism) -> Released | None:
+    from optmech.lp.inequalities import Inequalities
     from optmech.repair import Cone, repair
 
-    near = repair(statement, Cone.of(statement), mechanism.matrix)
-    return None if near is None else release(statement, near, ())
+    given = Inequalities.of(statement)
+    near = repair(given, Cone.of(given), mechanism.matrix)
+    return None if near is None else release(given, near, ())
 
 
 def _design(problem: Problem, released: Released) -> Design:

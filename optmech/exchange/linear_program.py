@@ -12,7 +12,8 @@ from optmech.lp.blocks import BlockLP
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.highs import highs_model
-from optmech.problem.problem import Problem
+from optmech.lp.inequalities import Inequalities
+from optmech.problem import Problem
 from optmech.reductions import ImpliedPairs
 
 _BYTES_PER_NONZERO = 250
@@ -25,7 +26,7 @@ def write_program(problem: Problem, form: str, path: str | Path) -> dict[str, in
     e^{-r/2} p(o|s) <= e^{r/2} p(o|s'); HiGHS drops coefficients below 1e-12 (r above 55), which
     bind nothing. Labels never become names, which keeps names legal.
     """
-    (reduced,) = ImpliedPairs().apply(compile_lp(problem.statement).lp)
+    (reduced,) = ImpliedPairs().apply(compile_lp(Inequalities.of(problem.statement)).lp)
     memory.require(
         float(_BYTES_PER_NONZERO) * reduced.lp.nonzeros,
         what=f"the linear program ({reduced.lp.nonzeros:,} nonzeros)",

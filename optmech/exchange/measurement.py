@@ -13,7 +13,7 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
-from optmech.problem.constraints import DifferentialPrivacy, MetricPrivacy
+from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.labels import label_text
 from optmech.spaces.tabulated import distance_words
 

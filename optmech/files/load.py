@@ -12,7 +12,7 @@ from optmech.errors import ProblemError
 from optmech.files.gallery import find_problem, gallery_names
 from optmech.files.kinds import kind_of, require_kind
 from optmech.files.validate import validate
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
 from optmech.reading.source import read_document

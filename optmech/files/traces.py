@@ -15,7 +15,7 @@ from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
 from optmech.files.make.markov import build_markov
 from optmech.files.make.traces import build_gaussian
-from optmech.files.validate import add_details, require_keys
+from optmech.files.validate import add_details, look_for_kinds, require_keys
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
@@ -61,11 +61,13 @@ def read_trace(name: str | Path) -> TraceFile:
     errors = Collector()
     kind = _kind(document, list(KINDS), path)
     require_keys(document, REQUIRED[kind], errors)
+    look_for_kinds(document)
+    root = KINDS[kind]()
     try:
-        spec = KINDS[kind].model_validate(dict(document))
+        spec = root.model_validate(dict(document))
     except ValidationError as error:
         details = error.errors(include_url=False)
-        add_details(details, KINDS[kind], errors)
+        add_details(details, root, errors)
         errors.refuse(str(path))
         raise
     task: GaussianTask | ChainTask | None = None

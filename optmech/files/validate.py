@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from optmech.errors import ProblemError
+from optmech.problem.constraint import find_kind
 from optmech.reading.errors import MAX_KEPT, Collector, path_text, show
 
 if TYPE_CHECKING:
@@ -51,22 +52,32 @@ def validate(document: Mapping[str, Any], errors: Collector) -> ProblemSpec:
     """
     from pydantic import ValidationError
 
-    from optmech.files.schema import ProblemSpec
+    from optmech.files.schema import problem_spec
     from optmech.files.schema.problem import REQUIRED
 
     require_keys(document, REQUIRED, errors)
+    look_for_kinds(document)
+    root = problem_spec()
     _refuse_null_constraints(document.get("constraints"), errors)
     try:
-        return ProblemSpec.model_validate(dict(document))
+        return root.model_validate(dict(document))
     except ValidationError as error:
         details = error.errors(include_url=False)
-    add_details(details, ProblemSpec, errors)
+    add_details(details, root, errors)
     faulty = {detail["loc"][0] for detail in details}
     left_out = faulty - {"constraints"}
     sound = {key: value for key, value in document.items() if key not in left_out}
     if "constraints" in faulty:
         sound["constraints"] = _sound_items(document["constraints"], details)
-    return ProblemSpec.model_validate(sound)
+    return root.model_validate(sound)
+
+
+def look_for_kinds(document: Mapping[str, Any]) -> None:
+    """Look among the installed packages for kinds of constraints that are not known yet."""
+    items = document.get("constraints")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            find_kind(item.get("kind"))
 
 
 def _refuse_null_constraints(items: Any, errors: Collector) -> None:
@@ -132,7 +143,7 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
 
 
 def _error(location: Location, message: str, remedy: str) -> ProblemError:
-    from optmech.files.schema.base import TAG
+    from optmech.sections.base import TAG
 
     parts = [part for part in location if not (isinstance(part, str) and part.startswith(TAG))]
     return ProblemError(message, where=path_text(parts), remedy=remedy)
@@ -171,7 +182,7 @@ def _tags(text: str) -> list[str]:
 
 def _known_keys(location: Location, root: type[BaseModel]) -> list[str]:
     """Keys of the table at ``location``, found by walking the models along it."""
-    from optmech.files.schema.base import TAG
+    from optmech.sections.base import TAG
 
     models: list[type[BaseModel]] = [root]
     for part in location:

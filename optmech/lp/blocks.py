@@ -35,22 +35,33 @@ class Sense(Enum):
 @dataclass(frozen=True, eq=False)
 class PairCone:
     """v_i <= exp(log_ratio) v_j for m pairs. ``active`` (m, blocks) restricts a pair to blocks;
-    None means all. ``source`` (m,) numbers the statement's family: -1 the ratio matrix, k >= 0
-    the k-th windowed ratio."""
+    None means all."""
 
     i: Ints
     j: Ints
     log_ratio: Floats
-    source: Ints
     active: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.i)
 
+    @property
+    def everywhere(self) -> NDArray[np.bool_]:
+        """Which pairs hold in every block."""
+        if self.active is None:
+            return np.ones(len(self), dtype=bool)
+        return np.asarray(self.active.all(axis=1))
+
+    def lengths(self, secrets: int) -> Floats:
+        """(S, S): the least log ratio of the pairs that hold everywhere; inf where none does."""
+        out, kept = np.full((secrets, secrets), np.inf), self.everywhere
+        np.minimum.at(out, (self.i[kept], self.j[kept]), self.log_ratio[kept])
+        return out
+
     def take(self, keep: NDArray[np.bool_] | Ints) -> PairCone:
         """The cone of some of the pairs."""
         active = None if self.active is None else self.active[keep]
-        return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], self.source[keep], active)
+        return PairCone(self.i[keep], self.j[keep], self.log_ratio[keep], active)
 
     def in_blocks(self, kept: Ints) -> PairCone:
         """The same pairs in some of the blocks."""
@@ -59,11 +70,8 @@ class PairCone:
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """Rows ``matrix @ z_o <= 0`` in every block, or ``== 0`` where ``equal``; ``family`` and
-    ``number`` name the origin."""
+    """Rows ``matrix @ z_o <= 0`` in every block, or ``== 0`` where ``equal``."""
 
-    family: str
-    number: int
     matrix: sp.csr_array
     equal: bool = False
 
@@ -72,8 +80,6 @@ class LocalRows:
 class LinkRows:
     """Rows across blocks: ``matrix`` (r, blocks * block size), ``shared`` (r, shared)."""
 
-    family: str
-    number: int
     sense: Sense
     rhs: Floats
     matrix: sp.csr_array
@@ -83,15 +89,21 @@ class LinkRows:
 @dataclass(frozen=True, eq=False)
 class Perspective:
     """unit_k w_k >= q_k f(p_k / q_k) in every block, for a convex f: not linear, and left out by
-    ``flatten``'s callers in their own way. ``p``, ``q`` and ``w`` (m,) are local indices."""
+    ``flatten``'s callers in their own way. ``p``, ``q`` and ``w`` (m,) are local indices.
 
-    number: int
+    ``left`` and ``right`` are the places among the local rows of those that say what p and q are,
+    ``total`` the place among the links of those that limit Σ_o w_o; m rows each.
+    """
+
     kind: str
     """Name of the generator f."""
     p: Ints
     q: Ints
     w: Ints
     unit: Floats
+    left: int
+    right: int
+    total: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.pipeline.session import Session
-from optmech.problem.problem import Problem
-from optmech.statement.statement import Statement
+from optmech.problem import Problem
+from optmech.statement import Statement
 
 
 def make_design(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optmech.certificate.infeasible import multiplier_reason
-from optmech.certificate.multipliers import AttackMultipliers, Multipliers
+from optmech.certificate.multipliers import Multipliers
 from optmech.lp.blocks import Point
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Channel
-from optmech.repair.mixing import shortage
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _BINDING = 1e-3
-"""Distortion constraints bind once they fall short by this share."""
+"""Constraints that were left out bind once they are broken by this share."""
 
 
 @dataclass(eq=False)
@@ -46,23 +46,19 @@ class WitnessChannel(Channel):
 
 @dataclass(eq=False)
 class RelaxedChannel(Channel):
-    """The monitor of a program without its distortion constraints: stops once they bind."""
+    """The monitor of a program without some constraints, ``left_out``: stops once they bind."""
 
-    full: Statement | None = None
+    left_out: Inequalities | None = None
     binding: bool = False
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.full is not None
+        assert self.left_out is not None
         matrix, multipliers = self.recover(point)
-        weightless = tuple(
-            AttackMultipliers(0.0, np.ones(part.weighted.shape[::-1]))
-            for part in self.full.distortion
-        )
         if dual and self.dual:
-            self.session.offer_bound(replace(multipliers, distortion=weightless))
+            self.session.offer_bound(multipliers)
         if primal and self.primal:
             sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-            self.binding |= shortage(self.full, matrix / sums) > _BINDING
+            self.binding |= self.left_out.violation(matrix / sums) > _BINDING
             self.session.offer_matrix(matrix)
         return self.session.gap
 

@@ -20,23 +20,18 @@ from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.interior import Interior, interior
 from optmech.errors import ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
-from optmech.lp.compile import Compiled, compile_feasibility, compile_lp, count_pairs
+from optmech.lp.compile import Compiled, compile_feasibility, compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.finish import make_design
 from optmech.pipeline.monitors import RelaxedChannel, Witness, WitnessChannel
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.session import Channel, Progress, Session
+from optmech.pipeline.session import Channel, Progress, Recover, Session
 from optmech.pipeline.warm_start import hint, offer, require_fit
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.exactly import released_near
-from optmech.repair.mixing import (
-    constant_anchors,
-    has_convex_constraints,
-    tightened,
-    violation,
-)
-from optmech.statement.statement import Statement
+from optmech.repair.mixing import constant_anchors
 
 _INNER_MARGINS = (1e-7, 1e-9)
 _SLACK_FIRST_ROWS = 500_000
@@ -144,7 +139,7 @@ class _Search:
     engine: str = ""
     why: str = ""
     message: str = ""
-    looked: Statement | None = None
+    looked: Inequalities | None = None
     inside: Interior | None = None
 
     def whole(self) -> str:
@@ -154,7 +149,7 @@ class _Search:
         reason = self._within()
         if session.implied.stricter and not session.should_stop():
             session.report("tiny ratios count: solving with them")
-            session.work_on(Implied.of(session.statement, tiny=False))
+            session.work_on(Implied.of(session.inequalities, tiny=False))
             reason = self._within()
         return "" if session.matrix is not None else reason
 
@@ -175,15 +170,16 @@ class _Search:
         """Solve the stated program; a large one first without its distortion constraints, which
         often hold by themselves and then only make it harder."""
         session = self.session
-        statement = session.implied.statement
-        if _may_be_slack(statement):
-            relaxed = replace(statement, distortion=())
-            channel = partial(RelaxedChannel, full=statement)
+        given = session.implied.given
+        if _may_be_slack(given):
+            relaxed = given.without(lambda part: part.may_be_slack)
+            left_out = given.without(lambda part: not part.may_be_slack)
+            channel = partial(RelaxedChannel, left_out=left_out)
             result = self._programs(compile_lp, relaxed, channel)
             if session.should_stop():
                 return result
             session.report("distortion constraints bind: solving with them")
-        return self._programs(compile_lp, statement, Channel)
+        return self._programs(compile_lp, given, Channel)
 
     def settle(self) -> None:
         """Where repair lost much of the last proposal, or all, or release failed: bring it to the
@@ -196,12 +192,12 @@ class _Search:
     def prepare(self) -> None:
         """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
         session = self.session
-        statement = session.implied.statement
-        if not has_convex_constraints(statement):
+        given, statement = session.implied.given, session.statement
+        if not given.convex:
             return
         uniform = np.full(statement.loss.shape, 1 / statement.observables)
         anchors = constant_anchors(statement, uniform)
-        if any(violation(statement, anchor) <= 0 for anchor in anchors):
+        if any(given.violation(anchor) <= 0 for anchor in anchors):
             return
         inside = self._inside()
         if inside is not None:
@@ -214,13 +210,13 @@ class _Search:
             self.session.offer_exact(found)
 
     def _inside(self) -> Interior | None:
-        """What ``interior`` finds for the session's statement; looked for once."""
-        statement = self.session.implied.statement
-        if self.looked is not statement:
-            compiled = compile_lp(statement)
+        """What ``interior`` finds for the session's inequalities; looked for once."""
+        implied = self.session.implied
+        if self.looked is not implied.given:
+            compiled = compile_lp(implied.given)
             options = replace(self.profile.options(), parameters={})
-            channel = Channel(self.session, compiled.recover)
-            self.looked, self.inside = statement, interior(compiled.lp, options, channel)
+            channel = Channel(self.session, _recovering(compiled, implied))
+            self.looked, self.inside = implied.given, interior(compiled.lp, options, channel)
         return self.inside
 
     def improve(self) -> None:
@@ -230,12 +226,12 @@ class _Search:
         point is feasible for the statement, and the failed proposal is mixed with it.
         """
         session = self.session
-        statement = session.implied.statement
+        given = session.implied.given
         for margin in _INNER_MARGINS:
-            if not has_convex_constraints(statement) or session.unrepaired is None:
+            if not given.convex or session.unrepaired is None:
                 return
             failed = session.unrepaired
-            inner = tightened(statement, margin)
+            inner = given.tightened(margin)
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
             if session.matrix is not None:
                 session.offer_matrix(failed)
@@ -243,12 +239,12 @@ class _Search:
     def anchor(self) -> None:
         """Where rounding broke a constraint and no constant mechanism has room to spare: look for
         a matrix strictly inside, to mix with."""
-        statement = self.session.implied.statement
-        if not has_convex_constraints(statement):
+        given = self.session.implied.given
+        if not given.convex:
             return
         self.session.anchoring = True
         for margin in _INNER_MARGINS:
-            inner = tightened(statement, margin)
+            inner = given.tightened(margin)
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
         self.session.anchoring = False
 
@@ -256,23 +252,23 @@ class _Search:
         """Words for a checked proof of infeasibility, or nothing."""
         witness = Witness(self.session.statement)
         channel = partial(WitnessChannel, witness=witness)
-        self._programs(compile_feasibility, self.session.implied.statement, channel, named=False)
+        self._programs(compile_feasibility, self.session.implied.given, channel, named=False)
         if witness.reason:
             self.session.multipliers = witness.multipliers
         return witness.reason
 
     def _programs(
         self,
-        compiler: Callable[[Statement], Compiled],
-        statement: Statement,
+        compiler: Callable[[Inequalities], Compiled],
+        given: Inequalities,
         connect: Callable[..., Channel],
         *,
         named: bool = True,
     ) -> EngineResult:
         """Run the engine on every reduced program; ``connect`` makes its monitor from the session
         and the way back. ``named`` records the engine as the design's."""
-        _require_memory(statement)
-        compiled = compiler(statement)
+        _require_memory(given)
+        compiled = compiler(given)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
         if self._is_late():
@@ -280,12 +276,7 @@ class _Search:
         for reduced in self._reduced(compiled):
             if self._is_late():
                 return late
-
-            def recover(point: Point, reduced: Reduced = reduced) -> tuple[Floats, Multipliers]:
-                matrix, multipliers = compiled.recover(reduced.recover(point))
-                return matrix, self.session.implied.recover(multipliers)
-
-            channel = connect(self.session, recover)
+            channel = connect(self.session, _recovering(compiled, self.session.implied, reduced))
             channel.primal &= reduced.primal
             channel.dual &= reduced.dual
             if named and reduced.lp.blocks < compiled.lp.blocks:
@@ -339,12 +330,21 @@ class _Search:
         return programs
 
 
-def _may_be_slack(statement: Statement) -> bool:
-    others = (
-        statement.lifted or statement.approximate or statement.divergences or statement.loss_limits
-    )
-    rows = count_pairs(statement) * statement.observables
-    return bool(statement.distortion) and not others and rows >= _SLACK_FIRST_ROWS
+def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced | None = None) -> Recover:
+    """From points of a program to matrices and multipliers of the statement."""
+
+    def recover(point: Point) -> tuple[Floats, Multipliers]:
+        whole = point if reduced is None else reduced.recover(point)
+        matrix, multipliers = compiled.recover(whole)
+        return matrix, implied.recover(multipliers)
+
+    return recover
+
+
+def _may_be_slack(given: Inequalities) -> bool:
+    rows = given.pairs * given.statement.observables
+    slack = [part.may_be_slack for part in given.convex]
+    return bool(slack) and all(slack) and rows >= _SLACK_FIRST_ROWS
 
 
 def _chained(outer: Reduced, inner: Reduced) -> Reduced:
@@ -357,9 +357,9 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
     )
 
 
-def _require_memory(statement: Statement) -> None:
+def _require_memory(given: Inequalities) -> None:
     memory.require(
-        64.0 * count_pairs(statement),
+        64.0 * given.pairs,
         what="the list of constrained pairs",
         where="problem",
         remedy="Use a coarser domain, a threshold or a spanner",

@@ -13,15 +13,16 @@ from types import FrameType
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate import Bound, Multipliers, check_exact, check_matrix, lower_bound
+from optmech.certificate import Bound, Multipliers, check_exact, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.unseen import improved
 from optmech.repair import Cone, Implied, repair, start
-from optmech.repair.mixing import constant_anchors, tightened
+from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released, release
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _SPARE = 1e-13
 """Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
@@ -62,7 +63,8 @@ class Session:
     """``matrix`` in whole numbers that passed, where it was found in these."""
 
     def __post_init__(self) -> None:
-        self.work_on(Implied.of(self.statement))
+        self.inequalities = Inequalities.of(self.statement)
+        self.work_on(Implied.of(self.inequalities))
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
         if self.remaining() > 0:
@@ -81,10 +83,10 @@ class Session:
         self.unrepaired = None
 
     def work_on(self, implied: Implied) -> None:
-        """Search and repair within this way of stating the problem."""
+        """Search and repair within these inequalities."""
         self.implied = implied
-        self.cone = Cone.of(implied.statement)
-        self.spared = tightened(implied.statement, _SPARE)
+        self.cone = Cone.of(implied.given)
+        self.spared = implied.given.tightened(_SPARE)
 
     @property
     def gap(self) -> float:
@@ -110,7 +112,7 @@ class Session:
         """Repair, check, and keep the matrix if it is the best so far."""
         self._offer_free(matrix)
         anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
-        repaired = repair(self.implied.statement, self.cone, matrix, anchors, self.spared)
+        repaired = repair(self.implied.given, self.cone, matrix, anchors, self.spared)
         if self.anchoring and repaired is not None:
             self.interior.append(repaired)
         if repaired is None:
@@ -119,7 +121,7 @@ class Session:
         value = objective_value(self.statement, repaired)
         if value >= self.value:
             return
-        if all(check.passed for check in check_matrix(self.statement, repaired)):
+        if self.inequalities.hold(repaired):
             self.matrix, self.value, self.exact = repaired, value, None
             self.unrepaired = None
         else:
@@ -140,7 +142,7 @@ class Session:
         kept = np.asarray(kept / sums)
         # as it is first: repair keeps a distance from limits that zero may not leave
         clear = np.where(kept < _DUST, 0.0, kept)
-        repaired = repair(self.implied.statement, self.cone, clear)
+        repaired = repair(self.implied.given, self.cone, clear)
         for candidate in (kept, repaired):
             if candidate is None or objective_value(statement, candidate) > 0:
                 continue
@@ -176,14 +178,14 @@ class Session:
             self.released = self.exact
             return True
         anchors = self.interior[-2:] + list(constant_anchors(self.statement, self.matrix))
-        self.released = release(self.statement, self.matrix, anchors, alone=alone)
+        self.released = release(self.inequalities, self.matrix, anchors, alone=alone)
         self.unreleased = self.released is None
         return not self.unreleased
 
     def serve_unseen(self) -> None:
         """Where secrets have no prior weight, release rows of less loss for them."""
         if self.released is not None and not self.interrupted and self.remaining() > 0:
-            self.released = improved(self.statement, self.cone, self.released) or self.released
+            self.released = improved(self.inequalities, self.cone, self.released) or self.released
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

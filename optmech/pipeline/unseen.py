@@ -11,16 +11,16 @@ changes: its value is that of the same rows. Proof: docs/theory.md, "Secrets wit
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact
 from optmech.designs.notes import weightless
 from optmech.errors import ProblemError
 from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
 from optmech.repair.release import Released
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _BITS = 64
 """Digits that new rows have beyond those of the released ones."""
@@ -31,10 +31,10 @@ _PROGRESS = 1e-3
 """A sweep that saves less than this share is the last one."""
 
 
-def improved(statement: Statement, cone: Cone, released: Released) -> Released | None:
+def improved(given: Inequalities, cone: Cone, released: Released) -> Released | None:
     """The released numerators with less loss in rows without prior weight, if there are such
     rows and the result passes the exact check; else None."""
-    rows = _movable(statement)
+    statement, rows = given.statement, _movable(given)
     if not len(rows) or released.exact.bits + _BITS > MAX_BITS:
         return None
     before = released.exact.matrix
@@ -55,17 +55,13 @@ def _cost(statement: Statement, matrix: Floats, rows: Ints) -> float:
     return float((statement.loss[rows] * matrix[rows]).sum())
 
 
-def _movable(statement: Statement) -> Ints:
+def _movable(given: Inequalities) -> Ints:
     """Those that take part in ratios, windows and the support only; limits on the losses of single
     secrets are left to the check."""
-    sides: list[Floats | sp.csr_array] = [part.weighted for part in statement.distortion]
-    for sums in (statement.lifted, statement.approximate, statement.divergences):
-        for part in sums:
-            sides += [part.left, part.right]
-    involved = np.zeros(statement.secrets)
-    for side in sides:
-        involved += np.asarray(side.sum(axis=0)).ravel()
-    rows = weightless(statement)
+    involved = np.zeros(given.statement.secrets)
+    for part in given.parts:
+        involved += part.weights()
+    rows = weightless(given.statement)
     return np.asarray(rows[involved[rows] == 0])
 
 

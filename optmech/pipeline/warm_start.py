@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Hashable
 
 import numpy as np
 
 from optmech.certificate import Multipliers
+from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.lp.blocks import Start
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.session import Session
-from optmech.problem.problem import Problem
-from optmech.statement.statement import Statement
+from optmech.problem import Problem
+from optmech.statement import Statement
 
 
 def require_fit(problem: Problem, start: object) -> Design:
@@ -45,43 +47,30 @@ def offer(session: Session, start: Design) -> None:
     if start.matrix is not None:
         session.offer_matrix(start.matrix)
         session.unrepaired = None
-    old, new = start.problem.statement, session.statement
-    session.offer_bound(_fitting(start.certificate.multipliers, old, new))
+    multipliers = start.certificate.multipliers
+    session.offer_bound(_fitting(multipliers, start.problem.statement, session.statement))
 
 
 def hint(design: Design) -> Start | None:
     """What an engine may begin with; None where there is no mechanism, or the neighbour's problem
     has more than pairs and the hint would mislead."""
-    statement, ratio = design.problem.statement, design.certificate.multipliers.ratio
-    others = (
-        statement.windowed or statement.lifted or statement.approximate or statement.divergences
-        or statement.distortion or statement.loss_limits
-    )  # fmt: skip
-    if design.matrix is None or ratio is None or others:
+    given = Inequalities.of(design.problem.statement)
+    ratio = pairs_of(design.problem.statement, design.certificate.multipliers)
+    if design.matrix is None or ratio is None or len(given.parts) > 1:
         return None
     # one order, however they were stored: sums depend on it
     order = np.lexsort((ratio.j, ratio.i, ratio.o))
     i, j, block = (part[order] for part in (ratio.i, ratio.j, ratio.o))
-    return Start(design.matrix, statement.log_ratio, i, j, block, ratio.value[order])
+    return Start(design.matrix, given.log_ratio, i, j, block, ratio.value[order])
 
 
 def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:
-    """The families of multipliers whose inequalities the new statement has in the same numbers."""
-    before, after, none = _shapes(old), _shapes(new), Multipliers()
-    families = [field.name for field in fields(Multipliers)]
-    misfits = {name: getattr(none, name) for name in families if before[name] != after[name]}
-    return replace(multipliers, **misfits)
-
-
-def _shapes(statement: Statement) -> dict[str, object]:
-    """What has to agree for every family of ``Multipliers`` to mean the same."""
-    return {
-        "ratio": (),
-        "windowed": len(statement.windowed),
-        "lifted": [part.left.shape for part in statement.lifted],
-        "approximate": [part.left.shape for part in statement.approximate],
-        "divergences": [(part.kind, part.left.shape) for part in statement.divergences],
-        "distortion": len(statement.distortion),
-        "loss_limits": [part.per_secret for part in statement.loss_limits],
-        "objective": statement.objective,
-    }
+    """Multipliers of those inequalities that the new statement has in the same numbers: of its
+    families, those of the next old one with the same signature."""
+    given: dict[Hashable, list[object]] = {}
+    for family, part in multipliers.of(old):
+        given.setdefault(family.signature(), []).append(part)
+    fitting = [given.get(family.signature(), []) for family in new.families]
+    families = tuple(parts.pop(0) if parts else None for parts in fitting)
+    same = old.objective == new.objective
+    return Multipliers(families, multipliers.objective if same else None)

@@ -12,22 +12,15 @@ from optmech.base import html, memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import short
 from optmech.errors import ProblemError
-from optmech.problem.constraints import (
-    Constraint,
-    DistortionPrivacy,
-    LossBound,
-    MaximizeDistortion,
-    MetricPrivacy,
-    Support,
-)
-from optmech.problem.vacuous import vacuous_notes
-from optmech.spaces.distances import Distance, evaluate, is_metric, triangle_report
+from optmech.problem.constraint import Constraint, idle_notes
+from optmech.problem.objective import MaximizeDistortion
+from optmech.problem.space import Space
+from optmech.problem.stated import make_statement
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, Statement, make_statement
-
-__all__ = ["MaximizeDistortion", "Problem"]
+from optmech.statement import Objective, Statement, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,6 +54,7 @@ class Problem:
     objective: Objective | MaximizeDistortion
     constraints: tuple[Constraint, ...]
     title: str
+    space: Space
     statement: Statement
 
     def __init__(
@@ -100,7 +94,7 @@ class Problem:
         stated = tuple(constraints)
         _require_memory(len(prior), len(outputs), len(stated))
         if isinstance(objective, MaximizeDistortion) and not any(
-            isinstance(c, LossBound | Support) for c in stated
+            isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
             raise ProblemError(
                 "maximising distortion needs a limit on the loss",
@@ -115,9 +109,9 @@ class Problem:
         object.__setattr__(self, "objective", objective)
         object.__setattr__(self, "constraints", stated)
         object.__setattr__(self, "title", title)
-        object.__setattr__(
-            self, "statement", make_statement(prior, outputs, values, objective, stated)
-        )
+        space = Space(prior, outputs, read_only(values))
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "statement", make_statement(space, objective, stated))
 
     def __repr__(self) -> str:
         title = f"{self.title[:60]!r}, " if self.title else ""
@@ -161,30 +155,8 @@ class Problem:
         if self.prior.binning is not None and self.prior.binning.left_out > 0:
             found.append(f"prior: {self.prior.binning}")
         for k, constraint in enumerate(self.constraints):
-            if not isinstance(constraint, MetricPrivacy | DistortionPrivacy):
-                continue
-            found += self._detours(k, constraint.distance)
-            if isinstance(constraint, MetricPrivacy) and (
-                constraint.threshold is not None or constraint.observable_threshold is not None
-            ):
-                found.append(
-                    f"constraints[{k}]: thresholds drop inequalities; the promise of metric "
-                    "privacy holds only for the pairs that are kept"
-                )
-        return (*found, *vacuous_notes(self.constraints, self.secrets, self.observables))
-
-    def _detours(self, k: int, distance: Distance) -> list[str]:
-        if is_metric(distance):
-            return []
-        values = evaluate(distance, self.secrets, self.secrets, where="distance")
-        report = triangle_report(values)
-        if report.triple is None:
-            return []
-        i, j, s = (self.secrets.labels[index] for index in report.triple)
-        return [
-            f"constraints[{k}].distance: not a metric: d({i}, {s}) exceeds "
-            f"d({i}, {j}) + d({j}, {s}) by {report.excess:g}"
-        ]
+            found += [f"constraints[{k}]{at}: {note}" for at, note in constraint.notes(self.space)]
+        return (*found, *idle_notes(self.constraints, self.space))
 
 
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:

@@ -71,7 +71,7 @@ _NAMES = {
 }
 
 
-def divergence_name(value: object) -> str:
+def divergence_name(value: object, where: str = "divergence") -> str:
     """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger".
 
     Raises
@@ -82,7 +82,7 @@ def divergence_name(value: object) -> str:
     if not isinstance(value, str) or value not in _NAMES:
         raise ProblemError(
             f"divergence {value!r} is unknown",
-            where="divergence",
+            where=where,
             remedy=f"Use one of {', '.join(dict.fromkeys(_NAMES.values()))}",
         )
     return _NAMES[value]

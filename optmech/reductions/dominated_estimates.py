@@ -18,15 +18,13 @@ from optmech.lp.blocks import BlockLP, LocalRows, Point
 from optmech.reductions.base import Reduced
 from optmech.reductions.dominance import dominators
 
-_ATTACKS = ("distortion", "target")
-
 
 @dataclass(frozen=True)
 class DominatedEstimates:
     """See the module's docstring."""
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
-        kept = tuple(_kept(rows) for rows in lp.local)
+        kept = tuple(_kept(rows, lp.secrets) for rows in lp.local)
         counts = tuple(rows.matrix.shape[0] for rows in lp.local)
         if all(len(own) == count for own, count in zip(kept, counts, strict=True)):
             return (Reduced(lp),)
@@ -41,12 +39,27 @@ class DominatedEstimates:
         return (Reduced(replace(lp, local=local), recover),)
 
 
-def _kept(rows: LocalRows) -> Ints:
+def _kept(rows: LocalRows, secrets: int) -> Ints:
     count = rows.matrix.shape[0]
-    if rows.family not in _ATTACKS:
+    if not _bound_one(rows, secrets):
         return np.arange(count)
     # the row says x - w v <= 0: the smaller w, the stronger
     return np.flatnonzero(dominators(-rows.matrix.toarray()) == np.arange(count))
+
+
+def _bound_one(rows: LocalRows, secrets: int) -> bool:
+    """Whether all rows limit the same auxiliary variable x by what is nowhere negative."""
+    coo = rows.matrix.tocoo()
+    row, column = coo.coords
+    own = column >= secrets
+    x = column[own]
+    return bool(
+        not rows.equal
+        and (np.bincount(row[own], minlength=rows.matrix.shape[0]) == 1).all()
+        and (x == x[:1]).all()
+        and (coo.data[own] == 1).all()
+        and (coo.data[~own] <= 0).all()
+    )
 
 
 def _spread(multipliers: Floats, kept: Ints, count: int) -> Floats:

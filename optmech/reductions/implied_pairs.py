@@ -57,12 +57,10 @@ class Scatter:
 
 def essential(lp: BlockLP) -> NDArray[np.bool_]:
     """Which pairs of the cone are not implied; pairs restricted to some blocks all stay."""
-    cone = lp.cone
-    everywhere = cone.source < 0
-    ratio = np.full((lp.secrets, lp.secrets), np.inf)
-    ratio[cone.i[everywhere], cone.j[everywhere]] = cone.log_ratio[everywhere]
+    cone, everywhere = lp.cone, lp.cone.everywhere
     keep = np.ones(len(cone), dtype=bool)
-    keep[everywhere] = ~implied(ratio)[cone.i[everywhere], cone.j[everywhere]]
+    drop = implied(cone.lengths(lp.secrets))
+    keep[everywhere] = ~drop[cone.i[everywhere], cone.j[everywhere]]
     return keep
 
 

@@ -40,16 +40,13 @@ class Spanner:
             )
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
-        cone = lp.cone
-        everywhere = cone.source < 0
-        ratio = np.full((lp.secrets, lp.secrets), np.inf)
-        ratio[cone.i[everywhere], cone.j[everywhere]] = cone.log_ratio[everywhere]
-        edge = greedy_spanner(ratio, self.stretch)
+        cone, everywhere = lp.cone, lp.cone.everywhere
+        edge = greedy_spanner(cone.lengths(lp.secrets), self.stretch)
         keep = ~everywhere
         keep[everywhere] = edge[cone.i[everywhere], cone.j[everywhere]]
         kept = np.flatnonzero(keep)
         relaxed = cone.take(kept)
-        shrink = np.where(relaxed.source < 0, self.stretch, 1.0)
+        shrink = np.where(relaxed.everywhere, self.stretch, 1.0)
         restricted = replace(relaxed, log_ratio=relaxed.log_ratio / shrink)
         recover = scatter(kept, len(cone))
         return (

@@ -8,10 +8,10 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
+from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
 from optmech.repair.implied import Implied
-from optmech.repair.mixing import best_mixture, constant_anchors, has_convex_constraints
-from optmech.statement.statement import Statement
+from optmech.repair.mixing import best_mixture, constant_anchors
 
 __all__ = ["Cone", "Implied", "repair"]
 
@@ -20,34 +20,34 @@ _PRICE = 1e-8
 
 
 def repair(
-    statement: Statement,
+    given: Inequalities,
     cone: Cone,
     matrix: Floats,
     anchors: tuple[Floats, ...] = (),
-    spared: Statement | None = None,
+    spared: Inequalities | None = None,
 ) -> Floats | None:
-    """A matrix near ``matrix`` that is meant to satisfy every inequality, or None.
+    """A matrix near ``matrix`` that is meant to satisfy every inequality given, or None.
 
     ``anchors`` are known feasible matrices to mix with, beside the constant mechanisms. With
-    ``spared``, the statement with a little room below its limits, its inequalities are satisfied
+    ``spared``, the same with a little room below the limits, these are satisfied
     instead where that costs next to nothing. The result is still to be checked: this function
     promises nothing.
     """
     if not np.isfinite(matrix).all():
         return None
-    cost = statement.prior[:, None] * statement.loss
-    completed = cone.complete(cone.closure(matrix), cost)
-    if completed is None or not has_convex_constraints(statement):
+    statement = given.statement
+    completed = cone.complete(cone.closure(matrix), statement.cost)
+    if completed is None or not given.convex:
         return completed
 
-    def mixed(limits: Statement) -> Floats | None:
-        others = chain(constant_anchors(limits, completed), anchors)
+    def mixed(limits: Inequalities) -> Floats | None:
+        others = chain(constant_anchors(statement, completed), anchors)
         return best_mixture(limits, completed, others)
 
     roomy = None if spared is None else mixed(spared)
     if roomy is completed:
         return roomy
-    exact = mixed(statement)
+    exact = mixed(given)
     if roomy is None or exact is None:
         return exact if roomy is None else roomy
     least, value = objective_value(statement, exact), objective_value(statement, roomy)

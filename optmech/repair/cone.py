@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times, shortest_paths
 from optmech.certificate.infeasible import forced_zeros
+from optmech.lp.inequalities import Inequalities
 from optmech.repair.lifted import LiftedRows
-from optmech.statement.statement import Statement
 
 _UNIT = 2.0**-53
 MARGIN = 2e-14
@@ -29,7 +29,7 @@ CLAMP = 650.0
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """The ratio constraints of a statement, tightened by the margin and closed under paths."""
+    """The ratio constraints given, tightened by the margin and closed under paths."""
 
     log_ratio: Floats
     """All ratio constraints together, closed: r_ik <= r_ij + r_jk; inf between components."""
@@ -42,17 +42,17 @@ class Cone:
     lifted: LiftedRows
 
     @classmethod
-    def of(cls, statement: Statement) -> Cone:
-        windows = tuple((_tightened(w.log_ratio), w.window) for w in statement.windowed)
-        always = _closed(_tightened(statement.log_ratio))
+    def of(cls, given: Inequalities) -> Cone:
+        windows = tuple((_tightened(part.log_ratio), part.window) for part in given.windows)
+        always = _closed(_tightened(given.log_ratio))
         joint = always
         for ratios, _ in windows:
             joint = np.minimum(joint, ratios)
         if windows:
             joint = _closed(joint)
         component = _components(joint)
-        allowed = ~forced_zeros(statement)
-        rows = LiftedRows.of(statement)
+        allowed = ~forced_zeros(given.statement)
+        rows = LiftedRows.of(given)
         if len(rows) and allowed.all(axis=0).any():
             component = np.zeros_like(component)  # which lifted rows tie together
         return cls(joint, always, windows, component, allowed, rows)

@@ -22,9 +22,9 @@ from optmech.certificate import check_exact
 from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, enough_bits
+from optmech.lp.inequalities import Inequalities
 from optmech.repair.implied import Implied
 from optmech.repair.release import Released, differences
-from optmech.statement.statement import Statement
 
 _STEP = 4
 _SHIFTS = tuple(range(60, -1, -_STEP))
@@ -40,7 +40,7 @@ Equation = tuple[int, ...]
 
 def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Released | None:
     """The matrix with as little as possible of the one inside; None where nothing passed."""
-    equations = _Equations(implied.statement, inside)
+    equations = _Equations(implied.given, inside)
     near, anchor = (equations.projected(part) for part in (matrix, inside.matrix))
 
     def mixed(shift: int) -> Released | None:
@@ -49,7 +49,7 @@ def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Release
             candidate = equations.solved((1 - share) * near + share * anchor)
         except ProblemError:
             return None
-        checks = check_exact(implied.source, candidate)
+        checks = check_exact(implied.given.statement, candidate)
         return Released(candidate, checks) if all(check.passed for check in checks) else None
 
     for shift in _SHIFTS:
@@ -61,18 +61,18 @@ def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Release
 
 
 class _Equations:
-    """What all mechanisms of a statement have in common: zeros, equations of every column, and
+    """What all mechanisms have in common: zeros, equations of every column, and
     more equations of some columns (ties within a window)."""
 
-    def __init__(self, statement: Statement, inside: Interior) -> None:
+    def __init__(self, given: Inequalities, inside: Interior) -> None:
         self.zero = inside.zero
         self.inside = inside.matrix
         secrets, observables = self.zero.shape
-        zero = statement.log_ratio == 0
+        zero = given.log_ratio == 0
         same = _components(zero & zero.T)
         first = np.unique(same, return_index=True)[1][same]
         self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
-        self.common += map(tuple, differences(statement))
+        self.common += map(tuple, differences(given))
         self.more: list[list[Equation]] = [[] for _ in range(observables)]
         for i, j, o in _tied_entries(inside):
             if same[i] != same[j]:

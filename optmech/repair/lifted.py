@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.statement.statement import Statement
+from optmech.lp.families.base import LARGEST_LOG
+from optmech.lp.families.lifted import NO_ROOM
+from optmech.lp.inequalities import Inequalities
 
-NO_ROOM = 1e-8
-"""Log ratios of distributions below this leave nothing to spare: release makes them equal."""
 _MARGIN = 1e-13
 """Taken off every factor, relatively, so that later roundings cannot break an inequality."""
 
@@ -25,12 +25,12 @@ class LiftedRows:
     factor: Floats
 
     @classmethod
-    def of(cls, statement: Statement) -> LiftedRows:
-        """Those of a statement; none where their ratios are all but equal."""
-        none = np.zeros((0, statement.secrets))
-        parts = statement.lifted
+    def of(cls, given: Inequalities) -> LiftedRows:
+        """Those that are given; none where their ratios are all but equal."""
+        none = np.zeros((0, given.statement.secrets))
+        parts = [rows for part in given.parts if (rows := part.column_rows()) is not None]
         ratio = np.concatenate([np.zeros(0), *(part.log_ratio for part in parts)])
-        used = (ratio >= NO_ROOM) & (ratio < 700)
+        used = (ratio >= NO_ROOM) & (ratio < LARGEST_LOG)
         left = np.vstack([none, *(part.left for part in parts)])[used]
         right = np.vstack([none, *(part.right for part in parts)])[used]
         return cls(left, right, np.exp(ratio[used]) * (1 - _MARGIN))

@@ -12,8 +12,8 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Check, check_exact
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, integers
-from optmech.repair.lifted import NO_ROOM
-from optmech.statement.statement import Statement
+from optmech.lp.inequalities import Inequalities
+from optmech.statement import Statement
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40
@@ -28,7 +28,7 @@ class Released:
 
 
 def release(
-    statement: Statement, matrix: Floats, anchors: Iterable[Floats], *, alone: bool = False
+    given: Inequalities, matrix: Floats, anchors: Iterable[Floats], *, alone: bool = False
 ) -> Released | None:
     """Round to numerators and check exactly; None where no way was found.
 
@@ -36,12 +36,12 @@ def release(
     anchor, a matrix that satisfies the constraints with room to spare, is mixed in (theory:
     "Release"); with ``alone``, at last an anchor by itself.
     """
-    rounded = Numerators.rounded(matrix)
+    statement, rounded = given.statement, Numerators.rounded(matrix)
     found = _checked(statement, rounded)
     if found is not None:
         return found
     others = [Numerators.rounded(anchor) for anchor in anchors]
-    rounded = equalised(statement, rounded) or rounded
+    rounded = equalised(given, rounded) or rounded
     for shift in (*_SHIFTS, 0) if alone else _SHIFTS:
         for other in others:
             try:
@@ -53,14 +53,14 @@ def release(
     return None
 
 
-def equalised(statement: Statement, near: Numerators) -> Numerators | None:
+def equalised(given: Inequalities, near: Numerators) -> Numerators | None:
     """A matrix near ``near`` with λP = λ'P exactly, for pairs that may hardly differ; else None.
 
     With pivot rows B and free rows F, den · P_B = -R P_F for the reduced echelon form R of the
     differences λ - λ'. The free rows become a common row plus multiples of den, so that the pivot
     rows are whole numbers too.
     """
-    apart = differences(statement)
+    apart = differences(given)
     if not apart:
         return None
     reduced, denominator, rank = flint.fmpz_mat(apart).rref()
@@ -88,14 +88,12 @@ def equalised(statement: Statement, near: Numerators) -> Numerators | None:
         return None
 
 
-def differences(statement: Statement) -> list[list[int]]:
+def differences(given: Inequalities) -> list[list[int]]:
     """λ/Σλ - λ'/Σλ' in whole numbers, for pairs whose ratios are all but equal."""
     found = []
-    pairs = [(part.left, part.right, part.log_ratio < NO_ROOM) for part in statement.lifted]
-    pairs += [(p.left, p.right, p.limit < NO_ROOM**2) for p in statement.divergences]
-    for left, right, tight in pairs:
-        if tight.any():
-            whole, _ = integers(np.vstack([left[tight], right[tight]]))
+    for part in given.parts:
+        for left, right in part.equal_pushes():
+            whole, _ = integers(np.vstack([left, right]))
             half = len(whole) // 2
             for a, b in zip(whole[:half], whole[half:], strict=True):
                 found.append([x * sum(b) - y * sum(a) for x, y in zip(a, b, strict=True)])

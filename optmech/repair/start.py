@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate import Multipliers, PairMultipliers
+from optmech.certificate import Multipliers
+from optmech.certificate.families import PairMultipliers
+from optmech.certificate.families.ratio import shared_out
 from optmech.repair.cone import Cone
-from optmech.statement.statement import Statement
+from optmech.statement import Statement
 
 _SWEEPS = 4
 _SLACK = 1e-8
@@ -34,7 +36,7 @@ def multipliers(statement: Statement) -> Multipliers:
     """
     if statement.objective != "expected_loss":
         return Multipliers()
-    cost = np.where(statement.allowed, statement.prior[:, None] * statement.loss, np.inf)
+    cost = np.where(statement.allowed, statement.cost, np.inf)
     centre = statement.loss.argmin(axis=0)
     blocks = np.arange(len(centre))
     ratio = statement.log_ratio[centre].T
@@ -50,4 +52,5 @@ def multipliers(statement: Statement) -> Multipliers:
             charge = own.min(axis=1)
             charge = np.where(np.isfinite(charge), charge, 0.0)
     s, o = np.nonzero(value)
-    return Multipliers(ratio=PairMultipliers(centre[o], s, o, value[s, o]))
+    found = shared_out(statement, PairMultipliers(centre[o], s, o, value[s, o]))
+    return Multipliers(tuple(found.get(place) for place in range(len(statement.families))))

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from optmech.designs.design import Design
-from optmech.problem.constraints import MaximizeDistortion
+from optmech.problem import MaximizeDistortion
 
 _DIGITS = 2
 

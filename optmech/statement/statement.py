@@ -5,168 +5,35 @@ This is the language of the certificate. Ratios are natural logarithms; S secret
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
-from optmech.exact.number import Exact
-from optmech.problem.constraints import (
-    Constraint,
-    DifferentialPrivacy,
-    DistortionPrivacy,
-    DistributionPrivacy,
-    LossBound,
-    MaximizeDistortion,
-    MetricPrivacy,
-    Support,
-)
-from optmech.spaces.distances import evaluate
-from optmech.spaces.domain import Domain
-from optmech.spaces.losses import loss_matrix
-from optmech.spaces.prior import Prior
+from optmech.statement.family import Family, ReadOnly, locked
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
-
-
-_LEAST_LIMIT = 1e-30
-"""Divergences below this are the squares of differences below float64's."""
-_LARGEST_LOG = 1e300
-"""ε·d beyond this is written as this: still a constraint, where inf would mean none."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio:
-    """P[i,o] <= exp(ε distance[i,j]) P[j,o], exactly, wherever window[i,o] if there is a window.
+class Statement(ReadOnly):
+    """What is minimised, and the families of inequalities that are promised; read-only.
 
-    ``distance`` is inf where the pair is not constrained. The rounded products ε·d of all of
-    these make up ``Statement.log_ratio`` and ``WindowedRatio.log_ratio``.
+    ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
+    (estimates, S) and the adversary's π(s) (S,).
     """
-
-    index: int
-    epsilon: Exact
-    distance: Floats
-    window: NDArray[np.bool_] | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class WindowedRatio:
-    """P[i,o] <= exp(log_ratio[i,j]) P[j,o] wherever window[i,o]."""
-
-    index: int
-    log_ratio: Floats
-    window: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class LiftedRatio:
-    """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S).
-
-    Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]).
-    """
-
-    index: int
-    left: Floats
-    right: Floats
-    log_ratio: Floats
-    epsilon: Exact
-    scale: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Approximate:
-    """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k.
-
-    Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]).
-    """
-
-    index: int
-    left: sp.csr_array
-    right: sp.csr_array
-    log_ratio: Floats
-    delta: float
-    epsilon: Exact
-    scale: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Divergence:
-    """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator f called ``kind``.
-
-    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0.
-    """
-
-    index: int
-    kind: str
-    left: Floats
-    right: Floats
-    limit: Floats
-    epsilon: Exact
-    scale: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Distortion:
-    """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
-    rounded product of ``distance`` and ``prior``."""
-
-    index: int
-    weighted: Floats
-    minimum: float
-    distance: Floats
-    prior: Floats
-
-    @property
-    def blind(self) -> float:
-        """d_max: the error of an adversary who sees nothing, the largest possible distortion."""
-        return float(self.weighted.sum(axis=1).min())
-
-    def error(self, matrix: Floats) -> float:
-        """Σ_o min_t Σ_s weighted[t,s] P[s,o], the error of the best attack on a matrix (S, O)."""
-        visited = np.flatnonzero(self.prior)
-        return float((self.weighted[:, visited] @ matrix[visited]).min(axis=0).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class LossLimit:
-    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``.
-
-    ``weighted`` is the rounded product of the prior and ``loss``, or ``loss`` itself.
-    """
-
-    index: int
-    weighted: Floats
-    maximum: float
-    per_secret: bool
-    loss: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Statement:
-    """The problem in arrays. ``log_ratio[i,j]`` is inf where the pair is not constrained."""
 
     prior: Floats
     loss: Floats
     objective: Objective
-    target: Floats | None
-    """For maximize_distortion: π(s) d(t,s), shape (estimates, S)."""
-    log_ratio: Floats
-    windowed: tuple[WindowedRatio, ...]
-    lifted: tuple[LiftedRatio, ...]
-    approximate: tuple[Approximate, ...]
-    distortion: tuple[Distortion, ...]
-    loss_limits: tuple[LossLimit, ...]
-    allowed: NDArray[np.bool_]
-    ratios: tuple[Ratio, ...] = ()
-    """The ratio constraints as they were stated, windowed ones included."""
-    divergences: tuple[Divergence, ...] = ()
+    families: tuple[Family, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
-    """d(t,s) and π(s), whose rounded product is ``target``."""
+    _known: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def secrets(self) -> int:
@@ -176,270 +43,44 @@ class Statement:
     def observables(self) -> int:
         return int(self.loss.shape[1])
 
+    @cached_property
+    def cost(self) -> Floats:
+        """π(s) c(s,o), rounded, shape (S, O)."""
+        return locked(self.prior[:, None] * self.loss)
 
-def make_statement(
-    prior: Prior,
-    observables: Domain,
-    loss: Floats,
-    objective: Objective | MaximizeDistortion,
-    constraints: tuple[Constraint, ...],
-) -> Statement:
-    """Evaluate every distance and sort the constraints into families.
+    @cached_property
+    def target(self) -> Floats | None:
+        """π(s) d(t,s), rounded, shape (estimates, S), where distortion is maximised."""
+        factors = self.target_factors
+        return None if factors is None else locked(factors[0] * factors[1])
 
-    Raises
-    ------
-    ProblemError
-        Where an array does not fit the domains; the message has the constraint's index.
-    """
-    builder = _Builder(prior, observables, loss)
-    for k, constraint in enumerate(constraints):
-        try:
-            builder.add(k, constraint)
-        except ProblemError as error:
-            raise error.at(f"constraints[{k}]") from error
-    factors = None
-    if isinstance(objective, MaximizeDistortion):
-        try:
-            factors = builder.attacked(objective.distance, objective.prior)
-        except ProblemError as error:
-            raise error.at("objective") from error
-    return Statement(
-        prior=prior.weights,
-        loss=loss,
-        objective="maximize_distortion" if isinstance(objective, MaximizeDistortion) else objective,
-        target=None if factors is None else factors[0] * factors[1],
-        log_ratio=builder.log_ratio,
-        windowed=tuple(builder.windowed),
-        lifted=tuple(builder.lifted),
-        approximate=tuple(builder.approximate),
-        distortion=tuple(builder.distortion),
-        loss_limits=tuple(builder.loss_limits),
-        allowed=builder.allowed,
-        ratios=tuple(builder.ratios),
-        divergences=tuple(builder.divergences),
-        target_factors=factors,
-    )
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Entries (S, O) that no family by itself forces to zero."""
+        none = np.zeros(self.loss.shape, dtype=bool)
+        out = np.ones(self.loss.shape, dtype=bool)
+        for family in self.families:
+            out &= ~family.forced_zeros(none)
+        return locked(out)
 
+    @cached_property
+    def log_ratio(self) -> Floats:
+        """The tightest log ratio of every pair (S, S), rounded; inf where it has no limit that
+        holds for all observables."""
+        out = np.full((self.secrets, self.secrets), np.inf)
+        for family in self.families:
+            limits = family.pair_limits()
+            if limits is not None:
+                np.minimum(out, limits, out=out)
+        return locked(out)
 
-class _Builder:
-    def __init__(self, prior: Prior, observables: Domain, loss: Floats) -> None:
-        self.prior = prior
-        self.secrets = prior.domain
-        self.observables = observables
-        self.loss = loss
-        count = len(self.secrets)
-        self.log_ratio = np.full((count, count), np.inf)
-        self.ratios: list[Ratio] = []
-        self.windowed: list[WindowedRatio] = []
-        self.lifted: list[LiftedRatio] = []
-        self.approximate: list[Approximate] = []
-        self.divergences: list[Divergence] = []
-        self.distortion: list[Distortion] = []
-        self.loss_limits: list[LossLimit] = []
-        self.allowed = np.ones((count, len(observables)), dtype=bool)
+    def of_kind(self, kind: type[T]) -> tuple[T, ...]:
+        """Its families of one class, in their order."""
+        return tuple(family for family in self.families if isinstance(family, kind))
 
-    def add(self, index: int, constraint: Constraint) -> None:
-        match constraint:
-            case MetricPrivacy():
-                self._metric(index, constraint)
-            case DifferentialPrivacy():
-                distance = np.where(self._adjacent(constraint), 1.0, np.inf)
-                self._ratios(index, constraint.epsilon, distance, constraint.delta)
-            case DistortionPrivacy():
-                values, weights = self.attacked(constraint.distance, constraint.prior)
-                self.distortion.append(
-                    Distortion(index, values * weights, constraint.minimum, values, weights)
-                )
-            case DistributionPrivacy():
-                self._distribution(index, constraint)
-            case LossBound():
-                self._loss_bound(index, constraint)
-            case Support():
-                self.allowed &= self._support(constraint)
-            case _:
-                raise ProblemError(
-                    f"{type(constraint).__name__} is not a constraint",
-                    remedy="Use MetricPrivacy, DifferentialPrivacy, DistortionPrivacy, "
-                    "DistributionPrivacy, LossBound or Support",
-                )
-
-    def attacked(self, distance: object, prior: Prior | None) -> tuple[Floats, Floats]:
-        """d(t,s) and the adversary's π(s)."""
-        values = evaluate(distance, self.secrets, self.secrets, where="distance")  # type: ignore[arg-type]
-        adversary = self.prior if prior is None else prior
-        if not isinstance(adversary, Prior) or adversary.domain.labels != self.secrets.labels:
-            raise ProblemError(
-                "the adversary's prior is not a Prior over the secrets",
-                where="prior",
-                remedy=f"Make it with om.Prior over the same {len(self.secrets)} labels",
-            )
-        return values, adversary.weights
-
-    def _metric(self, index: int, constraint: MetricPrivacy) -> None:
-        values = evaluate(constraint.distance, self.secrets, self.secrets, where="distance")
-        kept = np.array(values)
-        if constraint.threshold is not None:
-            kept[values > constraint.threshold] = np.inf
-        window = None
-        if constraint.observable_threshold is not None:
-            reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
-            window = reach <= constraint.observable_threshold
-        self._ratios(index, constraint.epsilon, kept, constraint.delta, window)
-
-    def _ratios(
-        self,
-        index: int,
-        epsilon: Exact,
-        distance: Floats,
-        delta: Exact,
-        window: NDArray[np.bool_] | None = None,
-    ) -> None:
-        np.fill_diagonal(distance, np.inf)
-        ratios = _log_ratio(epsilon, distance)
-        if delta > 0:
-            left, right = np.nonzero(np.isfinite(ratios))
-            if not len(left):
-                return  # one secret, or a threshold or radius below every distance: no inequality
-            unit = sp.eye_array(len(self.secrets), format="csr")
-            apart = distance[left, right]
-            chosen = ratios[left, right]
-            self.approximate.append(
-                Approximate(index, unit[left], unit[right], chosen, delta, epsilon, apart)
-            )
-            return
-        self.ratios.append(Ratio(index, epsilon, distance, window))
-        if window is None:
-            self.log_ratio = np.minimum(self.log_ratio, ratios)
-        else:
-            self.windowed.append(WindowedRatio(index, ratios, window))
-
-    def _adjacent(self, constraint: DifferentialPrivacy) -> NDArray[np.bool_]:
-        count = len(self.secrets)
-        adjacency = constraint.adjacency
-        if adjacency == "all":
-            return np.ones((count, count), dtype=bool)
-        if callable(adjacency[0]):
-            distance, radius = adjacency
-            values = evaluate(distance, self.secrets, self.secrets, where="adjacency")
-            return np.asarray(values <= radius)
-        adjacent = np.zeros((count, count), dtype=bool)
-        for k, (i, j) in enumerate(adjacency):
-            if max(i, j) >= count:
-                raise ProblemError(
-                    f"pair ({i}, {j}) is outside the {count} secrets",
-                    where=f"adjacency[{k}]",
-                    remedy=f"Indices run from 0 to {count - 1}",
-                )
-            adjacent[i, j] = adjacent[j, i] = True
-        return adjacent
-
-    def _distribution(self, index: int, constraint: DistributionPrivacy) -> None:
-        count = len(self.secrets)
-        for k, pair in enumerate(constraint.pairs):
-            for side, distribution in enumerate(pair):
-                if distribution.shape != (count,):
-                    raise ProblemError(
-                        f"{distribution.size} entries for {count} secrets",
-                        where=f"pairs[{k}][{side}]",
-                    )
-        first = np.array([pair[0] for pair in constraint.pairs])
-        second = np.array([pair[1] for pair in constraint.pairs])
-        scale = np.ones(len(first)) if constraint.scale is None else np.array(constraint.scale)
-        if constraint.divergence != "max":
-            self._divergence(index, constraint, first, second, scale)
-            return
-        left, right = np.vstack([first, second]), np.vstack([second, first])
-        scale = np.concatenate([scale, scale])
-        epsilon, delta = constraint.epsilon, constraint.delta
-        ratios = _log_ratio(epsilon, scale)
-        if not delta > 0:
-            self.lifted.append(LiftedRatio(index, left, right, ratios, epsilon, scale))
-        else:
-            sparse = sp.csr_array(left), sp.csr_array(right)
-            self.approximate.append(Approximate(index, *sparse, ratios, delta, epsilon, scale))
-
-    def _divergence(
-        self,
-        index: int,
-        constraint: DistributionPrivacy,
-        first: Floats,
-        second: Floats,
-        scale: Floats,
-    ) -> None:
-        """Distributions at divergence 0 are equal: a ratio of 1. Total variation is the hockey
-        stick at e^0, with ε · scale for δ."""
-        epsilon, nothing = constraint.epsilon, Exact(Fraction(0))
-        equal = (scale == 0) | (epsilon.factor == 0) | (epsilon.log_of == 1)
-        limits = _log_ratio(epsilon, scale)
-        if (~equal & (limits < _LEAST_LIMIT)).any():
-            raise ProblemError(
-                f"ε · scale is {limits[~equal].min():g}, too small to be told from 0",
-                where="epsilon",
-                remedy=f"Give 0, or at least {_LEAST_LIMIT:g}",
-            )
-        if equal.any():
-            left = np.vstack([first[equal], second[equal]])
-            right = np.vstack([second[equal], first[equal]])
-            one = np.ones(len(left))
-            self.lifted.append(LiftedRatio(index, left, right, 0 * one, nothing, one))
-        apart = np.flatnonzero(~equal)
-        if constraint.divergence == "tv":
-            for k in apart.tolist():
-                one = np.ones(1)
-                sides = sp.csr_array(first[[k]]), sp.csr_array(second[[k]])
-                limit = epsilon.times(scale[k])
-                self.approximate.append(Approximate(index, *sides, 0 * one, limit, nothing, one))
-        elif len(apart):
-            both = np.concatenate([scale[apart], scale[apart]])
-            self.divergences.append(
-                Divergence(
-                    index,
-                    constraint.divergence,
-                    np.vstack([first[apart], second[apart]]),
-                    np.vstack([second[apart], first[apart]]),
-                    np.concatenate([limits[apart], limits[apart]]),
-                    epsilon,
-                    both,
-                )
-            )
-
-    def _loss_bound(self, index: int, constraint: LossBound) -> None:
-        if constraint.loss is None:
-            values = self.loss
-        else:
-            values = loss_matrix(constraint.loss, self.secrets, self.observables, where="loss")
-        weighted = values if constraint.worst_case else values * self.prior.weights[:, None]
-        self.loss_limits.append(
-            LossLimit(index, weighted, constraint.maximum, constraint.worst_case, values)
-        )
-
-    def _support(self, constraint: Support) -> NDArray[np.bool_]:
-        shape = self.allowed.shape
-        if constraint.mask is not None:
-            mask = constraint.mask
-            if mask.shape != shape:
-                raise ProblemError(
-                    f"shape {mask.shape} does not fit {shape[0]} secrets x {shape[1]} observables",
-                    where="mask",
-                )
-        else:
-            assert constraint.distance is not None
-            assert constraint.radius is not None
-            reach = evaluate(constraint.distance, self.secrets, self.observables, where="distance")
-            mask = reach <= constraint.radius
-        empty = np.flatnonzero(~mask.any(axis=1))
-        if len(empty):
-            raise ProblemError(
-                f"leaves {len(empty)} secret(s) without observables, the first "
-                f"{self.secrets.labels[empty[0]]!r}",
-                where="mask" if constraint.mask is not None else "radius",
-                remedy="Allow at least one observable for every secret",
-            )
-        return mask
-
-
-def _log_ratio(epsilon: Exact, distance: Floats) -> Floats:
-    """ε·d, rounded; inf only where the distance is."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.minimum(float(epsilon) * distance, _LARGEST_LOG)
-    return np.where(np.isfinite(distance), product, np.inf)
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """What ``compute`` finds, which follows from the statement; evaluated once for a key."""
+        if key not in self._known:
+            self._known[key] = compute()
+        found: T = self._known[key]
+        return found

@@ -17,7 +17,7 @@ from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.number import parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
-from optmech.problem.problem import MaximizeDistortion, Problem
+from optmech.problem import MaximizeDistortion, Problem
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
 

@@ -14,7 +14,7 @@ from optmech.designs.file import load_design
 from optmech.errors import ProblemError
 from optmech.files import find_problem
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reading.source import read_document
 from optmech.sweeps import pools
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import attrs
 import numpy as np
 
+from optmech.base.shown import names_of_fields
 from optmech.designs.encoding import encode_problem
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.files import build_problem
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reading.data import DataFile
 from optmech.spaces.prior import Prior
 from optmech.sweeps.places import Steps, parse_place, with_value
@@ -124,7 +126,7 @@ class ObjectTemplate:
             listed = list(parts["constraints"])
             index, key = int(rest[0]), rest[1]
             try:
-                listed[index] = replace(listed[index], **{str(key): value})
+                listed[index] = attrs.evolve(listed[index], **{str(key): value})
             except ProblemError as error:
                 raise error.at(f"constraints[{index}]") from error
             parts["constraints"] = listed
@@ -151,7 +153,7 @@ def _require_place(problem: Problem, steps: Steps, place: str) -> None:
                 where=f"constraints[{steps[1]}]",
                 remedy="Name one of them",
             )
-        names = [field.name for field in fields(problem.constraints[steps[1]])]
+        names = names_of_fields(problem.constraints[steps[1]])
         if steps[2] in names:
             return
         raise ProblemError(
@@ -189,8 +191,8 @@ def plain(value: Any) -> object:
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner) for inner in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        inside = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if (is_dataclass(value) or attrs.has(type(value))) and not isinstance(value, type):
+        inside = {name: plain(getattr(value, name)) for name in names_of_fields(value)}
         return {"type": type(value).__qualname__, **inside}
     raise ProblemError(
         f"a {type(value).__name__} cannot be told from another in a later run",

@@ -13,8 +13,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.designs.encoding.problem import decode_domain, encode_domain
-from optmech.designs.encoding.result import require_keys
 from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
 from optmech.exact.number import Exact, parse_exact
 from optmech.spaces.domain import Domain
 from optmech.spaces.rationals import Shares

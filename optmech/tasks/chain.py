@@ -13,8 +13,7 @@ from optmech.base.plain import plain_values
 from optmech.base.storage import write_atomically
 from optmech.errors import InfeasibleError
 from optmech.pipeline.search import solve
-from optmech.problem.constraints import Constraint
-from optmech.problem.problem import Problem
+from optmech.problem import Constraint, Problem
 from optmech.spaces.distances import Distance
 from optmech.spaces.prior import Prior
 from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate

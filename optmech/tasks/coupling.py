@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from optmech.base.arrays import Floats
 from optmech.exact.number import Exact
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 
 if TYPE_CHECKING:
     from optmech.targets import TargetDesign

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.designs.design import Design
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

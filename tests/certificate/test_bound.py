@@ -15,16 +15,16 @@ from oracle import optimum
 
 import optmech as om
 from optmech.audit import Statement
-from optmech.certificate import (
+from optmech.certificate import Multipliers, infeasibility_margin, lower_bound
+from optmech.certificate.families import (
     ApproximateMultipliers,
     AttackMultipliers,
     DivergenceMultipliers,
-    Multipliers,
     PairMultipliers,
-    infeasibility_margin,
-    lower_bound,
 )
+from optmech.certificate.families.ratio import shared_out
 from optmech.designs.encoding import encode_multipliers
+from optmech.statement import Family
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -47,30 +47,35 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
         objective = rng.normal(size=n)
     elif s.objective == "maximize_distortion":
         objective = rng.normal(size=(m, n))
-    return Multipliers(
-        ratio=pairs(),
-        windowed=tuple(pairs() for _ in s.windowed),
-        lifted=tuple(scale * rng.normal(size=(len(p.log_ratio), m)) for p in s.lifted),
-        approximate=tuple(
-            ApproximateMultipliers(
-                scale * rng.normal(size=len(p.log_ratio)),
-                rng.normal(size=(len(p.log_ratio), m)),
-            )
-            for p in s.approximate
-        ),
-        divergences=tuple(
-            DivergenceMultipliers(
-                scale * rng.normal(size=len(p.limit)), rng.normal(size=(len(p.limit), m)) * 2
-            )
-            for p in s.divergences
-        ),
-        distortion=tuple(
-            AttackMultipliers(float(scale * rng.normal()), rng.normal(size=(m, n)))
-            for _ in s.distortion
-        ),
-        loss_limits=tuple(scale * rng.normal(size=n if p.per_secret else 1) for p in s.loss_limits),
-        objective=objective,
-    )
+
+    def of(family: Family) -> object:
+        match family.kind:
+            case "ratio":
+                return pairs()
+            case "lifted":
+                return scale * rng.normal(size=(len(family.log_ratio), m))
+            case "approximate":
+                count = len(family.log_ratio)
+                return ApproximateMultipliers(
+                    scale * rng.normal(size=count), rng.normal(size=(count, m))
+                )
+            case "divergence":
+                count = len(family.limit)
+                return DivergenceMultipliers(
+                    scale * rng.normal(size=count), rng.normal(size=(count, m)) * 2
+                )
+            case "distortion":
+                return AttackMultipliers(float(scale * rng.normal()), rng.normal(size=(m, n)))
+            case "loss":
+                return scale * rng.normal(size=n if family.per_secret else 1)
+            case "support":
+                return None
+        raise AssertionError(family.kind)
+
+    families = [of(family) for family in s.families]
+    for place, shared in shared_out(s, pairs()).items():
+        families[place] = shared
+    return Multipliers(tuple(families), objective)
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
@@ -98,7 +103,7 @@ def test_rounding_is_covered_whatever_the_multipliers(make: Make, tmp_path: Path
     stated = Statement(json.loads((tmp_path / "d.json").read_text())["problem"], [])
     for scale in (1e-12, 1e-3, 1.0, 1e6):
         multipliers = random_multipliers(problem, rng, scale)
-        plain = encode_multipliers(multipliers)
+        plain = encode_multipliers(multipliers, problem.statement)
         margin = stated.lagrangian(plain, objective=False).value()
         assert infeasibility_margin(problem.statement, multipliers) <= margin
         bound = lower_bound(problem.statement, multipliers)
@@ -113,8 +118,8 @@ def test_prices_of_one_loss_bound_cannot_differ_by_secret() -> None:
     """Only the first counts: the constant would not pay for the others."""
     p = om.Prior.uniform(om.Domain.range(2))
     statement = om.Problem(p, H, constraints=[om.LossBound(0.25)]).statement
-    first = Multipliers(loss_limits=(np.array([1.0]),))
-    more = Multipliers(loss_limits=(np.array([1.0, 1e6]),))
+    first = Multipliers((np.array([1.0]),))
+    more = Multipliers((np.array([1.0, 1e6]),))
     assert lower_bound(statement, more).value == lower_bound(statement, first).value
 
 
@@ -129,7 +134,7 @@ def test_two_secrets_by_hand(epsilon: float) -> None:
     statement = two_secrets(epsilon).statement
     z = 0.5 / (np.exp(epsilon) + 1)
     pairs = PairMultipliers(np.array([0, 1]), np.array([1, 0]), np.array([0, 1]), np.array([z, z]))
-    bound = lower_bound(statement, Multipliers(ratio=pairs))
+    bound = lower_bound(statement, Multipliers((pairs,)))
     assert bound.value == pytest.approx(1 / (np.exp(epsilon) + 1), rel=1e-12)
     assert bound.value <= 1 / (np.exp(epsilon) + 1)
     assert 0 <= bound.rounding < 1e-13
@@ -142,7 +147,7 @@ def test_pairs_without_a_constraint_are_ignored() -> None:
         constraints=[om.DifferentialPrivacy(1.0, [(0, 1)])],
     )
     pairs = PairMultipliers(np.array([0]), np.array([2]), np.array([0]), np.array([1e6]))
-    assert lower_bound(problem.statement, Multipliers(ratio=pairs)).value == pytest.approx(0)
+    assert lower_bound(problem.statement, Multipliers((pairs,))).value == pytest.approx(0)
 
 
 def test_attack_multipliers_prove_that_too_much_distortion_is_infeasible() -> None:
@@ -151,5 +156,5 @@ def test_attack_multipliers_prove_that_too_much_distortion_is_infeasible() -> No
     problem = om.Problem(om.Prior.uniform(domain), E, constraints=[om.DistortionPrivacy(0.8, E)])
     guess = np.zeros((3, 3))
     guess[:, 1] = 1.0
-    multipliers = Multipliers(distortion=(AttackMultipliers(1.0, guess),))
+    multipliers = Multipliers((AttackMultipliers(1.0, guess),))
     assert infeasibility_margin(problem.statement, multipliers) == pytest.approx(0.8 - 2 / 3)

@@ -8,9 +8,11 @@ from conformance.problems import KINDS, Make, metric
 from oracle import optimum
 
 import optmech as om
+from optmech.certificate.families import Divergence
 from optmech.engines import load_engine
 from optmech.engines.structured import choice
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 
 LINEAR = ["highs", "lazy", "structured", "structured-compiled", "structured-device"]
@@ -20,7 +22,7 @@ SEEDS = range(2)
 
 def curved(make: Make) -> bool:
     """Whether a kind of problem has divergences, which are not linear."""
-    return bool(make(np.random.default_rng(0)).statement.divergences)
+    return bool(make(np.random.default_rng(0)).statement.of_kind(Divergence))
 
 
 CURVED = [make for make in KINDS if curved(make)]
@@ -67,7 +69,7 @@ def test_certified_optimum_equals_the_oracle(make: Make, profile: str | Profile,
 def test_linear_engines_refuse_what_is_not_linear(make: Make, name: str) -> None:
     """And ``solve`` gives way to tangents, saying so."""
     problem = make(np.random.default_rng(0))
-    assert load_engine(name).refusal(compile_lp(problem.statement).lp)
+    assert load_engine(name).refusal(compile_lp(Inequalities.of(problem.statement)).lp)
     design = om.solve(problem, profile=name, gap=1e-2)
     assert design.engine == "tangents"
     assert design.engine_reason.startswith(f"{name} was not used: ")
@@ -76,7 +78,7 @@ def test_linear_engines_refuse_what_is_not_linear(make: Make, name: str) -> None
 @pytest.mark.parametrize("name", CONVEX)
 def test_engines_for_divergences_refuse_linear_programs(name: str) -> None:
     problem = metric(np.random.default_rng(0))
-    refusal = load_engine(name).refusal(compile_lp(problem.statement).lp)
+    refusal = load_engine(name).refusal(compile_lp(Inequalities.of(problem.statement)).lp)
     assert refusal == "there are no divergence constraints"
     assert om.solve(problem, profile=name).engine == "highs"
 

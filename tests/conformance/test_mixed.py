@@ -9,9 +9,9 @@ from oracle import optimum
 
 import optmech as om
 from optmech.certificate import lower_bound
-from optmech.lp.compile import compile_lp
+from optmech.lp.compile import ProgramMultipliers, compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.repair import Implied
-from optmech.statement.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 DISGUISED = [
@@ -59,24 +59,23 @@ def test_multipliers_of_what_is_implied_prove_the_same_bound() -> None:
     np.fill_diagonal(distance, 0.0)
     private = om.MetricPrivacy(1.0, om.distances.matrix(distance))
     prior = om.Prior(om.Domain.range(4), [1, 2, 3, 4])
-    source = om.Problem(prior, rng.uniform(0, 1, (4, 4)), constraints=[private]).statement
+    statement = om.Problem(prior, rng.uniform(0, 1, (4, 4)), constraints=[private]).statement
+    source = Inequalities.of(statement)
     implied = Implied.of(source)
-    assert implied.statement.log_ratio[1, 0] == implied.statement.log_ratio[3, 2] == 0.0
-    found = {}
-    for name, given in (("both", implied.statement), ("one", source)):
-        found[name] = multipliers(given)
-    both = bound_in_floats(implied.statement, found["both"])
-    assert lower_bound(source, implied.recover(found["both"])).value == pytest.approx(both)
-    assert both == pytest.approx(lower_bound(source, found["one"]).value, rel=1e-7)
+    assert implied.given.log_ratio[1, 0] == implied.given.log_ratio[3, 2] == 0.0
+    both, one = multipliers(implied.given), multipliers(source)
+    value = bound_in_floats(implied.given, both)
+    assert lower_bound(statement, implied.recover(both)).value == pytest.approx(value)
+    assert value == pytest.approx(lower_bound(statement, one.stated(statement)).value, rel=1e-7)
 
 
-def multipliers(statement: Statement) -> object:
+def multipliers(given: Inequalities) -> ProgramMultipliers:
     """Those of an optimum, by HiGHS."""
     from optmech.engines.base import Options
     from optmech.engines.highs import HighsSession
     from optmech.lp.flatten import flatten
 
-    compiled = compile_lp(statement)
+    compiled = compile_lp(given)
     flat = flatten(compiled.lp)
     solved = HighsSession(flat, Options())
     assert solved.solve({"solver": "simplex"}, Patient()) == "Optimal"
@@ -93,13 +92,13 @@ class Patient:
         return float("inf")
 
 
-def bound_in_floats(statement: Statement, given: object) -> float:
+def bound_in_floats(given: Inequalities, found: ProgramMultipliers) -> float:
     """Theorem 1 with ratios only, term by term."""
-    cost = statement.prior[:, None] * statement.loss
-    ratio = given.ratio
+    cost = given.statement.prior[:, None] * given.statement.loss
+    ratio = found.pairs
     for i, j, o, z in zip(ratio.i, ratio.j, ratio.o, ratio.value, strict=True):
         cost[i, o] += z
-        cost[j, o] -= z * np.exp(statement.log_ratio[i, j])
+        cost[j, o] -= z * np.exp(given.log_ratio[i, j])
     return float(cost.min(axis=1).sum())
 
 

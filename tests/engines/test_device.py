@@ -24,6 +24,7 @@ from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, first_rows, make_cone
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 
 pytest.importorskip("array_api_compat")
@@ -112,7 +113,7 @@ ROWS = object()
 def test_every_method_agrees_with_compiled_code_and_lapack(
     arrays: Arrays, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = build(compile_lp(problem(objective="worst_loss").statement).lp)
+    model = build(compile_lp(Inequalities.of(problem(objective="worst_loss").statement)).lp)
     cone = make_cone(model)
     assert len(model.coupling.rhs) == 25
     # panels, leaves and chunks of blocks as small as the problem
@@ -242,7 +243,7 @@ def test_says_what_to_install(device: str, module: str, monkeypatch: pytest.Monk
 
 def test_refuses_before_starting_what_does_not_fit_on_the_device() -> None:
     arrays = replace(open_device("numpy"), name="a small one", free_bytes=lambda: 4 * 2**20)
-    model = build(compile_lp(problem(8, 8).statement).lp)
+    model = build(compile_lp(Inequalities.of(problem(8, 8).statement)).lp)
     with pytest.raises(om.errors.TooLargeError, match=r"64 observables on a small one .* MiB"):
         array_backend.require_device_memory(model, arrays)
     array_backend.require_device_memory(model, replace(arrays, free_bytes=lambda: 2**30))

@@ -23,6 +23,7 @@ from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.pairs import Cone, Rows, first_rows, make_cone
 from optmech.engines.structured.triangular import lower_inverse
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 
 E = om.distances.euclidean()
 
@@ -46,7 +47,7 @@ def worst_loss() -> tuple[Model, Cone, Rows]:
         objective="worst_loss",
         constraints=[om.MetricPrivacy(0.8, E)],
     )
-    model = build(compile_lp(problem.statement).lp)
+    model = build(compile_lp(Inequalities.of(problem.statement)).lp)
     cone = make_cone(model)
     rows = first_rows(model, cone)
     rng = np.random.default_rng(2)

@@ -13,6 +13,7 @@ from optmech.base.arrays import Floats
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import make_cone
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
@@ -30,7 +31,7 @@ def problem(side: int, seed: int) -> om.Problem:
 @pytest.mark.parametrize("seed", range(6))
 def test_prices_are_those_of_a_linear_program(seed: int) -> None:
     """min c·v over the short pairs and v <= 1: its value is what the costs left add up to."""
-    model = build(compile_lp(problem(4, seed).statement).lp)
+    model = build(compile_lp(Inequalities.of(problem(4, seed).statement)).lp)
     cone = make_cone(model)
     rng = np.random.default_rng(seed)
     cost = np.zeros((3, 17))

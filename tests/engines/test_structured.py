@@ -25,6 +25,8 @@ from optmech.engines.structured.pairs import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
 from optmech.lp.compile import Compiled, compile_lp
 from optmech.lp.flatten import flatten
+from optmech.lp.inequalities import Inequalities
+from optmech.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -53,17 +55,17 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 class Recorder:
     """A monitor that evaluates bounds with the certificate and values from the raw point."""
 
-    def __init__(self, compiled: Compiled, stop_after: int = 10**9) -> None:
-        self.compiled, self.stop_after = compiled, stop_after
+    def __init__(self, compiled: Compiled, statement: Statement, stop_after: int = 10**9) -> None:
+        self.compiled, self.statement, self.stop_after = compiled, statement, stop_after
         self.bound, self.value, self.matrix = -np.inf, np.inf, np.zeros(0)
         self.bounds: list[float] = []
         self.asked = 0
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        matrix, multipliers = self.compiled.recover(point)
+        matrix, found = self.compiled.recover(point)
         lp = self.compiled.lp
         if dual:
-            self.bounds.append(lower_bound(self.compiled.statement, multipliers).value)
+            self.bounds.append(lower_bound(self.statement, found.stated(self.statement)).value)
             self.bound = max(self.bound, self.bounds[-1])
         if primal:
             self.matrix = matrix
@@ -84,14 +86,14 @@ class Recorder:
 def run(
     problem: om.Problem, gap: float = 1e-7, stop_after: int = 10**9
 ) -> tuple[Recorder, EngineResult]:
-    compiled = compile_lp(problem.statement)
-    recorder = Recorder(compiled, stop_after)
+    compiled = compile_lp(Inequalities.of(problem.statement))
+    recorder = Recorder(compiled, problem.statement, stop_after)
     return recorder, StructuredEngine().run(compiled.lp, Options(gap=gap), recorder)
 
 
 def reference(problem: om.Problem) -> float:
     """The optimum of the flattened program by HiGHS."""
-    flat = flatten(compile_lp(problem.statement).lp)
+    flat = flatten(compile_lp(Inequalities.of(problem.statement)).lp)
     equal = np.isfinite(flat.lower)
     found = linprog(
         flat.cost,
@@ -392,29 +394,30 @@ def test_a_distortion_beyond_reach_is_recognised_from_the_bound() -> None:
 @pytest.mark.parametrize(
     ("constraint", "words"),
     [
-        (om.DifferentialPrivacy(1.0, delta=0.1), "approximate"),
+        (om.DifferentialPrivacy(1.0, delta=0.1), "bound at zero matters"),
         (om.MetricPrivacy(1.0, E, observable_threshold=1.0), "some blocks"),
     ],
 )
 def test_refuses_what_it_does_not_support(constraint: om.Constraint, words: str) -> None:
     grid = om.Grid(2, 3)
     prior = om.Prior(grid, np.full(6, 1 / 6))
-    lp = compile_lp(om.Problem(prior, E, constraints=[constraint]).statement).lp
+    lp = compile_lp(Inequalities.of(om.Problem(prior, E, constraints=[constraint]).statement)).lp
     assert words in StructuredEngine().refusal(lp)
 
 
 def test_refuses_before_starting_what_does_not_fit_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    compiled = compile_lp(grid_problem(4, 4, E).statement)
+    statement = grid_problem(4, 4, E).statement
+    compiled = compile_lp(Inequalities.of(statement))
     monkeypatch.setattr(memory, "available_bytes", lambda: 10_000)
     with pytest.raises(om.errors.TooLargeError, match="structured engine"):
-        StructuredEngine().run(compiled.lp, Options(), Recorder(compiled))
+        StructuredEngine().run(compiled.lp, Options(), Recorder(compiled, statement))
 
 
 def test_factors_solve_the_dense_normal_equations_with_long_pairs(either: str) -> None:
     problem = grid_problem(5, 6, E)
-    model = build(compile_lp(problem.statement).lp)
+    model = build(compile_lp(Inequalities.of(problem.statement)).lp)
     cone = make_cone(model)
     rng = np.random.default_rng(3)
     P = np.full((30, 31), 1 / 30)

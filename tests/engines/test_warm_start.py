@@ -15,6 +15,7 @@ from optmech.engines.structured.choice import compiles
 from optmech.engines.structured.model import build
 from optmech.engines.structured.pairs import make_cone
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.warm_start import hint
 
 if importlib.util.find_spec("numba") is None:
@@ -39,7 +40,7 @@ def neighbour() -> om.Design:
 
 def test_a_neighbour_saves_columns(neighbour: om.Design) -> None:
     given = problem(0.85)
-    model = build(compile_lp(given.statement).lp)
+    model = build(compile_lp(Inequalities.of(given.statement)).lp)
     assert compiles(model)
     lines: list[str] = []
     cold, warm = om.solve(given), om.solve(given, start=neighbour, progress=lines.append)
@@ -100,7 +101,7 @@ def test_the_first_iterate_is_inside_and_balanced(epsilon: float) -> None:
     """Slack in every pair of the new problem, and no product far from the mean."""
     before = om.solve(problem(0.8, E, 5))
     given = problem(epsilon, E, 5)
-    model = build(compile_lp(given.statement).lp)
+    model = build(compile_lp(Inequalities.of(given.statement)).lp)
     cone, start = make_cone(model), hint(before)
     assert start is not None
     every = ColumnSet(model, cone, np.arange(25), 1)
@@ -121,7 +122,7 @@ def test_a_neighbour_far_away_is_left_alone(neighbour: om.Design) -> None:
     start = hint(neighbour)
     assert start is not None
     for epsilon, near in ((0.4, False), (0.7, True), (0.9, True), (1.2, False)):
-        model = build(compile_lp(problem(epsilon).statement).lp)
+        model = build(compile_lp(Inequalities.of(problem(epsilon).statement)).lp)
         assert WarmStart(model, make_cone(model), start).applies() is near
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from optmech.errors import ProblemError
 from optmech.files import find_problem, load_problem
 from optmech.files.gallery import gallery_names
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.reading.source import read_document
 
 SMALL = [

@@ -15,6 +15,7 @@ from oracle import optimum
 import optmech as om
 from optmech.lp.blocks import Start
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 from optmech.reductions import DominatedEstimates, DominatedObservables
 from optmech.reductions.dominance import dominators
@@ -41,7 +42,7 @@ def test_dominators_against_the_definition_in_loops(features: np.ndarray) -> Non
 
 
 def blocks(problem: om.Problem) -> int:
-    (reduced,) = DominatedObservables().apply(compile_lp(problem.statement).lp)
+    (reduced,) = DominatedObservables().apply(compile_lp(Inequalities.of(problem.statement)).lp)
     return reduced.lp.blocks
 
 
@@ -62,7 +63,7 @@ def test_only_places_between_those_visited_matter_on_a_line() -> None:
     weights[[2, 5]] = [1, 3]
     p = om.Prior(om.Domain.range(9), weights)
     problem = om.Problem(p, E, constraints=[om.DistortionPrivacy(0.2, E)])
-    lp = compile_lp(problem.statement).lp
+    lp = compile_lp(Inequalities.of(problem.statement)).lp
     (few,) = DominatedObservables().apply(lp)
     (fewer,) = DominatedEstimates().apply(few.lp)
     assert few.lp.blocks == 4
@@ -116,7 +117,7 @@ def test_a_neighbours_reports_are_handed_on() -> None:
     problem = om.Problem(
         om.Prior(om.Grid(2, 4), weights), H, constraints=[om.MetricPrivacy(0.7, E)]
     )
-    (reduced,) = DominatedObservables().apply(compile_lp(problem.statement).lp)
+    (reduced,) = DominatedObservables().apply(compile_lp(Inequalities.of(problem.statement)).lp)
     matrix = np.random.default_rng(0).dirichlet(np.ones(8), 8)
     i, j, block = np.array([0, 3, 2]), np.array([1, 2, 5]), np.array([1, 4, 6])
     ratio = problem.statement.log_ratio

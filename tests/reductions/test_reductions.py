@@ -12,6 +12,7 @@ from conformance.problems import prior
 import optmech as om
 from optmech.errors import ProblemError
 from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.profiles import Profile
 from optmech.reductions import ImpliedPairs, parse_reduction
 from optmech.reductions.implied_pairs import implied
@@ -22,7 +23,7 @@ E, H, M = om.distances.euclidean(), om.distances.hamming(), om.distances.manhatt
 
 def kept_pairs(domain: om.Domain, distance: om.distances.Distance) -> set[tuple[int, int]]:
     problem = om.Problem(om.Prior.uniform(domain), H, constraints=[om.MetricPrivacy(0.7, distance)])
-    (reduced,) = ImpliedPairs().apply(compile_lp(problem.statement).lp)
+    (reduced,) = ImpliedPairs().apply(compile_lp(Inequalities.of(problem.statement)).lp)
     return set(zip(reduced.lp.cone.i.tolist(), reduced.lp.cone.j.tolist(), strict=True))
 
 

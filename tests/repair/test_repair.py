@@ -9,11 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import optmech as om
-from optmech.certificate import check_matrix
+from optmech.certificate import check_exact
 from optmech.certificate.objective import objective_value
+from optmech.exact.numerators import Numerators
+from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone, repair
 from optmech.repair.lifted import LiftedRows
-from optmech.repair.mixing import tightened
+from optmech.repair.mixing import constant_anchors
+from optmech.repair.release import release
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -26,12 +29,13 @@ def test_noise_is_repaired_or_refused(make: Make, noise: float) -> None:
     design = om.solve(problem)
     if design.status == "infeasible":
         return
-    statement = problem.statement
+    statement, given = problem.statement, Inequalities.of(problem.statement)
     optimal = design.mechanism.matrix
     disturbed = optimal + noise * rng.normal(size=optimal.shape)
-    fixed = repair(statement, Cone.of(statement), disturbed, (optimal,))
+    fixed = repair(given, Cone.of(given), disturbed, (optimal,))
     assert fixed is not None
-    assert all(check.passed for check in check_matrix(statement, fixed))
+    assert given.hold(fixed)
+    assert release(given, fixed, (optimal, *constant_anchors(statement, fixed))) is not None
     if noise <= 1e-9:
         assert objective_value(statement, fixed) == pytest.approx(
             objective_value(statement, optimal), rel=1e-3, abs=1e-6
@@ -45,9 +49,10 @@ def test_any_matrix_becomes_private(seed: int, epsilon: float) -> None:
     p = prior(rng, om.Grid(3, 4))
     problem = om.Problem(p, H, constraints=[om.MetricPrivacy(epsilon, E)])
     garbage = rng.normal(size=(12, 12)) * (rng.random((12, 12)) < 0.5)
-    fixed = repair(problem.statement, Cone.of(problem.statement), garbage)
+    given = Inequalities.of(problem.statement)
+    fixed = repair(given, Cone.of(given), garbage)
     assert fixed is not None
-    assert all(check.passed for check in check_matrix(problem.statement, fixed))
+    assert given.hold(fixed)
     d = E(p.domain, p.domain)
     np.fill_diagonal(d, np.inf)
     for column in fixed.T[fixed.max(axis=0) > 0]:
@@ -65,16 +70,17 @@ def test_closure_is_the_least_majorant() -> None:
         p, rng.random((8, 3)), om.Domain("xyz"), constraints=[om.MetricPrivacy(0.9, E)]
     ).statement
     expected = (np.exp(-0.9 * E(p.domain, p.domain))[:, :, None] * v[:, None, :]).max(axis=0)
-    assert Cone.of(statement).closure(v) == pytest.approx(expected, rel=1e-12)
+    assert Cone.of(Inequalities.of(statement)).closure(v) == pytest.approx(expected, rel=1e-12)
 
 
 def test_mixing_reaches_a_distortion_equal_to_its_maximum() -> None:
     rng = np.random.default_rng(1)
     p = prior(rng, om.Grid(3, 3))
     problem = om.Problem(p, E, constraints=[om.DistortionPrivacy(blind(p), E)])
-    fixed = repair(problem.statement, Cone.of(problem.statement), np.eye(9))
+    given = Inequalities.of(problem.statement)
+    fixed = repair(given, Cone.of(given), np.eye(9))
     assert fixed is not None
-    assert all(check.passed for check in check_matrix(problem.statement, fixed))
+    assert all(c.passed for c in check_exact(problem.statement, Numerators.rounded(fixed)))
 
 
 def test_components_are_completed_one_by_one() -> None:
@@ -85,10 +91,11 @@ def test_components_are_completed_one_by_one() -> None:
         H,
         constraints=[om.Support(mask), om.DifferentialPrivacy(1.0, [(0, 1), (2, 3)])],
     )
-    fixed = repair(problem.statement, Cone.of(problem.statement), np.eye(4))
+    given = Inequalities.of(problem.statement)
+    fixed = repair(given, Cone.of(given), np.eye(4))
     assert fixed is not None
     assert fixed[~mask].max() == 0
-    assert all(check.passed for check in check_matrix(problem.statement, fixed))
+    assert all(c.passed for c in check_exact(problem.statement, Numerators.rounded(fixed)))
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -99,8 +106,8 @@ def test_constants_and_completion_keep_lifted_rows(seed: int) -> None:
     p = prior(rng, om.Domain(range(n), rng.uniform(0, 2, (n, 2))))
     pairs = [tuple(rng.dirichlet(np.full(n, 0.3), 2)) for _ in range(2)]
     constraints = [om.MetricPrivacy(3.0, E), om.DistributionPrivacy(epsilon, pairs)]
-    statement = om.Problem(p, E, constraints=constraints).statement
-    cone = Cone.of(statement)
+    given = Inequalities.of(om.Problem(p, E, constraints=constraints).statement)
+    cone = Cone.of(given)
     columns = cone.closure(rng.random((n, n)) * np.append(np.ones(n - 1), 1e-17))
     raised = cone.lifted.raised(columns, np.ones(n, dtype=bool))
     fixed = cone.complete(raised, rng.random((n, n)))
@@ -114,7 +121,7 @@ def test_constants_and_completion_keep_lifted_rows(seed: int) -> None:
     # constants are added to no column that needs none: a constant c moves a row by (e^ε - 1) c, so
     # that rounding of sums of n terms, n units at most, asks for no more than this
     rounding = n * 2.0**-53 * (1 + np.exp(epsilon)) / np.expm1(epsilon)
-    kept = (LiftedRows.of(statement).raised(fixed, np.ones(n, dtype=bool)) - fixed).max()
+    kept = (LiftedRows.of(given).raised(fixed, np.ones(n, dtype=bool)) - fixed).max()
     assert kept <= rounding
 
 
@@ -124,9 +131,9 @@ def test_repair_keeps_off_limits_that_cost_much() -> None:
     p = prior(rng, om.Grid(2, 3))
     limit = om.LossBound(0.3 * blind(p))
     problem = om.Problem(p, E, objective=om.MaximizeDistortion(E), constraints=[limit])
-    statement = problem.statement
+    statement, given = problem.statement, Inequalities.of(problem.statement)
     optimal = om.solve(problem).mechanism.matrix
-    nearer = repair(statement, Cone.of(statement), optimal, (), tightened(statement, 1e-3))
+    nearer = repair(given, Cone.of(given), optimal, (), given.tightened(1e-3))
     assert nearer is not None
     assert objective_value(statement, nearer) == pytest.approx(
         objective_value(statement, optimal), rel=1e-8

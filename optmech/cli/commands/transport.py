@@ -12,7 +12,7 @@ from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.base.arrays import Floats
-    from optmech.problem.problem import Problem
+    from optmech.problem import Problem
 
 SUMMARY = "coupling mechanisms and optimal targets, or distances between distributions"
 EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png"
@@ -118,7 +118,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
 
 
 def _pairs(problem: Any, file: str) -> list[tuple[str, Floats, Floats]]:
-    from optmech.problem.constraints import DistributionPrivacy
+    from optmech.problem import DistributionPrivacy
 
     pairs = [
         (f"constraints[{k}].pairs[{n}]", a, b)

@@ -3,7 +3,7 @@
 from optmech.designs.encoding.multipliers import decode_multipliers, encode_multipliers
 from optmech.designs.encoding.numerators import decode_numerators, encode_numerators
 from optmech.designs.encoding.problem import decode_problem, encode_problem
-from optmech.designs.encoding.result import StatedResult, decode_result, require_keys
+from optmech.designs.encoding.result import StatedResult, decode_result
 
 __all__ = [
     "StatedResult",
@@ -14,5 +14,4 @@ __all__ = [
     "encode_multipliers",
     "encode_numerators",
     "encode_problem",
-    "require_keys",
 ]

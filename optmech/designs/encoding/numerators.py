@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from optmech.designs.encoding.result import require_keys
 from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
 from optmech.exact.numerators import MAX_BITS, Numerators
 
 Plain = Any

@@ -4,51 +4,37 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Hashable
 
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.problem.constraints import (
-    Constraint,
-    DifferentialPrivacy,
-    DistortionPrivacy,
-    DistributionPrivacy,
-    LossBound,
-    MaximizeDistortion,
-    MetricPrivacy,
-    Support,
-)
-from optmech.problem.problem import Problem
-from optmech.spaces.distances import Distance, distance_name, evaluate
+from optmech.problem import MaximizeDistortion, Problem
+from optmech.problem.constraint import load_constraint, write_constraint
+from optmech.problem.fields import Plain
+from optmech.problem.space import Space
+from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain, Grid
-from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import NAMED, misnamed, table
-
-Plain = Any
+from optmech.spaces.tabulated import NAMED, table
 
 
 def encode_problem(problem: Problem) -> Plain:
     """The problem with every distance written out as matrices."""
-    coder = _Encoder(problem)
     objective: Plain = problem.objective
     if isinstance(problem.objective, MaximizeDistortion):
-        objective = {
-            "distance": coder.distance(problem.objective.distance),
-            "prior": coder.prior(problem.objective.prior),
-        }
+        objective = problem.objective.plain(problem.space)
+    loss_name = problem.space.loss_name(problem.loss)
     return {
         "title": problem.title,
         "secrets": encode_domain(problem.secrets),
         "observables": encode_domain(problem.observables),
         "prior": problem.prior.weights.tolist(),
         "loss": problem.loss_matrix.tolist(),
-        **coder.loss_name(problem.loss, problem.loss_matrix),
+        **({} if loss_name is None else {"loss_name": loss_name}),
         "objective": objective,
-        "constraints": [coder.constraint(constraint) for constraint in problem.constraints],
+        "constraints": [write_constraint(stated, problem.space) for stated in problem.constraints],
     }
 
 
@@ -87,13 +73,11 @@ def _decoded(plain: Plain) -> Problem:
     secrets = decode_domain(plain["secrets"])
     observables = decode_domain(plain["observables"])
     prior = Prior(secrets, plain["prior"])
-    decoder = _Decoder(secrets, observables, prior)
+    values = finite_array(plain["loss"], where="loss", ndim=2)
+    space = Space(prior, observables, values)
     objective = plain["objective"]
     if isinstance(objective, dict):
-        objective = MaximizeDistortion(
-            decoder.distance(objective["distance"]), decoder.prior_of(objective["prior"])
-        )
-    values = finite_array(plain["loss"], where="loss", ndim=2)
+        objective = MaximizeDistortion.load(objective, space)
     loss: Distance | Floats = values
     if "loss_name" in plain:
         if plain["loss_name"] not in NAMED:
@@ -104,162 +88,9 @@ def _decoded(plain: Plain) -> Problem:
         loss=loss,
         observables=observables,
         objective=objective,
-        constraints=[decoder.constraint(item) for item in plain["constraints"]],
+        constraints=[load_constraint(item, space) for item in plain["constraints"]],
         title=str(plain["title"]),
     )
-
-
-class _Encoder:
-    def __init__(self, problem: Problem) -> None:
-        self.secrets, self.observables = problem.secrets, problem.observables
-
-    def distance(self, distance: Distance, reach: bool = False) -> Plain:
-        values = evaluate(distance, self.secrets, self.secrets, where="distance")
-        tables = [(self.secrets, values)]
-        out: Plain = {"name": "", "secrets": values.tolist()}
-        if reach:
-            across = evaluate(distance, self.secrets, self.observables, where="distance")
-            out["observables"] = across.tolist()
-            tables.append((self.observables, across))
-        out["name"] = self._name(distance, tables)
-        return out
-
-    def _name(self, distance: object, tables: list[tuple[Domain, Floats]]) -> str:
-        """The name to write: never that of another distance."""
-        name = distance_name(distance)
-        try:
-            wrong = any(misnamed(name, self.secrets, to, values) for to, values in tables)
-        except ProblemError:
-            wrong = True
-        return "given" if wrong else name
-
-    def loss_name(self, loss: Distance | Floats, values: Floats) -> dict[str, str]:
-        """The loss's name, where it is a distance that a reader can compute again."""
-        name = self._name(loss, [(self.observables, values)]) if callable(loss) else ""
-        return {"loss_name": name} if name in NAMED else {}
-
-    def prior(self, prior: Prior | None) -> Plain:
-        return None if prior is None else prior.weights.tolist()
-
-    def constraint(self, constraint: Constraint) -> Plain:
-        match constraint:
-            case MetricPrivacy():
-                return {
-                    "kind": "metric_privacy",
-                    "epsilon": constraint.epsilon.text,
-                    "distance": self.distance(
-                        constraint.distance, constraint.observable_threshold is not None
-                    ),
-                    "threshold": constraint.threshold,
-                    "observable_threshold": constraint.observable_threshold,
-                    "delta": constraint.delta.text,
-                }
-            case DifferentialPrivacy():
-                return {
-                    "kind": "differential_privacy",
-                    "epsilon": constraint.epsilon.text,
-                    "adjacency": self._adjacency(constraint),
-                    "delta": constraint.delta.text,
-                }
-            case DistortionPrivacy():
-                return {
-                    "kind": "distortion_privacy",
-                    "minimum": constraint.minimum.text,
-                    "distance": self.distance(constraint.distance),
-                    "prior": self.prior(constraint.prior),
-                }
-            case DistributionPrivacy():
-                return {
-                    "kind": "distribution_privacy",
-                    "epsilon": constraint.epsilon.text,
-                    "pairs": [[a.tolist(), b.tolist()] for a, b in constraint.pairs],
-                    "delta": constraint.delta.text,
-                    "divergence": constraint.divergence,
-                    "scale": None if constraint.scale is None else list(constraint.scale),
-                }
-            case LossBound():
-                loss = None
-                if constraint.loss is not None:
-                    loss = loss_matrix(
-                        constraint.loss, self.secrets, self.observables, where="loss"
-                    ).tolist()
-                return {
-                    "kind": "loss_bound",
-                    "maximum": constraint.maximum.text,
-                    "worst_case": constraint.worst_case,
-                    "loss": loss,
-                }
-            case Support():
-                mask = constraint.mask
-                if mask is None:
-                    assert constraint.distance is not None
-                    reach = evaluate(
-                        constraint.distance, self.secrets, self.observables, where="distance"
-                    )
-                    mask = reach <= (constraint.radius or 0.0)
-                return {"kind": "support", "mask": mask.astype(int).tolist()}
-            case _:
-                raise ProblemError(
-                    f"a {type(constraint).__name__} cannot be written to a file",
-                    where="constraints",
-                    remedy="Use the constraints of optmech",
-                )
-
-    def _adjacency(self, constraint: DifferentialPrivacy) -> Plain:
-        adjacency = constraint.adjacency
-        if adjacency == "all":
-            return "all"
-        if callable(adjacency[0]):
-            distance, radius = adjacency
-            return {"distance": self.distance(distance), "radius": radius}
-        return [list(pair) for pair in adjacency]
-
-
-class _Decoder:
-    def __init__(self, secrets: Domain, observables: Domain, prior: Prior) -> None:
-        self.secrets, self.observables, self.prior = secrets, observables, prior
-
-    def distance(self, plain: Plain) -> Distance:
-        # the table of secrets comes first: it is the one meant where both domains are equal
-        tables = [(self.secrets, self.secrets, plain["secrets"])]
-        if "observables" in plain:
-            tables.append((self.secrets, self.observables, plain["observables"]))
-        return table(str(plain["name"]), tables)
-
-    def prior_of(self, weights: Plain) -> Prior | None:
-        return None if weights is None else Prior(self.secrets, weights)
-
-    def constraint(self, plain: Plain) -> Constraint:
-        make: dict[str, Callable[[Plain], Constraint]] = {
-            "metric_privacy": lambda p: MetricPrivacy(
-                p["epsilon"],
-                self.distance(p["distance"]),
-                p["threshold"],
-                p["observable_threshold"],
-                p["delta"],
-            ),
-            "differential_privacy": lambda p: DifferentialPrivacy(
-                p["epsilon"], self._adjacency(p["adjacency"]), p["delta"]
-            ),
-            "distortion_privacy": lambda p: DistortionPrivacy(
-                p["minimum"], self.distance(p["distance"]), self.prior_of(p["prior"])
-            ),
-            "distribution_privacy": lambda p: DistributionPrivacy(
-                p["epsilon"],
-                [(a, b) for a, b in p["pairs"]],
-                p["delta"],
-                p["divergence"],
-                p["scale"],
-            ),
-            "loss_bound": lambda p: LossBound(p["maximum"], p["worst_case"], p["loss"]),
-            "support": lambda p: Support(p["mask"]),
-        }
-        return make[plain["kind"]](plain)
-
-    def _adjacency(self, plain: Plain) -> Any:
-        if isinstance(plain, dict):
-            return (self.distance(plain["distance"]), plain["radius"])
-        return plain if plain == "all" else [tuple(pair) for pair in plain]
 
 
 def encode_domain(domain: Domain) -> Plain:

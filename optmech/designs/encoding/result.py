@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
 
 Plain = Any
 _KEYS = {
@@ -82,14 +83,6 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
         notes=tuple(notes),
         approximations=tuple(_approximation(part) for part in parts),
     )
-
-
-def require_keys(plain: Plain, keys: set[str], where: str, optional: str | None = None) -> None:
-    """Raise ProblemError unless ``plain`` is an object with exactly these keys."""
-    found = set(plain) if type(plain) is dict else set()
-    if found - {optional} != keys:
-        wrong = sorted(map(str, (found - {optional}) ^ keys))
-        raise ProblemError(f"has missing or unknown entries: {', '.join(wrong)}", where=where)
 
 
 def _approximation(plain: Plain) -> StatedApproximation:

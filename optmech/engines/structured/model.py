@@ -14,6 +14,7 @@ in the programs that are accepted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,22 +85,56 @@ class Model:
 
 def refusal(lp: BlockLP) -> str:
     """Why the program does not have the shape above; empty when it has."""
-    families = {rows.family for rows in lp.local} | {rows.family for rows in lp.links}
-    known = {"row sums", "distortion", "target", "lifted", "loss", "worst"}
-    if unknown := families - known:
-        return f"rows of family {sorted(unknown)[0]!r} are not supported"
+    if lp.perspectives or any(rows.equal for rows in lp.local):
+        return "divergences, and equations within a block, are not supported"
     if lp.cone.active is not None:
         return "pairs that hold in some blocks only are not supported"
-    if lp.auxiliary > _MAX_AUXILIARY:
-        return f"{lp.auxiliary} auxiliary variables per block; at most {_MAX_AUXILIARY}"
-    for link in lp.links:
-        if link.family == "row sums" and (link.shared.nnz or not (link.rhs == 1).all()):
-            return "row sums other than one are not supported"
-        if link.family != "row sums" and link.sense is not Sense.AT_MOST:
-            return f"equations of family {link.family!r} are not supported"
     if lp.fixed[lp.secrets :].any():
         return "fixed auxiliary variables are not supported"
+    if not _free(lp):
+        return "auxiliary variables whose bound at zero matters are not supported"
+    if lp.auxiliary > _MAX_AUXILIARY:
+        return f"{lp.auxiliary} auxiliary variables per block; at most {_MAX_AUXILIARY}"
+    if [link.sense for link in lp.links].count(Sense.EQUAL) != 1:
+        return "equations across blocks other than row sums of one are not supported"
+    for link in lp.links:
+        if link.sense is Sense.EQUAL and not _is_row_sums(lp, link):
+            return "equations across blocks other than row sums of one are not supported"
+        if link.sense is Sense.AT_MOST and _over(lp, link) is None:
+            return "rows across blocks over more than one kind of variables are not supported"
     return ""
+
+
+def _is_row_sums(lp: BlockLP, link: LinkRows) -> bool:
+    """Whether a link says Σ_o P[s,o] = 1 for every secret."""
+    coo = link.matrix.tocoo()
+    row, column = coo.coords
+    return bool(
+        len(link.rhs) == lp.secrets
+        and (link.rhs == 1).all()
+        and not link.shared.nnz
+        and coo.nnz == lp.secrets * lp.blocks
+        and (coo.data == 1).all()
+        and (column % lp.block_size == row).all()
+    )
+
+
+def _free(lp: BlockLP) -> bool:
+    """Whether bounds at zero never bind: auxiliary variables are limited only from above, by what
+    is not negative, and more of them is nowhere worse; shared ones limit what is not negative."""
+    for rows in lp.local:
+        own, others = rows.matrix[:, lp.secrets :], rows.matrix[:, : lp.secrets]
+        limited = np.diff(own.indptr) > 0
+        if (own.data < 0).any() or (others[limited].data > 0).any():
+            return False
+    for link in lp.links:
+        index = link.matrix.indices % lp.block_size
+        shared = np.diff(link.shared.indptr) > 0
+        if (link.matrix.data[index >= lp.secrets] > 0).any() or (link.shared.data > 0).any():
+            return False
+        if (link.matrix[shared].data < 0).any():
+            return False
+    return not (lp.cost[lp.secrets :] > 0).any() and not (lp.shared_cost < 0).any()
 
 
 def build(lp: BlockLP) -> Model:
@@ -201,22 +236,22 @@ def _pool(lp: BlockLP, merge: sp.csr_array) -> tuple[Floats, Floats]:
 
 
 def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Coupling, Floats]:
-    rows = [link for link in lp.links if link.family != "row sums"]
-    limits = [_spread(lp, link) @ merge.T for link in rows if _is_limit(link)]
+    rows = [(link, _over(lp, link)) for link in lp.links if link.sense is Sense.AT_MOST]
+    limits = [_spread(lp, link) @ merge.T for link, over in rows if over == "secrets"]
     width = lp.auxiliary + len(limits)
     none = len(merge.indptr) - 1
     variable, value, auxiliary = [], [], []
     extra = lp.auxiliary
-    for link in rows:
+    for link, over in rows:
         count = len(link.rhs)
         row, column = link.matrix.tocoo().coords
         block, local = np.divmod(column, lp.block_size)
         on = np.full(count, none)
         values, own = np.zeros((count, lp.blocks)), np.zeros((count, width))
-        if _is_limit(link):
+        if over == "secrets":
             own[0, extra] = 1.0
             extra += 1
-        elif link.family == "distortion":
+        elif over == "auxiliaries":
             own[row, local - lp.secrets] = link.matrix.tocoo().data
         else:
             on[row] = class_of[local]
@@ -228,14 +263,26 @@ def _coupling(lp: BlockLP, class_of: Ints, merge: sp.csr_array) -> tuple[Couplin
         variable=np.concatenate([np.zeros(0, dtype=np.int64), *variable]),
         value=np.vstack([np.zeros((0, lp.blocks)), *value]),
         auxiliary=np.vstack([np.zeros((0, width)), *auxiliary]),
-        shared=np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link in rows)]),
-        rhs=np.concatenate([np.zeros(0), *(link.rhs for link in rows)]),
+        shared=np.vstack([np.zeros((0, lp.shared)), *(link.shared.toarray() for link, _ in rows)]),
+        rhs=np.concatenate([np.zeros(0), *(link.rhs for link, _ in rows)]),
     ), np.array(limits).reshape(len(limits), lp.blocks, none)
 
 
-def _is_limit(link: LinkRows) -> bool:
-    """A single row over all secrets: a bound on the expected loss."""
-    return link.family == "loss" and len(link.rhs) == 1
+def _over(lp: BlockLP, link: LinkRows) -> Literal["secret", "secrets", "auxiliaries"] | None:
+    """What the rows of a link are over: one secret each, several in one row, or auxiliary
+    variables alike in every block; None for anything else."""
+    row, column = link.matrix.tocoo().coords
+    local = column % lp.block_size
+    if (local >= lp.secrets).any():
+        first = sp.hstack([link.matrix[:, : lp.block_size]] * lp.blocks)
+        alike = abs(link.matrix - first).nnz == 0
+        return "auxiliaries" if alike and (local >= lp.secrets).all() else None
+    low, high = np.full(len(link.rhs), lp.secrets), np.zeros(len(link.rhs), dtype=np.int64)
+    np.minimum.at(low, row, local)
+    np.maximum.at(high, row, local)
+    if (low >= high).all():
+        return "secret"
+    return "secrets" if len(link.rhs) == 1 else None
 
 
 def _spread(lp: BlockLP, link: LinkRows) -> Floats:

@@ -100,7 +100,7 @@ def _costs(
     for rows, prices in zip(lp.local, local, strict=True):
         cost += rows.matrix[:, : lp.secrets].T @ prices
     for link, prices in zip(lp.links, links, strict=True):
-        if link.family == "row sums":
+        if link.sense is Sense.EQUAL:
             continue
         own = (link.matrix.T @ prices).reshape(lp.blocks, lp.block_size)
         cost += own[:, : lp.secrets].T

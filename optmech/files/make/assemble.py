@@ -17,16 +17,17 @@ from optmech.files.make.priors import build_prior, listed_weights
 from optmech.files.make.transport import build_transport
 from optmech.files.make.zones import merge, places_of, zones_of
 from optmech.files.schema import ProblemSpec
-from optmech.files.schema import priors as prior_schema
-from optmech.files.schema.domains import Aggregable
-from optmech.problem.constraints import Constraint, MaximizeDistortion
-from optmech.problem.problem import Problem
+from optmech.problem import Constraint, MaximizeDistortion, Problem
+from optmech.problem.space import Space
+from optmech.problem.stated import make_statement
 from optmech.reading.errors import Collector
+from optmech.sections import priors as prior_schema
+from optmech.sections.domains import Aggregable
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective, make_statement
+from optmech.statement import Objective
 from optmech.tasks.coupling import Transport
 
 _BELOW_A_DISTANCE = re.compile(
@@ -146,15 +147,16 @@ class _Parts:
                 values = loss_matrix(self.loss, prior.domain, observed, where="loss")
         except ProblemError as error:
             self.errors.add(_in_file(error))
+        space = Space(prior, observed, values)
         for k, constraint in self.constraints:
             try:
-                make_statement(prior, observed, values, "expected_loss", (constraint,))
+                make_statement(space, "expected_loss", (constraint,))
             except ProblemError as error:
                 place = error.where.replace("constraints[0]", f"constraints[{k}]", 1)
                 moved = type(error)(error.message, where=place, remedy=error.remedy)
                 self.errors.add(_in_file(moved))
         try:
-            make_statement(prior, observed, values, self.objective, ())
+            make_statement(space, self.objective, ())
         except ProblemError as error:
             self.errors.add(_in_file(error))
 

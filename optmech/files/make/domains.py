@@ -15,10 +15,10 @@ from optmech.exchange.hexagons import from_h3
 from optmech.files.make.context import Context, Listed, labels_from, require_room
 from optmech.files.make.networks import build_leaves, build_network
 from optmech.files.make.zones import distinct_places, merge
-from optmech.files.schema import domains as schema
-from optmech.files.schema.domains import Observables, Secrets
 from optmech.reading.data import DataFile, complete_numbers
 from optmech.reading.errors import path_text
+from optmech.sections import domains as schema
+from optmech.sections.domains import Observables, Secrets
 from optmech.spaces import observables
 from optmech.spaces.domain import Coordinates, Domain, Grid
 from optmech.spaces.labels import find_label

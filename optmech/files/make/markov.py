@@ -12,15 +12,15 @@ from optmech.files.make.domains import build_observables, list_secrets
 from optmech.files.make.metrics import build_distance, build_loss
 from optmech.files.make.priors import build_prior
 from optmech.files.schema import markov as schema
-from optmech.files.schema.domains import Aggregable
-from optmech.problem.constraints import MaximizeDistortion
+from optmech.problem import MaximizeDistortion
 from optmech.reading.data import DataFile
 from optmech.reading.errors import Collector
+from optmech.sections.domains import Aggregable
 from optmech.spaces.distances import Distance, euclidean
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective
+from optmech.statement import Objective
 from optmech.tasks.chain import ChainTask
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior

@@ -10,9 +10,9 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.files.make.context import Context
 from optmech.files.make.networks import build_tree, connect, read_edges
-from optmech.files.schema import metrics as schema
-from optmech.files.schema.metrics import DistanceSpec, LossSpec
 from optmech.reading.data import DataFile
+from optmech.sections import metrics as schema
+from optmech.sections.metrics import DistanceSpec, LossSpec
 from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain

@@ -12,8 +12,8 @@ from optmech.errors import ProblemError
 from optmech.exchange.roads import read_osm
 from optmech.files import synthetic
 from optmech.files.make.context import labels_from, require_room
-from optmech.files.schema import domains as schema
 from optmech.reading.data import DataFile, complete_numbers
+from optmech.sections import domains as schema
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 

@@ -12,9 +12,9 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.files import synthetic
 from optmech.files.make.context import Context, Listed
-from optmech.files.schema import priors as schema
-from optmech.files.schema.priors import PriorSpec
 from optmech.reading.data import DataFile, complete_numbers
+from optmech.sections import priors as schema
+from optmech.sections.priors import DistributionSpec, PriorSpec
 from optmech.spaces.labels import find_index
 from optmech.spaces.prior import Binning, Prior
 
@@ -157,3 +157,20 @@ def _inside_prior(error: ProblemError) -> ProblemError:
     """The error with its place relative to the table that describes the prior."""
     inner = error.where.removeprefix("prior").removeprefix(".")
     return type(error)(error.message, where=inner, remedy=error.remedy)
+
+
+def build_distribution(given: DistributionSpec, context: Context) -> Floats:
+    """Weights over the secrets, from an array, a table or a recipe."""
+    if isinstance(given, dict):
+        weights = np.zeros(len(context.domain))
+        for label, weight in given.items():
+            weights[find_index(context.domain, label)] += weight
+        return weights
+    if not isinstance(given, list):
+        return build_prior(given, context).weights
+    if len(given) != len(context.domain):
+        raise ProblemError(
+            f"has {len(given)} entries for {len(context.domain)} secrets",
+            remedy=f"Give {len(context.domain)}, or a table from label to weight",
+        )
+    return np.array(given, dtype=np.float64)

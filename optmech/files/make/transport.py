@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
-from optmech.files.make.constraints import build_distribution
 from optmech.files.make.context import Context, Listed
+from optmech.files.make.priors import build_distribution
 from optmech.files.schema import transport as schema
 from optmech.spaces.domain import Domain
 from optmech.tasks.coupling import Transport

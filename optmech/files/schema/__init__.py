@@ -4,6 +4,6 @@ These say which keys exist and what type and range their values have. What the v
 together is decided in ``optmech.files.make``.
 """
 
-from optmech.files.schema.problem import ProblemSpec, problem_schema
+from optmech.files.schema.problem import ProblemSpec, problem_schema, problem_spec
 
-__all__ = ["ProblemSpec", "problem_schema"]
+__all__ = ["ProblemSpec", "problem_schema", "problem_spec"]

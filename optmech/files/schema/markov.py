@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
-from optmech.files.schema import constraints as plain
-from optmech.files.schema.base import (
+from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
+from optmech.sections.base import (
     Count,
     ExactNumber,
     FormatNumber,
@@ -19,10 +19,9 @@ from optmech.files.schema.base import (
     kind_of,
     refusal,
 )
-from optmech.files.schema.constraints import ObjectiveSpec
-from optmech.files.schema.domains import Observables, Secrets
-from optmech.files.schema.metrics import DistanceSpec, LossSpec
-from optmech.files.schema.priors import PriorSpec
+from optmech.sections.domains import Observables, Secrets
+from optmech.sections.metrics import DistanceSpec, LossSpec
+from optmech.sections.priors import PriorSpec
 
 REQUIRED = ("format", "steps", "secrets", "chain", "loss", "adversary")
 
@@ -102,19 +101,6 @@ class ConditionalDistortion(About):
     distance: DistanceSpec
 
 
-StepConstraintSpec = Annotated[
-    Annotated[plain.MetricPrivacy, Tag("kind=metric_privacy")]
-    | Annotated[plain.DifferentialPrivacy, Tag("kind=differential_privacy")]
-    | Annotated[plain.DistortionPrivacy, Tag("kind=distortion_privacy")]
-    | Annotated[plain.DistributionPrivacy, Tag("kind=distribution_privacy")]
-    | Annotated[plain.LossBound, Tag("kind=loss_bound")]
-    | Annotated[plain.Support, Tag("kind=support")]
-    | Annotated[ConditionalPrivacy, Tag("kind=conditional_privacy")]
-    | Annotated[ConditionalDistortion, Tag("kind=conditional_distortion")],
-    Discriminator(kind_of),
-]
-
-
 class Adversary(Spec):
     """How the adversary is simulated: ``traces`` of the chain, or all releases."""
 
@@ -124,7 +110,8 @@ class Adversary(Spec):
 
 
 class MarkovTrace(Spec):
-    """A trace under a Markov chain; required keys are checked by the reader."""
+    """A trace under a Markov chain; required keys are checked by the reader. ``markov_spec`` is the
+    model with its constraints."""
 
     model_config = ConfigDict(
         title="optmech trace file of kind markov",
@@ -142,7 +129,7 @@ class MarkovTrace(Spec):
     chain: ChainSpec | None = None
     loss: LossSpec | None = None
     objective: ObjectiveSpec = "expected_loss"
-    constraints: list[StepConstraintSpec] = Field(default_factory=list)
+    constraints: list[Any] = Field(default_factory=list)
     adversary: Adversary | None = None
     on_infeasible: Literal["stop", "skip", "relax"] = "stop"
     fraction: Annotated[float, Field(gt=0, lt=1)] = 0.9
@@ -150,3 +137,12 @@ class MarkovTrace(Spec):
     profile: str | None = None
     gap: Positive = 1e-4
     trace: list[LabelReference] | None = None
+
+
+def markov_spec() -> type[MarkovTrace]:
+    """The model of these files with the kinds of constraints that are registered now."""
+    return with_constraints(
+        MarkovTrace,
+        conditional_privacy=ConditionalPrivacy,
+        conditional_distortion=ConditionalDistortion,
+    )

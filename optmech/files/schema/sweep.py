@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from optmech.files.schema.base import NonNegative, Positive, Spec, kind_of, refusal, shorten
+from optmech.sections.base import NonNegative, Positive, Spec, kind_of, refusal, shorten
 
 PLACE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[0-9]+\]|\.[A-Za-z_][A-Za-z0-9_]*)*")
 _MOST_POINTS = 1_000_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, Union
 
 from pydantic import (
@@ -16,7 +17,8 @@ from pydantic import (
 )
 
 from optmech.files.schema import markov
-from optmech.files.schema.base import (
+from optmech.problem.constraint import load_installed
+from optmech.sections.base import (
     Count,
     ExactNumber,
     FormatNumber,
@@ -238,13 +240,17 @@ class GaussianTrace(Spec):
         return self
 
 
-KINDS: dict[str, type[Spec]] = {"gaussian": GaussianTrace, "markov": markov.MarkovTrace}
+KINDS: dict[str, Callable[[], type[Spec]]] = {
+    "gaussian": lambda: GaussianTrace,
+    "markov": markov.markov_spec,
+}
 """The model of every ``kind`` of trace file."""
 REQUIRED: dict[str, tuple[str, ...]] = {"gaussian": _REQUIRED, "markov": markov.REQUIRED}
 
 
 def trace_schema() -> dict[str, Any]:
-    """The JSON Schema of trace files, format 1."""
-    kinds: Any = Union[tuple(KINDS.values())]  # noqa: UP007
+    """The JSON Schema of trace files, format 1, with the constraints of installed packages."""
+    load_installed()
+    kinds: Any = Union[tuple(model() for model in KINDS.values())]  # noqa: UP007
     schema = TypeAdapter(kinds).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

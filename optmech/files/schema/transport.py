@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from optmech.files.schema.base import ExactNumber, NonNegative, Spec, refusal, shorten
-from optmech.files.schema.priors import DistributionSpec
+from optmech.sections.base import ExactNumber, NonNegative, Spec, refusal, shorten
+from optmech.sections.priors import DistributionSpec
 
 
 def _order(value: object) -> Any:

@@ -11,7 +11,7 @@ from optmech.analysis import attacks
 from optmech.analysis.measures import posterior
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
-from optmech.problem.problem import Problem
+from optmech.problem import Problem
 from optmech.show.measured import named_distances
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.mechanism import Mechanism

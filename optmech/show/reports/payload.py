@@ -9,10 +9,10 @@ import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
+from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.problem.constraints import MaximizeDistortion, MetricPrivacy
-from optmech.problem.problem import Problem
+from optmech.problem import MaximizeDistortion, MetricPrivacy, Problem
 from optmech.show import words
 from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
 from optmech.show.nearness import nearness
@@ -109,7 +109,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
         "errorPerSecret": store.put(adversary.per_secret, "f64"),
         "allowed": None if spread is None else precision.ratios(store, limits),
         "rate": _rate(problem),
-        "windowed": bool(problem.statement.windowed),
+        "windowed": any(part.window is not None for part in problem.statement.of_kind(Ratio)),
         "spread": None if spread is None else {
             "counts": store.put(spread.counts, "u32"),
             "bins": figures.BINS,
@@ -144,8 +144,8 @@ def _constraints(
         row = found.get(k)
         out.append(
             {
-                "kind": words.kind(constraint),
-                "promise": words.promise(constraint, problem),
+                "kind": constraint.title,
+                "promise": constraint.promise(problem.space),
                 "quantity": None if row is None else row.quantity,
                 "sense": None if row is None else row.sense,
                 "promised": None if row is None else number(row.promised),
@@ -162,13 +162,13 @@ def _constraints(
 
 def _rate(problem: Problem) -> Plain:
     """ε where one plain metric privacy is all that limits pairs: distances follow from it."""
-    stated = [part for part in problem.statement.ratios if part.window is None]
+    stated = [part for part in problem.statement.of_kind(Ratio) if part.window is None]
     if len(stated) != 1:
         return None
     constraint = problem.constraints[stated[0].index]
     if not isinstance(constraint, MetricPrivacy) or not constraint.epsilon > 0:
         return None
-    per = words.per(problem, constraint.distance)
+    per = problem.space.per(constraint.distance)
     return {"epsilon": float(constraint.epsilon), "per": per}
 
 

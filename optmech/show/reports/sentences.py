@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from optmech.designs.design import Design
-from optmech.problem.constraints import MaximizeDistortion
+from optmech.problem import MaximizeDistortion
 from optmech.show import words
 from optmech.show.nearness import nearness
 from optmech.spaces.tabulated import distance_words

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from optmech.base.arrays import Floats
 from optmech.designs.design import Design
@@ -21,19 +21,19 @@ from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
-from optmech.problem.constraints import (
+from optmech.problem import (
     Constraint,
     DistortionPrivacy,
     MaximizeDistortion,
     MetricPrivacy,
+    Problem,
 )
-from optmech.problem.problem import Problem
 from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.statement.statement import Objective
+from optmech.statement import Objective
 from optmech.traces.chains.conditional import ConditionalDistortion, ConditionalPrivacy
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import updated
@@ -302,23 +302,13 @@ def _within_budget(
     if left <= 0 or left < 2.0**-40 * float(designer.total_epsilon):
         return None
     return tuple(
-        _with_epsilon(c, left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
+        evolve(c, epsilon=left) if isinstance(c, MetricPrivacy) and c.epsilon > left else c
         for c in stated
     )
 
 
 def _metric_epsilon(constraints: Sequence[object]) -> Exact | None:
     return max((c.epsilon for c in constraints if isinstance(c, MetricPrivacy)), default=None)
-
-
-def _with_epsilon(constraint: MetricPrivacy, epsilon: float) -> MetricPrivacy:
-    return MetricPrivacy(
-        epsilon,
-        constraint.distance,
-        constraint.threshold,
-        constraint.observable_threshold,
-        constraint.delta,
-    )
 
 
 def _relaxed(problem: Problem, fraction: float) -> Problem | None:
@@ -335,7 +325,7 @@ def _relaxed(problem: Problem, fraction: float) -> Problem | None:
             limit = fraction * float((apart @ prior.weights).min())
             if limit < constraint.minimum:
                 lowered = True
-                constraint = DistortionPrivacy(limit, constraint.distance, constraint.prior)
+                constraint = evolve(constraint, minimum=limit)
         constraints.append(constraint)
     if not lowered:
         return None

@@ -104,6 +104,7 @@ FormatNumber = Annotated[Literal[1], BeforeValidator(_whole)]
 
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
+NonNegatives = list[NonNegative]
 Count = Annotated[int, Field(ge=1, le=10**9)]
 Seed = Annotated[int, Field(ge=0)]
 Labels = Annotated[list[Label], Field(min_length=1)]

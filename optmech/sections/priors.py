@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from optmech.files.schema.base import (
+from optmech.sections.base import (
     TAG,
     NonNegative,
     Positive,
@@ -16,7 +16,7 @@ from optmech.files.schema.base import (
     refusal,
     shorten,
 )
-from optmech.files.schema.domains import DataFileKeys
+from optmech.sections.domains import DataFileKeys
 
 _WEIGHTS_SCHEMA = {
     "anyOf": [

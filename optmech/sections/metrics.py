@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag, model_validator
 
-from optmech.files.schema.base import (
+from optmech.sections.base import (
     Matrix,
     NonNegative,
     Positive,
@@ -15,7 +15,7 @@ from optmech.files.schema.base import (
     refusal,
     table_or_name,
 )
-from optmech.files.schema.domains import Edges, TreeKeys
+from optmech.sections.domains import Edges, TreeKeys
 
 DistanceName = Literal["euclidean", "manhattan", "hamming", "haversine", "graph"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from optmech.files.schema.base import (
+from optmech.sections.base import (
     Count,
     Label,
     LabelReference,

@@ -1,0 +1,147 @@
+"""(ε, δ) limits of points or pushed distributions: hockey sticks of two outputs."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.base.arrays import Floats
+from optmech.certificate import values
+from optmech.certificate.check import Check
+from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.plain import WHERE, dense, numbers, sparse
+from optmech.certificate.families.sums import factors
+from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.exact.checked import require_keys
+from optmech.exact.exponentials import bracket, exp_lower
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators, integers
+from optmech.statement import ReadOnly, Statement
+
+_LOST = 1e-280
+"""More than underflow costs a sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximateMultipliers:
+    """Weights of (ε, δ) inequalities: ``weight`` (m,) and tests (m, O) with entries in [0, 1].
+
+    The inequality Σ_o max(0, a_o - b_o) <= δ says Σ_o φ_o (a_o - b_o) <= δ for every test φ.
+    """
+
+    weight: Floats
+    test: Floats
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Approximate(ReadOnly, Trusted):
+    """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k.
+
+    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and exp(ε scale[k]).
+    """
+
+    kind: ClassVar[str] = "approximate"
+    index: int
+    left: sp.csr_array
+    right: sp.csr_array
+    log_ratio: Floats
+    delta: Exact
+    epsilon: Exact
+    scale: Floats
+
+    @cached_property
+    def factors(self) -> tuple[Floats, Floats]:
+        """See ``sums.factors``."""
+        return factors(self.left, self.right, self.epsilon, self.scale)
+
+    def signature(self) -> Hashable:
+        return self.kind, self.left.shape
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        matrix = released.matrix
+        allowed = bracket(self.delta)[0]
+        # cut, so that no digit lost to underflow is blown up; a lower factor is safe
+        low = np.minimum(self.factors[0], 2.0**100)
+        widest = int(max(np.diff(self.left.indptr).max(), np.diff(self.right.indptr).max()))
+        slack = (2 * widest + 16) * UNIT
+        worst, undecided = 0.0, []
+        step = max(1, 2**22 // matrix.size)
+        for begin in range(0, len(low), step):
+            chunk = slice(begin, begin + step)
+            left, right = (
+                (side[chunk] @ matrix) / np.asarray(side[chunk].sum(axis=1))[:, None]
+                for side in (self.left, self.right)
+            )
+            over = left * (1 + slack) - right * (low[chunk, None] * (1 - slack))
+            spent = np.maximum(over, 0.0).sum(axis=1) * (1 + (matrix.shape[1] + 16) * UNIT) + _LOST
+            worst = max(worst, float(spent.max()))
+            undecided += (begin + np.flatnonzero(spent > values.rounded_down(allowed))).tolist()
+        failed = next((k for k in undecided if not self._spends(k, released, allowed)), None)
+        detail = f"largest {worst:.9g}, allowed {float(self.delta):.9g}"
+        if failed is not None:
+            detail += f"; exceeded by pair {failed}"
+        elif undecided:
+            detail += f"; {len(undecided)} decided in whole numbers"
+        return Check("approximate", self.index, len(low), failed is None, worst, detail)
+
+    def _spends(self, k: int, released: Numerators, allowed: Fraction) -> bool:
+        """Σ_o max(0, A_o Σb - e^r B_o Σa) <= δ Σa Σb 2^bits in whole numbers, with e^r from
+        below."""
+        (left, first), (right, second) = (
+            _combined(side, k, released) for side in (self.left, self.right)
+        )
+        factor = exp_lower(self.epsilon, float(self.scale[k]), released.bits + 256)
+        a, b = factor.denominator * second, factor.numerator * first
+        spent = sum(max(0, a * p - b * q) for p, q in zip(left, right, strict=True))
+        return bool(spent <= allowed * (factor.denominator * first * second << released.bits))
+
+    def charge(
+        self, statement: Statement, lagrangian: Lagrangian, given: ApproximateMultipliers
+    ) -> None:
+        factor = self.factors[1]
+        weight = np.where(np.isfinite(factor), positive(given.weight), 0.0)
+        tests = weight[:, None] * np.clip(given.test, 0.0, 1.0)
+        lagrangian.add_sums(self.left, self.right, factor, tests)
+        # δ times the sum of the left distribution, which is 1 up to rounding
+        sums = np.asarray(self.left.sum(axis=1)).reshape(-1)
+        total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * UNIT)
+        lagrangian.constant -= Fraction(total) * bracket(self.delta)[1]
+
+    def in_words(self, given: ApproximateMultipliers | None) -> str:
+        involved = given is not None and (given.weight > 0).any()
+        return f"constraints[{self.index}] (delta = {self.delta:g})" if involved else ""
+
+    def encode(self, given: ApproximateMultipliers | None, statement: Statement) -> Plain:
+        count = len(self.scale)
+        if given is None:
+            given = ApproximateMultipliers(
+                np.zeros(count), np.zeros((count, statement.observables))
+            )
+        return {"weight": given.weight.tolist(), "test": sparse(given.test)}
+
+    def decode(self, plain: Plain, statement: Statement) -> ApproximateMultipliers:
+        require_keys(plain, {"weight", "test"}, WHERE)
+        count = len(self.scale)
+        return ApproximateMultipliers(
+            numbers(plain["weight"], count), dense(plain["test"], (count, statement.observables))
+        )
+
+
+def _combined(side: sp.csr_array, k: int, released: Numerators) -> tuple[Sequence[int], int]:
+    """Row k of a sparse matrix of distributions times N, and its sum, on one scale."""
+    chosen = slice(int(side.indptr[k]), int(side.indptr[k + 1]))
+    weights, secrets = side.data[chosen], side.indices[chosen].tolist()
+    if len(secrets) == 1:
+        return released.rows[secrets[0]], 1
+    (whole,), _ = integers(weights[None, :])
+    rows = zip(*(released.rows[s] for s in secrets), strict=True)
+    return [sum(map(operator.mul, whole, column)) for column in rows], sum(whole)

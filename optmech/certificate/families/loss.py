@@ -1,0 +1,113 @@
+"""Losses of at most a stated number, expected or of every secret."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.certificate import values
+from optmech.certificate.check import Check
+from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.plain import numbers
+from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.exact.exponentials import bracket
+from optmech.exact.numerators import Numerators
+from optmech.statement import ReadOnly, Statement
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class LossLimit(ReadOnly, Trusted):
+    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``.
+
+    ``weighted`` is the rounded product of the prior and ``loss``, or ``loss`` itself. Multipliers
+    are one number, or one for every secret.
+    """
+
+    kind: ClassVar[str] = "loss"
+    index: int
+    weighted: Floats
+    maximum: float
+    per_secret: bool
+    loss: Floats
+
+    @property
+    def written(self) -> str:
+        return "loss_limits"
+
+    def least(self, statement: Statement) -> Fraction:
+        """What the best allowed observables cost: no mechanism stays below. A secret that the
+        support leaves none costs nothing here; ``support_reason`` says that nothing is feasible
+        then."""
+
+        def compute() -> Fraction:
+            cheapest = np.where(statement.allowed, self.loss, np.inf).min(axis=1)
+            cheapest = np.where(np.isfinite(cheapest), cheapest, 0.0)
+            if self.per_secret:
+                return Fraction(float(cheapest.max()))
+            return values.expected(statement.prior, [Fraction(v) for v in cheapest.tolist()])
+
+        return statement.once(self, compute)
+
+    def most(self, statement: Statement) -> tuple[Fraction, Fraction]:
+        """Bounds of the stated q; the least possible loss where q falls short of it by no more
+        than 10^-12 of it."""
+        low, high = bracket(self.maximum)
+        least = self.least(statement)
+        return (least, least) if low < least <= low * (1 + values.NEAR) else (low, high)
+
+    def signature(self) -> Hashable:
+        return self.kind, self.per_secret, self.loss.shape
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        found = values.losses(self.loss, released)
+        spent = found if self.per_secret else [values.expected(statement.prior, found)]
+        top = float(max(spent))
+        detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
+        passed = max(spent) <= self.most(statement)[0]
+        return Check("loss bound", self.index, len(spent), passed, top, detail)
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
+        prices = positive(np.atleast_1d(given))
+        value = np.broadcast_to(prices if self.per_secret else prices[:1], (statement.secrets,))
+        part = value[:, None] * self.weighted
+        lagrangian.add(part, part, 2.0)
+        spent = value if self.per_secret else value[:1]
+        total = math.nextafter(math.fsum(spent.tolist()), math.inf) if spent.any() else 0.0
+        lagrangian.constant -= Fraction(total) * self.most(statement)[1]
+
+    def impossible(self, statement: Statement) -> str:
+        maximum, cheapest = self.most(statement)[1], self.least(statement)
+        if cheapest <= maximum:
+            return ""
+        least = values.rounded_up(cheapest)
+        return (
+            f"constraints[{self.index}]: a loss of at most {float(maximum):.9g} is asked "
+            f"for, and the best observables alone cost {least:.9g}. "
+            f"Raise the maximum to at least {least:.9g}"
+        )
+
+    def note(self, statement: Statement) -> str:
+        if self.most(statement)[0] <= bracket(self.maximum)[1]:
+            return ""
+        return (
+            f"constraints[{self.index}]: the maximum falls short of the least possible loss "
+            "by rounding only; the least possible loss is meant"
+        )
+
+    def in_words(self, given: Floats | None) -> str:
+        involved = given is not None and (np.asarray(given) > 0).any()
+        return f"constraints[{self.index}] (loss <= {self.maximum:.9g})" if involved else ""
+
+    def encode(self, given: Floats | None, statement: Statement) -> Plain:
+        count = statement.secrets if self.per_secret else 1
+        return np.atleast_1d(np.zeros(count) if given is None else given).tolist()
+
+    def decode(self, plain: Plain, statement: Statement) -> Floats:
+        return numbers(plain, statement.secrets if self.per_secret else 1)

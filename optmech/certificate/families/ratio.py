@@ -1,0 +1,211 @@
+"""Ratios of points: P[i,o] <= e^{ε d(i,j)} P[j,o], for all observables or within a window."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate.check import Check
+from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.plain import WHERE, indices, numbers
+from optmech.certificate.families.scan import SAFE, Scan, first_failed
+from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
+from optmech.exact.exponentials import at_most, exp_range
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators
+from optmech.statement import ReadOnly, Statement, locked
+
+_LARGEST_LOG = 1e300
+"""ε·d beyond this is written as this: still a constraint, where inf would mean none."""
+
+
+def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
+    """ε·d, rounded; inf only where the distance is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.minimum(float(epsilon) * distance, _LARGEST_LOG)
+    return np.where(np.isfinite(distance), product, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class PairMultipliers:
+    """Non-negative weights on ratio inequalities P[i,o] <= exp(log_ratio[i,j]) P[j,o]."""
+
+    i: Ints
+    j: Ints
+    o: Ints
+    value: Floats
+
+    def take(self, kept: NDArray[np.bool_] | Ints) -> PairMultipliers:
+        """Some of them."""
+        return PairMultipliers(self.i[kept], self.j[kept], self.o[kept], self.value[kept])
+
+    @staticmethod
+    def joined(parts: Iterable[PairMultipliers | None]) -> PairMultipliers | None:
+        """Those of all parts, one after the other; None where no part has any."""
+        given = [part for part in parts if part is not None]
+        if len(given) < 2:
+            return given[0] if given else None
+        names = [field.name for field in fields(PairMultipliers)]
+        return PairMultipliers(*(np.concatenate([getattr(p, n) for p in given]) for n in names))
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Ratio(ReadOnly, Trusted):
+    """P[i,o] <= exp(ε distance[i,j]) P[j,o], exactly, wherever window[i,o] if there is a window.
+
+    ``distance`` (S, S) is inf where the pair is not constrained.
+    """
+
+    kind: ClassVar[str] = "ratio"
+    index: int
+    epsilon: Exact
+    distance: Floats
+    window: NDArray[np.bool_] | None = None
+
+    @property
+    def written(self) -> str:
+        return "ratio" if self.window is None else "windowed"
+
+    @cached_property
+    def log_ratio(self) -> Floats:
+        """ε · distance, rounded."""
+        return locked(rounded_product(self.epsilon, self.distance))
+
+    @cached_property
+    def factors(self) -> tuple[Floats, Floats]:
+        """Floats proved to be at most, and at least, e^{ε d}; the latter inf without a limit."""
+        low, high = exp_range(self.epsilon, self.distance)
+        return locked(low), locked(high)
+
+    def signature(self) -> Hashable:
+        return self.written, self.distance.shape
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """p(o|s) <= e^r 0 is 0."""
+        if not zero.any():
+            return zero
+        faced = np.isfinite(self.distance).astype(float) @ zero > 0
+        return zero | (faced if self.window is None else faced & self.window)
+
+    def pair_limits(self) -> Floats | None:
+        return self.log_ratio if self.window is None else None
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        rows, epsilon, constrained = released.rows, self.epsilon, np.isfinite(self.distance)
+        factor = self.factors[0] * SAFE
+        classes: dict[tuple[int, ...], int] = {}
+        same = np.array([classes.setdefault(row, len(classes)) for row in rows])
+        matrix = released.matrix
+        used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
+        scan = Scan(matrix[:, used], columns=used)
+        for i in range(len(rows)):
+            others = np.flatnonzero(constrained[i] & (same != same[i]))
+            equal = int((constrained[i] & (same == same[i])).sum())
+            window = None if self.window is None else np.flatnonzero(self.window[i])
+            scan.count += equal * (matrix.shape[1] if window is None else len(window))
+            scan.count += len(others) * (matrix.shape[1] - len(used))
+            scan.row(i, others, factor[i, others], window)
+        failed = first_failed(
+            (at_most(rows[i][o], rows[j][o], epsilon, float(self.distance[i, j])), (i, j, o))
+            for i, j, o in scan.open
+        )
+        name = "ratio" if self.window is None else "windowed ratio"
+        words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
+        return scan.verdict(name, self.index, failed, words)
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: PairMultipliers) -> None:
+        """z (P[i,o] - f P[j,o]) <= 0 for any f >= e^{r_ij}."""
+        pairs = given
+        if self.window is not None:
+            pairs = pairs.take(self.window[pairs.i, pairs.o])
+        value = positive(pairs.value)
+        ratio = self.factors[1][pairs.i, pairs.j]
+        used = np.isfinite(ratio) & (value > 0)
+        i, j, o = pairs.i, pairs.j, pairs.o
+        if not used.all():
+            i, j, o, value, ratio = i[used], j[used], o[used], value[used], ratio[used]
+        with np.errstate(over="ignore"):
+            back = value * ratio
+        secrets, observables = lagrangian.terms.shape
+        size, first = secrets * observables, np.asarray(o, dtype=np.int64) * secrets
+        left, right = first + i, first + j
+        # one observable after the other, as large multipliers come: neighbours in memory
+        plus, minus = (
+            np.asarray(np.bincount(place, weight, size), dtype=np.float64)
+            for place, weight in ((left, value), (right, back))
+        )
+        count = np.bincount(left, minlength=size) + np.bincount(right, minlength=size)
+        with np.errstate(invalid="ignore"):
+            parts = (plus - minus, plus + minus, count.astype(np.float64) + 2.0)
+        lagrangian.add(*(part.reshape(observables, secrets).T for part in parts))
+
+    def in_words(self, given: PairMultipliers | None) -> str:
+        if given is None or not (given.value > 0).any():
+            return ""
+        if self.window is None:
+            return "the privacy ratios"
+        return f"constraints[{self.index}] (thresholded metric privacy)"
+
+    def encode(self, given: PairMultipliers | None, statement: Statement) -> Plain:
+        nothing = np.zeros(0, dtype=np.int64)
+        part = PairMultipliers(nothing, nothing, nothing, np.zeros(0)) if given is None else given
+        return {field.name: getattr(part, field.name).tolist() for field in fields(part)}
+
+    def decode(self, plain: Plain, statement: Statement) -> PairMultipliers:
+        return decode_pairs(plain, statement)
+
+
+def decode_pairs(plain: Plain, statement: Statement) -> PairMultipliers:
+    """Index lists of pairs, and their weights. Raises ProblemError where they do not fit."""
+    require_keys(plain, {"i", "j", "o", "value"}, WHERE)
+    secrets, observables = statement.secrets, statement.observables
+    out = PairMultipliers(
+        indices(plain["i"], secrets),
+        indices(plain["j"], secrets),
+        indices(plain["o"], observables),
+        numbers(plain["value"]),
+    )
+    if len({len(out.i), len(out.j), len(out.o), len(out.value)}) != 1:
+        raise ProblemError("index lists of different lengths", where=WHERE)
+    return out
+
+
+def everywhere(statement: Statement) -> list[int]:
+    """Places of the ratio families without a window, which limit the same pairs."""
+    return [
+        k
+        for k, family in enumerate(statement.families)
+        if isinstance(family, Ratio) and family.window is None
+    ]
+
+
+def shared_out(statement: Statement, pairs: PairMultipliers | None) -> dict[int, PairMultipliers]:
+    """Weights on pairs of all ratio families without a window, each given to the family that
+    limits its pair most; by the place of the family."""
+    places = everywhere(statement)
+    if pairs is None or not places:
+        return {}
+    if len(places) == 1:
+        return {places[0]: pairs}
+
+    def tightest() -> Ints:
+        parts = [family for family in statement.of_kind(Ratio) if family.window is None]
+        return np.asarray(np.argmin([part.factors[1] for part in parts], axis=0), dtype=np.int64)
+
+    owner = statement.once(shared_out, tightest)[pairs.i, pairs.j]
+    return {place: pairs.take(owner == k) for k, place in enumerate(places)}
+
+
+def reported(matrix: Floats) -> Ints:
+    """Observables that a matrix reports at all: elsewhere 0 <= 0 holds. All of them for zeros."""
+    used = np.flatnonzero(matrix.any(axis=0))
+    return used if len(used) else np.arange(matrix.shape[1])

@@ -1,0 +1,58 @@
+"""P[s,o] = 0 wherever an entry is not allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.certificate.check import Check
+from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.lagrangian import Lagrangian
+from optmech.exact.numerators import Numerators
+from optmech.statement import ReadOnly, Statement
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Support(ReadOnly, Trusted):
+    """P[s,o] = 0 where not ``allowed`` (S, O).
+
+    The bound keeps it as it is, in its minimum over allowed observables: no multipliers.
+    """
+
+    kind: ClassVar[str] = "support"
+    index: int
+    allowed: NDArray[np.bool_]
+
+    @property
+    def written(self) -> str:
+        return ""
+
+    def signature(self) -> Hashable:
+        return self.kind
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return zero | ~self.allowed
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        outside = [released.rows[s][o] for s, o in np.argwhere(~self.allowed).tolist()]
+        most = max(outside, default=0)
+        worst = most / (1 << released.bits)
+        detail = f"largest entry {worst:.3g}" if outside else "constrains nothing"
+        return Check("support", self.index, len(outside), most == 0, worst, detail)
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: object) -> None:
+        """Nothing: ``Lagrangian.minimum`` runs over allowed observables."""
+
+    def in_words(self, given: object) -> str:
+        return "" if self.allowed.all() else "the support"
+
+    def encode(self, given: object, statement: Statement) -> Plain:
+        return None
+
+    def decode(self, plain: Plain, statement: Statement) -> None:
+        return None

@@ -1,0 +1,99 @@
+"""The Lagrangian of a statement, summed up with a bound of its rounding (theory: "The Lagrangian
+bound")."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats
+from optmech.certificate import values
+
+UNIT = 2.0**-53
+LARGEST = 2.0**100
+"""Multipliers are cut to this: any numbers >= 0 are valid."""
+_TINY = 2.0**-900
+"""Per entry, for what underflow may have lost: roundings of 2^-1075, times such a multiplier."""
+_MARGINS = 3
+"""A bound is reported with three times its rounding error taken off, and checked with once: so
+that a machine which adds in another order proves what this one reports."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the minimised objective (minus the distortion, where that is maximised)."""
+
+    value: float
+    """What is reported."""
+    rounding: float
+    """Upper bound of what rounding can have added before it was taken off."""
+    proved: float = -math.inf
+    """What this machine's arithmetic proves: at least ``value``."""
+
+
+class Lagrangian:
+    """L[s,o], the constant, and the same with absolute values, for the rounding bound."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.terms = np.zeros(shape)
+        self.magnitude = np.zeros(shape)
+        self.roundings = np.full(shape, 8.0)
+        self.constant = Fraction(0)
+        self.weight = Fraction(1)
+        """What the objective was multiplied with."""
+
+    def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
+        """``roundings`` bounds how many any single product of ``part`` went through."""
+        self.terms += part
+        self.magnitude += magnitude
+        self.roundings += roundings + 2.0
+
+    def add_sums(
+        self, left: Floats | sp.csr_array, right: Floats | sp.csr_array, factor: Floats, value: Any
+    ) -> None:
+        """Σ_k v_ko ((left_k P)[o] - f_k (right_k P)[o]) for any f_k >= the exact factor."""
+        value = np.where(np.isfinite(factor)[:, None], value, 0.0)
+        back = np.where(np.isfinite(factor), factor, 0.0)[:, None] * value
+        plus, minus = left.T @ value, right.T @ back
+        self.add(plus - minus, plus + minus, len(value) + 4.0)
+
+    def minimum(self, allowed: NDArray[np.bool_]) -> Bound:
+        with np.errstate(over="ignore", invalid="ignore"):
+            # 1.01: the magnitudes themselves, and the terms of higher order
+            error = 1.01 * UNIT * self.roundings * self.magnitude + _TINY
+            proved, value = (
+                self._value(np.where(allowed, self.terms - k * error, np.inf).min(axis=1))
+                for k in (1, _MARGINS)
+            )
+            rounding = float(np.where(allowed, error, 0.0).max(axis=1).sum())
+        return Bound(value, rounding, proved)
+
+    def _value(self, low: Floats) -> float:
+        if not np.isfinite(low).all():
+            return -math.inf
+        total = Fraction(math.nextafter(math.fsum(low.tolist()), -math.inf)) + self.constant
+        return values.rounded_down(total / self.weight)
+
+
+def positive(value: Floats) -> Floats:
+    """Multipliers as numbers from 0 to 2^100."""
+    return np.clip(value, 0.0, LARGEST)
+
+
+def attack(strategy: Floats) -> Floats:
+    """Rows (guesses for an observable) scaled to sums of at least one, by a hair.
+
+    min_t x_t <= Σ_t α_t x_t for x >= 0 needs Σ_t α_t >= 1, and no more.
+    """
+    guesses = np.maximum(strategy, 0.0)
+    count = strategy.shape[1]
+    totals = guesses.sum(axis=1, keepdims=True)
+    usable = np.isfinite(totals) & (totals > 2.0**-900)
+    normal = np.where(usable, guesses / np.where(usable, totals, 1.0), 1.0 / count)
+    return np.asarray(normal * (1 + 4 * (count + 8) * UNIT))

@@ -1,0 +1,170 @@
+"""Collects the variables and rows of a BlockLP; auxiliary columns are numbered as they come.
+
+What is added is known by the place that it gets, by which its multipliers are read again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints
+from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Perspective, Sense
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pairs of the cone from ``start`` to ``end``, as they were added together."""
+
+    start: int
+    end: int
+
+    def has(self, pair: Ints) -> NDArray[np.bool_]:
+        """Which numbers of pairs are in it."""
+        return (pair >= self.start) & (pair < self.end)
+
+
+class Assembly:
+    """See the module. ``cost`` (S, O) is that of the probabilities, and may be replaced."""
+
+    def __init__(self, allowed: NDArray[np.bool_]) -> None:
+        self.allowed = allowed
+        self.secrets, self.blocks = allowed.shape
+        self.cost = np.zeros(allowed.shape)
+        self.shared_cost: list[float] = []
+        self.perspectives: list[Perspective] = []
+        self._aux_cost: list[float] = []
+        self._local: list[tuple[sp.coo_array, bool]] = []
+        self._links: list[tuple[Sense, Floats, sp.coo_array, sp.coo_array]] = []
+        self._pairs: list[tuple[Ints, Ints, Floats, NDArray[np.bool_] | None]] = []
+        self._count = 0
+
+    def pairs(self, i: Ints, j: Ints, log_ratio: Floats, active: NDArray[np.bool_] | None) -> Group:
+        """v_i <= exp(log_ratio) v_j for m pairs, in all blocks or where ``active`` (m, blocks)."""
+        self._pairs.append((i, j, log_ratio, active))
+        self._count += len(i)
+        return Group(self._count - len(i), self._count)
+
+    def auxiliary(self, count: int, cost: float = 0.0) -> Ints:
+        """Local indices of new variables in every block."""
+        first = self.secrets + len(self._aux_cost)
+        self._aux_cost.extend([cost] * count)
+        return np.arange(first, first + count)
+
+    def shared(self, cost: float) -> int:
+        """The number of a new variable that all blocks share."""
+        self.shared_cost.append(cost)
+        return len(self.shared_cost) - 1
+
+    def local(self, rows: sp.coo_array, *, equal: bool = False) -> int:
+        """Rows over local indices: <= 0 in every block, or = 0 where ``equal``."""
+        self._local.append((rows, equal))
+        return len(self._local) - 1
+
+    def link(
+        self, sense: Sense, rhs: Floats, rows: sp.coo_array, shared: sp.coo_array | None = None
+    ) -> int:
+        """Rows across blocks, over columns local index * blocks + block, and over shared ones."""
+        none = sp.coo_array((len(rhs), 0))
+        self._links.append((sense, rhs, rows, none if shared is None else shared))
+        return len(self._links) - 1
+
+    def over_blocks(self, values: Floats, local_index: Ints) -> sp.coo_array:
+        """One row per value: value · Σ_o z_o[local index]."""
+        row = np.repeat(np.arange(len(values)), self.blocks)
+        column = (local_index[:, None] * self.blocks + np.arange(self.blocks)).ravel()
+        return sp.coo_array((np.repeat(values, self.blocks), (row, column)))
+
+    def weighted_rows(self, weighted: Floats, per_secret: bool) -> sp.coo_array:
+        """Σ_so weighted[s,o] P[s,o], or that for every row s."""
+        s, o = np.nonzero(weighted)
+        row = s if per_secret else np.zeros(len(s), dtype=np.int64)
+        shape = (self.secrets if per_secret else 1, self.secrets * self.blocks)
+        return sp.coo_array((weighted[s, o], (row, s * self.blocks + o)), shape=shape)
+
+    def attack_rows(self, weighted: Floats, cost: float) -> tuple[int, int]:
+        """x_o <= Σ_s weighted[t,s] v_s for every estimate t (PG 21b): the local index of x, and the
+        place of the rows."""
+        (column,) = self.auxiliary(1, cost).tolist()
+        estimates = len(weighted)
+        t, s = np.nonzero(weighted)
+        rows = sp.coo_array(
+            (
+                np.concatenate([np.ones(estimates), -weighted[t, s]]),
+                (
+                    np.concatenate([np.arange(estimates), t]),
+                    np.concatenate([np.full(estimates, column), s]),
+                ),
+            ),
+            shape=(estimates, column + 1),
+        )
+        return column, self.local(rows)
+
+    def add_elastic(self) -> None:
+        """Multiply by 1 - e, with one shared e >= 0, every right side that zero misses."""
+        column = self.shared(1.0)
+        for k, (sense, rhs, rows, _) in enumerate(self._links):
+            missed = rhs != 0 if sense is Sense.EQUAL else rhs < 0
+            if missed.any():
+                value = np.where(missed, rhs, 0.0)
+                places = (np.arange(len(rhs)), np.full(len(rhs), column))
+                elastic = sp.coo_array((value, places), shape=(len(rhs), column + 1))
+                self._links[k] = (sense, rhs, rows, elastic)
+
+    def finish(self) -> BlockLP:
+        """The program."""
+        auxiliary = len(self._aux_cost)
+        size = self.secrets + auxiliary
+        cost = self.cost
+        if auxiliary:
+            cost = np.vstack([cost, np.tile(np.array(self._aux_cost)[:, None], self.blocks)])
+        fixed = np.zeros((size, self.blocks), dtype=bool)
+        fixed[: self.secrets] = ~self.allowed
+        shared = len(self.shared_cost)
+        return BlockLP(
+            secrets=self.secrets,
+            blocks=self.blocks,
+            auxiliary=auxiliary,
+            cost=cost,
+            shared_cost=np.array(self.shared_cost),
+            fixed=fixed,
+            cone=self._cone(),
+            local=tuple(LocalRows(_resized(rows, size), equal) for rows, equal in self._local),
+            links=tuple(
+                LinkRows(sense, rhs, self._spread(rows, size), _resized(own, shared))
+                for sense, rhs, rows, own in self._links
+            ),
+            perspectives=tuple(self.perspectives),
+        )
+
+    def _cone(self) -> PairCone:
+        parts = [part[:3] for part in self._pairs]
+        active = None
+        if any(part[3] is not None for part in self._pairs):
+            active = np.vstack(
+                [
+                    np.ones((len(i), self.blocks), dtype=bool) if own is None else own
+                    for i, _, _, own in self._pairs
+                ]
+            )
+        none = np.zeros(0, dtype=np.int64)
+        i, j, ratio = (
+            np.concatenate([none if c < 2 else np.zeros(0), *(part[c] for part in parts)])
+            for c in range(3)
+        )
+        return PairCone(i, j, ratio, active)
+
+    def _spread(self, rows: sp.coo_array, size: int) -> sp.csr_array:
+        """Columns (local index, block) -> block * size + local index."""
+        row, column = rows.coords
+        local, block = np.divmod(column, self.blocks)
+        return sp.csr_array(
+            (rows.data, (row, block * size + local)), shape=(rows.shape[0], self.blocks * size)
+        )
+
+
+def _resized(rows: sp.coo_array, columns: int) -> sp.csr_array:
+    return sp.csr_array(sp.coo_array((rows.data, rows.coords), shape=(rows.shape[0], columns)))

@@ -1,0 +1,62 @@
+"""Ratios of pushed distributions: one local row for every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.base.arrays import Floats
+from optmech.certificate.families import LiftedRatio
+from optmech.certificate.families.sums import weighed
+from optmech.lp.assembly import Assembly
+from optmech.lp.families.base import ColumnRows, Part, Reader, excess_ratio
+from optmech.lp.families.ratio import MAX_LOG_RATIO
+
+NO_ROOM = 1e-8
+"""Log ratios of distributions below this leave nothing to spare: release makes them equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedPart(Part):
+    """left v <= exp(log_ratio) right v in every column."""
+
+    number: int
+    left: Floats
+    right: Floats
+    log_ratio: Floats
+
+    @classmethod
+    def of(cls, number: int, family: LiftedRatio) -> LiftedPart:
+        return cls(number, family.left, family.right, family.log_ratio)
+
+    def write(self, lp: Assembly) -> Reader:
+        ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
+        rows = lp.local(sp.coo_array(self.left - ratio[:, None] * self.right))
+
+        return lambda point: {self.number: point.local[rows]}
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        over = excess_ratio(self.left @ matrix, self.right @ matrix, self.log_ratio)
+        spare = np.where(self.log_ratio < NO_ROOM, -abs(guard), guard)
+        return float((over.max(axis=1, initial=-1.0) + spare).max(initial=-1.0))
+
+    def tightened(self, margin: float) -> LiftedPart:
+        return replace(self, log_ratio=self.log_ratio * (1 - margin))
+
+    def weights(self) -> Floats:
+        return weighed((self.left, self.right))
+
+    def without_tiny(self) -> LiftedPart:
+        if not ((self.log_ratio > 0) & (self.log_ratio < NO_ROOM)).any():
+            return self
+        return replace(self, log_ratio=np.where(self.log_ratio < NO_ROOM, 0.0, self.log_ratio))
+
+    def column_rows(self) -> ColumnRows:
+        return ColumnRows(self.left, self.right, self.log_ratio)
+
+    def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
+        tight = self.log_ratio < NO_ROOM
+        return [(self.left[tight], self.right[tight])] if tight.any() else ()

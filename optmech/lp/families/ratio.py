@@ -1,0 +1,138 @@
+"""Ratios of points: pairs of the cone. Those without a window make up one matrix of log ratios."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats
+from optmech.certificate.families import PairMultipliers, Ratio
+from optmech.certificate.families.ratio import reported
+from optmech.lp.assembly import Assembly
+from optmech.lp.blocks import Point
+from optmech.lp.families.base import Part, Reader
+
+MAX_LOG_RATIO = 40.0
+"""Pairs with a larger log ratio are left to repair: they move p(o|s) by e^-40 of it, and their
+coefficients would be outside what solvers take."""
+JOINT = -1
+"""Where the multipliers of all ratios without a window are read to, in the place of a family's."""
+TINY = 1e-9
+"""Log ratios of points up to this are taken for zero."""
+_UNIT = 2.0**-53
+_NORMAL = 1e-280
+"""From here on quotients of probabilities neither overflow nor lose digits."""
+_CACHED = 2**15
+"""Entries that stay in the cache between two passes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios(Part):
+    """P[i,o] <= exp(log_ratio[i,j]) P[j,o], of all families without a window together: the tightest
+    log ratios, inf where there is no limit."""
+
+    convex: ClassVar[bool] = False
+    log_ratio: Floats
+    number: int = JOINT
+    window: NDArray[np.bool_] | None = None
+
+    def write(self, lp: Assembly) -> Reader:
+        i, j = np.nonzero(self.log_ratio <= MAX_LOG_RATIO)
+        active = None if self.window is None else self.window[i]
+        group = lp.pairs(i, j, self.log_ratio[i, j], active)
+
+        def read(point: Point) -> dict[int, Any]:
+            coo = point.cone.tocoo()
+            pair, block = coo.coords
+            own = (coo.data > 0) & group.has(pair)
+            if not own.all():
+                pair, block = pair[own], block[own]
+            value = coo.data if own.all() else coo.data[own]
+            pair = pair - group.start
+            found = PairMultipliers(i[pair], j[pair], block, value)
+            return {self.number: found}
+
+        return read
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        """P[i,o] / (e^r P[j,o]) - 1, charged with the rounding of ε·d, exp, and up to three
+        roundings: what is <= 0 holds, whatever ``guard`` is."""
+        constrained = np.isfinite(self.log_ratio)
+        if not constrained.any():
+            return -1.0
+        bounded = np.where(constrained, self.log_ratio, 0)
+        with np.errstate(over="ignore"):
+            factor = np.exp(self.log_ratio) * (1 - _UNIT * (10 + 4 * bounded))
+        factor = np.maximum(factor, 1.0)
+        used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
+        shown = matrix[:, used]
+        if self.window is None and shown.min() >= _NORMAL:
+            return _tightest(np.where(constrained, 1 / factor, 0.0), shown) - 1
+        return _tightest_with_zeros(constrained, factor, shown, self.window) - 1
+
+    def tightened(self, margin: float) -> Ratios:
+        """As it is: repair keeps ratios by a margin of its own."""
+        return self
+
+    def weights(self) -> float:
+        return 0.0
+
+    def without_tiny(self) -> Ratios:
+        tiny = (self.log_ratio > 0) & (self.log_ratio <= TINY)
+        if not tiny.any():
+            return self
+        return replace(self, log_ratio=np.where(self.log_ratio < TINY, 0.0, self.log_ratio))
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Ratios):
+    """The same of one family, wherever window[i,o]."""
+
+    window: NDArray[np.bool_] = field(kw_only=True)
+
+    @classmethod
+    def of(cls, number: int, family: Ratio) -> Window | None:
+        """None without a window: ``Ratios`` has these."""
+        if family.window is None:
+            return None
+        return cls(family.log_ratio, number, window=family.window)
+
+
+def _tightest(share: Floats, matrix: Floats) -> float:
+    """The largest share_ij P[i,o] / P[j,o], where no quotient can overflow."""
+    inverse = 1 / matrix
+    most: Floats = np.empty(share.shape)
+    step = max(1, _CACHED // matrix.shape[1])
+    for begin in range(0, len(matrix), step):
+        part = inverse[begin : begin + step]
+        product = np.empty_like(part)
+        for i, row in enumerate(matrix):
+            np.multiply(part, row, out=product)
+            product.max(axis=1, out=most[i, begin : begin + step])
+    most *= share
+    return float(most.max())
+
+
+def _tightest_with_zeros(
+    constrained: NDArray[np.bool_],
+    factor: Floats,
+    matrix: Floats,
+    window: NDArray[np.bool_] | None,
+) -> float:
+    """The same for any entries >= 0, where 0 <= 0 holds."""
+    worst = 0.0
+    for i in range(len(matrix)):
+        others = np.flatnonzero(constrained[i])
+        columns = np.arange(matrix.shape[1]) if window is None else np.flatnonzero(window[i])
+        if not len(others) or not len(columns):
+            continue
+        left = matrix[i, columns][None, :]
+        right = matrix[np.ix_(others, columns)]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            allowed = np.where(right > 0, right * factor[i, others][:, None], 0.0)
+            tightness = np.where(left > 0, left / allowed, 0.0)
+        worst = max(worst, float(tightness.max()))
+    return worst

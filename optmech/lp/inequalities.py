@@ -1,0 +1,116 @@
+"""The inequalities of a statement in floats, as search and repair have them: copies, which may be
+tightened or changed, of what the certificate decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats
+from optmech.certificate.families import known
+from optmech.errors import ProblemError
+from optmech.lp.families import PROGRAMS, ROUNDING, Part, Ratios, Window
+from optmech.statement import Statement
+
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Inequalities:
+    """``parts`` over the matrices of a ``statement``, whose cost and allowed entries they share."""
+
+    statement: Statement
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, statement: Statement) -> Inequalities:
+        """As they were stated, rounded.
+
+        Raises
+        ------
+        VerificationError
+            Where the certificate does not know a family; ProblemError where it is not searched.
+        """
+        parts: list[Part] = [Ratios(statement.log_ratio)]
+        families = known(statement)
+        for family in families:
+            if type(family) not in PROGRAMS:
+                raise ProblemError(f"there is no program for {family.kind!r}", where="statement")
+        for kind, make in PROGRAMS.items():
+            own = (k for k, family in enumerate(families) if type(family) is kind)
+            parts += [part for k in own if (part := make(k, families[k])) is not None]
+        return cls(statement, tuple(parts))
+
+    @property
+    def allowed(self) -> NDArray[np.bool_]:
+        return self.statement.allowed
+
+    @property
+    def _joint(self) -> Ratios:
+        return next(part for part in self.parts if type(part) is Ratios)
+
+    @property
+    def log_ratio(self) -> Floats:
+        """(S, S), of all pairs that are limited in every column; inf without a limit."""
+        return self._joint.log_ratio
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """The ratios that hold in some entries only."""
+        return tuple(part for part in self.parts if isinstance(part, Window))
+
+    @cached_property
+    def convex(self) -> tuple[Part, ...]:
+        """What is beyond ratios, support and row sums."""
+        return tuple(part for part in self.parts if part.convex)
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs with a limit."""
+        parts = (self._joint, *self.windows)
+        return sum(int(np.isfinite(part.log_ratio).sum()) for part in parts)
+
+    def with_ratios(self, log_ratio: Floats) -> Inequalities:
+        """With other log ratios for what holds in every column."""
+        return self._each(lambda p: Ratios(log_ratio) if p is self._joint else p)
+
+    def tightened(self, margin: float) -> Inequalities:
+        """With every convex constraint stricter by a relative margin."""
+        return self._each(lambda part: part.tightened(margin))
+
+    def without_tiny(self) -> Inequalities:
+        """With ratios that leave no more than rounding taken for one; itself without such."""
+        return self._each(lambda part: part.without_tiny())
+
+    def without(self, dropped: Callable[[Part], bool]) -> Inequalities:
+        """Without some of the convex constraints."""
+        return replace(self, parts=tuple(p for p in self.parts if not (p.convex and dropped(p))))
+
+    def violation(self, matrix: Floats, guard: float = ROUNDING) -> float:
+        """Largest violation of the convex constraints, relative to their size; <= 0 is feasible.
+        See ``Part.violation`` for ``guard``."""
+        return max((part.violation(matrix, guard) for part in self.convex), default=-1.0)
+
+    def hold(self, matrix: Floats) -> bool:
+        """Whether a matrix is a mechanism that keeps everything, sums up to their own rounding."""
+        if matrix.shape != self.statement.loss.shape or not np.isfinite(matrix).all():
+            return False
+        error = np.abs(matrix.sum(axis=1) - 1.0).max()
+        if matrix.min() < 0 or error > _sum_guard(matrix.shape[1]) or matrix[~self.allowed].any():
+            return False
+        guard = -_sum_guard(matrix.size)
+        return all(part.violation(matrix, guard) <= 0 for part in self.parts)
+
+    def _each(self, change: Callable[[Part], Part]) -> Inequalities:
+        parts = tuple(map(change, self.parts))
+        same = all(new is old for new, old in zip(parts, self.parts, strict=True))
+        return self if same else replace(self, parts=parts)
+
+
+def _sum_guard(terms: int) -> float:
+    """Relative rounding of a (pairwise or BLAS) sum of ``terms`` products of positive numbers."""
+    return float((16 + 2 * np.log2(max(terms, 2)) + min(terms, 256) / 8) * _UNIT)

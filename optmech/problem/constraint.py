@@ -1,0 +1,159 @@
+"""What a kind of constraint is, and which kinds there are.
+
+A kind is one class: its fields, the inequalities that they stand for, and what is said of it. All
+readers and writers go through the list of kinds, so that none of them can pass one over.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+
+from optmech.errors import ProblemError
+from optmech.problem.fields import Plain
+from optmech.problem.record import Record
+from optmech.problem.space import Space
+from optmech.spaces.mechanism import Mechanism
+
+GROUP = "optmech.constraints"
+"""The entry points of other packages that name modules or classes of kinds."""
+
+_KINDS: dict[str, type[Constraint]] = {}
+
+
+class Kept(NamedTuple):
+    """What a mechanism keeps of a promise that is a number."""
+
+    quantity: str
+    """ "epsilon", "delta", "divergence", "distortion", "loss" or "outside"."""
+    promised: float
+    measured: float
+    sense: Literal["at most", "at least"] = "at most"
+
+
+class Constraint(Record, ABC):
+    """Something that a mechanism has to satisfy: frozen data, never algorithms."""
+
+    limits_loss: ClassVar[bool] = False
+    """Whether a mechanism that always reports the same may be ruled out by it."""
+
+    @property
+    def title(self) -> str:
+        """The kind in words."""
+        return self.kind.replace("_", " ")
+
+    @abstractmethod
+    def families(self, index: int, space: Space) -> Iterator[Any]:
+        """The inequalities of the constraint at ``index`` of its problem, as families of
+        ``optmech.statement``.
+
+        Raises
+        ------
+        ProblemError
+            Where a field does not fit the secrets or observables.
+        """
+
+    @abstractmethod
+    def promise(self, space: Space) -> str:
+        """What is asked for, in words."""
+
+    @abstractmethod
+    def measured(self, m: Mechanism, space: Space) -> Kept | None:
+        """What a mechanism keeps of the promise; None where the promise is no number."""
+
+    @abstractmethod
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        """Where (``".pairs[0]"``, ``""`` for all of it) and why every mechanism satisfies it: a
+        slip of the pen, and nothing is protected. Empty where it protects something, and where it
+        is there for usefulness only."""
+
+    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+        """Where and what a user should know of it that is no error."""
+        return ()
+
+
+C = TypeVar("C", bound=type[Constraint])
+
+
+def constraint(kind: str) -> Callable[[C], C]:
+    """Register a class as the kind that files call ``kind``.
+
+    Raises
+    ------
+    TypeError
+        Where a part of the class is missing, or the name is taken.
+    """
+
+    def register(cls: C) -> C:
+        missing = sorted(cls.__abstractmethods__)
+        if missing:
+            raise TypeError(f"the constraint {cls.__name__} has no {', '.join(missing)}")
+        if "__attrs_attrs__" not in vars(cls):
+            raise TypeError(f"the constraint {cls.__name__} is no attrs class")
+        if kind in _KINDS:
+            raise TypeError(f"two constraints are called {kind!r}")
+        cls.kind = kind
+        _KINDS[kind] = cls
+        return cls
+
+    return register
+
+
+def kinds() -> dict[str, type[Constraint]]:
+    """The kinds by their names in files: those of optmech, of modules that were imported, and of
+    packages that were looked for."""
+    return dict(_KINDS)
+
+
+def find_kind(name: object) -> type[Constraint] | None:
+    """The kind called so, looked for among the installed packages where it is not known yet."""
+    if not isinstance(name, str):
+        return None
+    if name not in _KINDS:
+        load_installed()
+    return _KINDS.get(name)
+
+
+@cache
+def load_installed() -> None:
+    """Import the kinds of installed packages, which name them as entry points of ``GROUP``."""
+    # slow to import, and seldom needed
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        point.load()
+
+
+def write_constraint(stated: object, space: Space) -> Plain:
+    """A constraint for a design file; ProblemError where it is none."""
+    if not isinstance(stated, Constraint):
+        raise ProblemError(
+            f"a {type(stated).__name__} cannot be written to a file",
+            where="constraints",
+            remedy="Use the constraints of optmech",
+        )
+    return {"kind": stated.kind, **stated.plain(space)}
+
+
+def load_constraint(plain: Plain, space: Space) -> Constraint:
+    """The constraint of a design file; KeyError, ProblemError where it is none."""
+    cls = find_kind(plain["kind"])
+    if cls is None:
+        raise ProblemError(
+            f"{plain['kind']!r} is no constraint",
+            where="kind",
+            remedy=f"Known are {', '.join(_KINDS)}; import or install the package that has it",
+        )
+    return cls.load(plain, space)
+
+
+def idle_notes(constraints: Sequence[Constraint], space: Space) -> tuple[str, ...]:
+    """A sentence for every constraint, or part of one, that constrains nothing whatever the
+    mechanism is."""
+    return tuple(
+        f"constraints[{k}]{where} constrains nothing: {why}"
+        for k, stated in enumerate(constraints)
+        for where, why in stated.idle(space)
+    )

@@ -1,0 +1,28 @@
+"""The kinds of constraints, one file each; every module of this folder is imported with it.
+
+Sources: PG = Shokri, Privacy Games (PETS 2015); DP19 = Kawamoto and Murakami, Local Obfuscation
+Mechanisms for Hiding Probability Distributions (ESORICS 2019); CM19 = the same, Local Distribution
+Obfuscation via Probability Coupling (Allerton 2019).
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from optmech.problem.constraints.differential import DifferentialPrivacy
+from optmech.problem.constraints.distortion import DistortionPrivacy
+from optmech.problem.constraints.distribution import DistributionPrivacy
+from optmech.problem.constraints.loss_bound import LossBound
+from optmech.problem.constraints.metric import MetricPrivacy
+from optmech.problem.constraints.support import Support
+
+__all__ = [
+    "DifferentialPrivacy",
+    "DistortionPrivacy",
+    "DistributionPrivacy",
+    "LossBound",
+    "MetricPrivacy",
+    "Support",
+]
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

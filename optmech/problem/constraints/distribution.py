@@ -1,0 +1,239 @@
+"""Distribution privacy: reports hardly tell distributions of the secret apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from attrs import field, frozen
+from numpy.typing import ArrayLike
+
+from optmech.analysis import measures
+from optmech.base.arrays import Floats, finite_array, normalised
+from optmech.certificate.families import Approximate, Divergence, LiftedRatio
+from optmech.certificate.families.ratio import rounded_product
+from optmech.errors import ProblemError, inside
+from optmech.exact.checked import weights
+from optmech.exact.number import Exact
+from optmech.problem import fields
+from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.fields import FIELDS, ZERO, Field, Plain
+from optmech.problem.ratios import delta_words
+from optmech.problem.space import Place, Space
+from optmech.ratios.generators import divergence_name
+from optmech.spaces.mechanism import Mechanism
+
+_LEAST_LIMIT = 1e-30
+"""Divergences below this are the squares of differences below float64's."""
+
+_WORDS = {
+    "max": "ε =",
+    "kl": "KL divergence at most",
+    "reverse_kl": "reverse KL divergence at most",
+    "tv": "total variation at most",
+    "chi2": "χ² divergence at most",
+    "hellinger": "squared Hellinger distance at most",
+}
+
+
+def as_pairs(value: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[tuple[Floats, Floats], ...]:
+    """Pairs of weights, normalised."""
+    try:
+        sized = [(pair, len(pair)) for pair in value]
+    except TypeError:
+        raise ProblemError("is not a list of pairs", remedy="Give [(λ0, λ1), ...]") from None
+    found = []
+    for k, (pair, length) in enumerate(sized):
+        if length != 2:
+            raise ProblemError("is not a pair of distributions", where=f"[{k}]")
+        first, second = (normalised(weights(pair[i], f"[{k}][{i}]")) for i in (0, 1))
+        found.append((first, second))
+    if not found:
+        raise ProblemError("there is no pair", remedy="Give at least one pair")
+    return tuple(found)
+
+
+def as_divergence(value: str) -> str:
+    """The short name of a divergence."""
+    return divergence_name(value, where="")
+
+
+def as_scale(value: ArrayLike | None) -> tuple[float, ...] | None:
+    """Finite numbers >= 0, one or one per pair; or None."""
+    if value is None:
+        return None
+    array = np.atleast_1d(finite_array(value, where=""))
+    if array.ndim > 1 or not array.size or (array < 0).any():
+        raise ProblemError("is not a list of numbers >= 0", remedy="Give one, or one per pair")
+    return tuple(array.tolist())
+
+
+def _pairs_key() -> Any:
+    from pydantic import Field as Key
+
+    from optmech.sections.priors import DistributionSpec
+
+    pair = Annotated[list[DistributionSpec], Key(min_length=2, max_length=2)]
+    return Annotated[list[pair], Key(min_length=1)]
+
+
+def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
+    found: list[list[Floats]] = []
+    for k, pair in enumerate(spec):
+        found.append([])
+        for side, given in enumerate(pair):
+            with inside(f"[{k}][{side}]"):
+                found[k].append(place.distribution(given))
+    return found
+
+
+def _write_pairs(value: Any, space: Space) -> Plain:
+    return [[a.tolist(), b.tolist()] for a, b in value]
+
+
+FIELDS[as_pairs] = Field(_pairs_key, plain=_write_pairs, build=_build_pairs)
+FIELDS[as_divergence] = Field(lambda: Literal["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"])
+FIELDS[as_scale] = Field("base.NonNegatives", plain=lambda value, _: value and list(value))
+
+
+@constraint("distribution_privacy")
+@frozen(eq=False, repr=False, field_transformer=fields.placed)
+class DistributionPrivacy(Constraint):
+    """(λP)(o) <= e^ε (λ'P)(o) for every pair, in both directions, all o (DP19 Def. 8, 9).
+
+    ``pairs`` holds (λ, λ'): distributions in the order of the secrets, normalised here.
+    ``scale`` multiplies ε per pair (a Wasserstein distance, for XDistP). ``delta`` as in
+    ``MetricPrivacy``.
+
+    With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
+    directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
+    is the same in both directions), "tv" total variation, "chi2" Σ (p - q)²/q, "hellinger"
+    ½ Σ (√p - √q)²; also by their long names in ``om.divergences``. δ is then 0.
+    """
+
+    epsilon: Exact = field(converter=fields.number)
+    pairs: tuple[tuple[Floats, Floats], ...] = field(converter=as_pairs)
+    delta: Exact = field(default=ZERO, converter=fields.delta)
+    divergence: str = field(default="max", converter=as_divergence)
+    scale: tuple[float, ...] | None = field(default=None, converter=as_scale)
+
+    def __attrs_post_init__(self) -> None:
+        if self.divergence != "max" and self.delta > 0:
+            raise ProblemError(
+                f"δ belongs to the max divergence, and this is {self.divergence!r}",
+                where="delta",
+                remedy='Drop delta, or take divergence "max"',
+            )
+        if self.scale is None:
+            return
+        count = len(self.pairs)
+        if len(self.scale) not in (1, count):
+            raise ProblemError(f"needs {count} numbers >= 0, one per pair", where="scale")
+        object.__setattr__(self, "scale", self.scale * (count // len(self.scale)))
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The factor of ε for every pair."""
+        return self.scale or (1.0,) * len(self.pairs)
+
+    def families(
+        self, index: int, space: Space
+    ) -> Iterator[LiftedRatio | Approximate | Divergence]:
+        count = len(space.secrets)
+        for k, pair in enumerate(self.pairs):
+            for side, given in enumerate(pair):
+                if given.shape != (count,):
+                    raise ProblemError(
+                        f"{given.size} entries for {count} secrets", where=f"pairs[{k}][{side}]"
+                    )
+        first, second = (np.array([pair[side] for pair in self.pairs]) for side in (0, 1))
+        factors = np.array(self.scales)
+        if self.divergence != "max":
+            yield from self._divergences(index, first, second, factors)
+            return
+        left, right = np.vstack([first, second]), np.vstack([second, first])
+        factors = np.concatenate([factors, factors])
+        ratios = rounded_product(self.epsilon, factors)
+        if not self.delta > 0:
+            yield LiftedRatio(index, left, right, ratios, self.epsilon, factors)
+            return
+        sides = sp.csr_array(left), sp.csr_array(right)
+        yield Approximate(index, *sides, ratios, self.delta, self.epsilon, factors)
+
+    def _divergences(
+        self, index: int, first: Floats, second: Floats, factors: Floats
+    ) -> Iterator[LiftedRatio | Approximate | Divergence]:
+        """Distributions at divergence 0 are equal: a ratio of 1. Total variation is the hockey
+        stick at e^0, with ε · scale for δ."""
+        epsilon = self.epsilon
+        equal = (factors == 0) | (epsilon.factor == 0) | (epsilon.log_of == 1)
+        limits = rounded_product(epsilon, factors)
+        if (~equal & (limits < _LEAST_LIMIT)).any():
+            raise ProblemError(
+                f"ε · scale is {limits[~equal].min():g}, too small to be told from 0",
+                where="epsilon",
+                remedy=f"Give 0, or at least {_LEAST_LIMIT:g}",
+            )
+        if equal.any():
+            left = np.vstack([first[equal], second[equal]])
+            right = np.vstack([second[equal], first[equal]])
+            one = np.ones(len(left))
+            yield LiftedRatio(index, left, right, 0 * one, ZERO, one)
+        apart = np.flatnonzero(~equal)
+        if self.divergence == "tv":
+            for k in apart.tolist():
+                one = np.ones(1)
+                sides = sp.csr_array(first[[k]]), sp.csr_array(second[[k]])
+                limit = epsilon.times(factors[k])
+                yield Approximate(index, *sides, 0 * one, limit, ZERO, one)
+        elif len(apart):
+            yield Divergence(
+                index,
+                self.divergence,
+                np.vstack([first[apart], second[apart]]),
+                np.vstack([second[apart], first[apart]]),
+                np.concatenate([limits[apart], limits[apart]]),
+                epsilon,
+                np.concatenate([factors[apart], factors[apart]]),
+            )
+
+    def promise(self, space: Space) -> str:
+        count = len(self.pairs)
+        counted = "one pair" if count == 1 else f"{count} pairs"
+        scaled = "" if self.scale is None else ", scaled"
+        return (
+            f"{_WORDS[self.divergence]} {self.epsilon.words} for {counted} of distributions{scaled}"
+            f"{delta_words(self.delta)}"
+        )
+
+    def measured(self, m: Mechanism, space: Space) -> Kept:
+        # stating a problem must not load every divergence
+        from optmech.divergences.privacy import distribution_epsilon
+
+        if self.divergence != "max":
+            spent = distribution_epsilon(m, self.pairs, self.divergence, scale=self.scale)
+            return Kept("divergence", float(self.epsilon), spent)
+        scaled = list(zip(self.pairs, self.scales, strict=True))
+        if self.delta > 0:
+            spent = max(
+                measures.distribution_delta(m, a, b, float(self.epsilon) * factor)
+                for (a, b), factor in scaled
+            )
+            return Kept("delta", float(self.delta), spent)
+        spent = max(
+            float(measures.per_unit(measures.distribution_epsilon(m, a, b), factor))
+            for (a, b), factor in scaled
+        )
+        return Kept("epsilon", float(self.epsilon), spent)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        if self.delta >= 1:
+            return [("", "δ is 1")]
+        equal = [k for k, (a, b) in enumerate(self.pairs) if np.array_equal(a, b)]
+        if len(equal) == len(self.pairs):
+            return [("", "both distributions of every pair are the same")]
+        if self.divergence in ("tv", "hellinger") and self.epsilon * min(self.scales) >= 1:
+            return [("", "this divergence never exceeds 1")]
+        return [(f".pairs[{k}]", "both distributions are the same") for k in equal]

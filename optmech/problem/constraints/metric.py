@@ -1,0 +1,100 @@
+"""Metric privacy: the nearer two secrets are, the less reports tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from attrs import field, frozen
+
+from optmech.certificate.families import Approximate, Ratio
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact
+from optmech.problem import fields
+from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.fields import Plain
+from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
+from optmech.problem.space import Space
+from optmech.spaces.distances import Distance
+from optmech.spaces.mechanism import Mechanism
+
+
+@constraint("metric_privacy")
+@frozen(repr=False, field_transformer=fields.placed)
+class MetricPrivacy(Constraint):
+    """p(o|s) <= exp(ε d(s,s')) p(o|s') for all s, s', o (PG 10, 15, 22; DP19 Def. 4).
+
+    With ``delta`` > 0: Σ_o max(0, p(o|s) - exp(ε d(s,s')) p(o|s')) <= δ for all s, s'.
+
+    ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
+    d(s,o) <= τ_o (PG Appendix C). That weakens what is promised: the design then reports the ε
+    that really holds.
+    """
+
+    epsilon: Exact = field(converter=fields.number)
+    distance: Distance = field(converter=fields.distance)
+    threshold: float | None = field(default=None, converter=fields.limit)
+    observable_threshold: float | None = field(default=None, converter=fields.limit)
+    delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+
+    def __attrs_post_init__(self) -> None:
+        if self.observable_threshold is not None and self.delta > 0:
+            raise ProblemError(
+                "an observable threshold has no meaning together with delta > 0",
+                where="observable_threshold",
+                remedy="Drop one of the two",
+            )
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """As of all fields; a distance that is compared with observables has those values too."""
+        reach = self.observable_threshold is not None
+        written = fields.write_distance(self.distance, space, reach=reach)
+        return {**super().plain(space), "distance": written}
+
+    def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate]:
+        distance = np.array(space.apart(self.distance))
+        if self.threshold is not None:
+            distance[distance > self.threshold] = np.inf
+        window = None
+        if self.observable_threshold is not None:
+            window = space.reach(self.distance) <= self.observable_threshold
+        yield from ratio_families(index, self.epsilon, distance, self.delta, window)
+
+    def promise(self, space: Space) -> str:
+        text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
+        if self.threshold is not None:
+            text += f", for secrets up to {self.threshold:g} apart"
+        if self.observable_threshold is not None:
+            text += f", where observables are up to {self.observable_threshold:g} away"
+        return text + delta_words(self.delta)
+
+    def measured(self, m: Mechanism, space: Space) -> Kept | None:
+        if self.observable_threshold is not None:
+            return None
+        pairs = None
+        if self.threshold is not None:
+            pairs = np.argwhere(space.near(self.distance, self.threshold))
+        return measured_ratio(m, self.epsilon, self.delta, self.distance, pairs)
+
+    def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        if self.delta >= 1:
+            return [("", "δ is 1")]
+        if self.threshold is None:
+            kept = len(space.secrets) > 1
+        else:
+            kept = bool(space.near(self.distance, self.threshold).any())
+        if not kept:
+            return [("", "no pair of secrets is kept")]
+        if (
+            self.observable_threshold is not None
+            and not (space.reach(self.distance) <= self.observable_threshold).any()
+        ):
+            return [("", "no observable is near enough to any secret")]
+        return []
+
+    def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+        found = triangle_notes(self.distance, space)
+        if self.threshold is not None or self.observable_threshold is not None:
+            kept = "thresholds drop inequalities; the promise of metric privacy holds only for the "
+            found.append(("", f"{kept}pairs that are kept"))
+        return found

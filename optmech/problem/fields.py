@@ -1,0 +1,173 @@
+"""The fields of constraints: each is checked, written to a design file and read from a problem
+file in the same way wherever it occurs, and says so here once.
+
+A field is an ``attrs.field`` with one of these converters. A constraint with a field of another
+sort adds its converter to ``FIELDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+import attrs
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError, inside
+from optmech.exact.checked import probability
+from optmech.exact.number import Exact, parse_exact
+from optmech.problem.space import Place, Space
+from optmech.spaces.distances import Distance
+from optmech.spaces.losses import as_loss
+from optmech.spaces.prior import Prior
+from optmech.spaces.tabulated import table
+
+Plain = Any
+"""What JSON can hold."""
+ZERO = Exact(Fraction(0))
+
+
+@dataclass(frozen=True)
+class Field:
+    """How the values of a converter are written and read.
+
+    ``plain`` and ``load`` are the way to a design file, where distances are matrices, and back;
+    ``load`` and ``build`` return what the converter takes.
+    """
+
+    key: str | Callable[[], Any]
+    """The type of the key in problem files, for pydantic: its name in ``optmech.sections``, or a
+    function, called when the first file is read."""
+    plain: Callable[[Any, Space], Plain] = lambda value, _: value
+    load: Callable[[Plain, Space], Any] = lambda plain, _: plain
+    build: Callable[[Any, Place], Any] = lambda spec, _: spec
+    """From a value of the key's type."""
+
+    def type_of_key(self) -> Any:
+        """What ``key`` says, imported."""
+        if not isinstance(self.key, str):
+            return self.key()
+        module, _, name = self.key.rpartition(".")
+        return getattr(import_module(f"optmech.sections.{module}"), name)
+
+
+FIELDS: dict[Any, Field] = {}
+"""The fields by the converter of their values."""
+
+
+def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+    """The ``field_transformer`` of constraints: errors of a converter name the field.
+
+    Raises
+    ------
+    TypeError
+        Where ``FIELDS`` lacks the converter of a field.
+    """
+
+    def named(name: str, converter: Any) -> Any:
+        @wraps(converter)
+        def converted(value: Any) -> Any:
+            with inside(name):
+                return converter(value)
+
+        return converted
+
+    for a in attributes:
+        if a.converter not in FIELDS:
+            raise TypeError(f"FIELDS lacks the converter of {cls.__name__}.{a.name}")
+    return [
+        a.evolve(converter=named(a.name, a.converter), metadata={"field": FIELDS[a.converter]})
+        for a in attributes
+    ]
+
+
+def number(value: object) -> Exact:
+    """A finite number >= 0, or an exact string such as "ln 3"."""
+    return parse_exact(value, where="")
+
+
+def delta(value: object) -> Exact:
+    """A number from 0 to 1."""
+    return probability(value, where="")
+
+
+def limit(value: float | None) -> float | None:
+    """A finite number >= 0 as a float, or None."""
+    return None if value is None else float(parse_exact(value, where=""))
+
+
+def flag(value: bool) -> bool:
+    """True or false."""
+    return bool(value)
+
+
+def distance(value: Distance) -> Distance:
+    """A member of ``om.distances``, or another callable of two domains."""
+    if not callable(value):
+        raise ProblemError(
+            f"{type(value).__name__} is not a distance",
+            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
+        )
+    return value
+
+
+def adversary(value: Prior | None) -> Prior | None:
+    """A prior over the secrets, or None for the problem's; compared with them later."""
+    return value
+
+
+def loss(value: Distance | ArrayLike | None) -> Distance | Floats | None:
+    """A distance or an S x O array, or None for the problem's loss."""
+    return None if value is None else as_loss(value, "")
+
+
+def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Plain:
+    """A distance as its matrix between secrets, with ``reach`` also that to the observables."""
+    values = space.apart(value)
+    tables = [(space.secrets, values)]
+    out: Plain = {"name": "", "secrets": values.tolist()}
+    if reach:
+        across = space.reach(value)
+        out["observables"] = across.tolist()
+        tables.append((space.observables, across))
+    out["name"] = space.name_to_write(value, *tables)
+    return out
+
+
+def read_distance(plain: Plain, space: Space) -> Distance:
+    """The inverse of ``write_distance``."""
+    # the table of secrets comes first: it is the one meant where both domains are equal
+    tables = [(space.secrets, space.secrets, plain["secrets"])]
+    if "observables" in plain:
+        tables.append((space.secrets, space.observables, plain["observables"]))
+    return table(str(plain["name"]), tables)
+
+
+FIELDS |= {
+    number: Field("base.ExactNumber", plain=lambda value, _: value.text),
+    delta: Field("base.ExactNumber", plain=lambda value, _: value.text),
+    limit: Field("base.NonNegative"),
+    flag: Field(lambda: bool),
+    distance: Field(
+        "metrics.DistanceSpec",
+        write_distance,
+        read_distance,
+        lambda spec, place: place.distance(spec),
+    ),
+    adversary: Field(
+        "priors.PriorSpec",
+        lambda value, _: None if value is None else value.weights.tolist(),
+        lambda plain, space: None if plain is None else Prior(space.secrets, plain),
+        lambda spec, place: place.adversary(spec),
+    ),
+    loss: Field(
+        "metrics.LossSpec",
+        plain=lambda value, space: None if value is None else space.losses(value).tolist(),
+        build=lambda spec, place: place.loss(spec),
+    ),
+}

@@ -1,0 +1,46 @@
+"""Every kind of constraint is known wherever kinds are listed by hand, and is tried out."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+
+import optmech as om
+import problems
+from optmech import audit
+from optmech.certificate.families import known
+from optmech.files import find_problem, problem_schema
+from optmech.files.gallery import gallery_names
+from optmech.problem.constraint import kinds
+from optmech.reading.source import read_document
+
+STATED = set(kinds())
+
+
+def test_the_audit_and_the_oracle_know_every_kind() -> None:
+    assert set(audit.KINDS) == STATED
+    assert set(oracle.KINDS) == STATED
+
+
+def test_every_kind_is_in_the_conformance_suite_and_in_the_gallery() -> None:
+    made = [make(np.random.default_rng(0)) for make in problems.KINDS]
+    assert {stated.kind for problem in made for stated in problem.constraints} == STATED
+    listed = [read_document(find_problem(name)).get("constraints", []) for name in gallery_names()]
+    assert {item["kind"] for items in listed for item in items} == STATED
+
+
+def test_every_kind_is_public_and_has_a_table_in_problem_files() -> None:
+    tables = problem_schema()["$defs"]
+    for name, kind in kinds().items():
+        assert getattr(om, kind.__name__) is kind
+        assert tables[kind.__name__]["properties"]["kind"]["const"] == name
+
+
+def test_what_is_no_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = om.DifferentialPrivacy(1)
+    monkeypatch.setattr(om.DifferentialPrivacy, "families", lambda *_: iter(["a promise"]))
+    secrets = om.Prior.uniform(om.Domain("ab"))
+    problem = om.Problem(secrets, om.distances.hamming(), constraints=[stated])
+    with pytest.raises(om.VerificationError, match="does not know str"):
+        known(problem.statement)
