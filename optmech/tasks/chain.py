@@ -195,11 +195,9 @@ def _report(report: AdversaryReport) -> dict[str, Any]:
             "average_error": values.average_error,
         }
 
-    return {
+    timed = ("filtering", "smoothing", "loss")
+    return {name: series(getattr(report, name)) for name in timed} | {
         "blind": report.blind.tolist(),
-        "filtering": series(report.filtering),
-        "smoothing": series(report.smoothing),
-        "loss": series(report.loss),
         "leakage": report.leakage.tolist(),
         "actions": report.actions,
         "traces": report.traces,

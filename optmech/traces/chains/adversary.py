@@ -109,17 +109,13 @@ def simulate(
         rows.append(_released(game, policy, path, rng, memo, actions, real))
         if progress is not None:
             progress(f"trace {k + 1} of {len(paths)}")
-    figures = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    leakage = np.array([row.pop("leakage") for row in rows]).max(axis=0)
     return AdversaryReport(
         blind=game.blind(prior.marginals(len(paths[0]))),
-        filtering=_series(figures["filtering"]),
-        smoothing=_series(figures["smoothing"]),
-        filtering_on_traces=_series(figures["filtering_real"]),
-        smoothing_on_traces=_series(figures["smoothing_real"]),
-        loss=_series(figures["loss"]),
-        leakage=figures["leakage"].max(axis=0),
+        leakage=leakage,
         actions=dict(actions),
         traces=len(paths),
+        **{name: _series(np.array([row[name] for row in rows])) for name in rows[0]},
     )
 
 
@@ -163,22 +159,19 @@ def enumerate_releases(
             continue
         actions[state.action] += 1
         weights = state.belief.marginals(state.time + 1)[-1]
-        sums["loss"][state.time] += chance * game.expected_loss(state, weights)
+        sums["loss"][state.time] += chance * (weights @ game.losses(state, weights))
         for probability, following in _successors(state, weights):
             after = following.belief.marginals(state.time + 1)[-1]
             sums["filtering"][state.time] += chance * probability * game.blind(after[None])[0]
             pending.append((following, chance * probability))
-    exact = {name: Series(values, np.zeros(steps)) for name, values in sums.items()}
     return AdversaryReport(
         blind=game.blind(known),
-        filtering=exact["filtering"],
-        smoothing=exact["smoothing"],
-        filtering_on_traces=None,
-        smoothing_on_traces=None,
-        loss=exact["loss"],
         leakage=leakage,
         actions=dict(actions),
         traces=0,
+        filtering_on_traces=None,
+        smoothing_on_traces=None,
+        **{name: Series(values, np.zeros(steps)) for name, values in sums.items()},
     )
 
 
@@ -198,27 +191,19 @@ class _Game:
 
     def errors(self, beliefs: Floats, path: Sequence[int]) -> Floats:
         """Distance from the best estimate to where the user was, at each time."""
-        guess = (beliefs @ self.apart.T).argmin(axis=1)
-        return np.asarray(self.apart[guess, np.asarray(path)])
+        return np.asarray(self.apart[(beliefs @ self.apart.T).argmin(axis=1), path])
 
     def costs(self, observables: Domain) -> Floats:
-        """c(s, o), shape (cells, observables)."""
         return loss_matrix(self.loss, self.domain, observables, where="loss")
 
-    def expected_loss(self, state: State, weights: Floats) -> float:
-        """Of the next release; of the best constant answer where there is none."""
-        if state.mechanism is None:
-            return float((weights @ self.costs(self.domain)).min())
-        costs = self.costs(state.mechanism.observables)
-        return float(weights @ (state.mechanism.matrix * costs).sum(axis=1))
-
-    def loss_at(self, state: State, weights: Floats, cell: int) -> float:
-        """The same, when the user is in ``cell``."""
+    def losses(self, state: State, weights: Floats) -> Floats:
+        """Expected loss of the next release by the user's cell, shape (cells,); of the constant
+        answer that is best under ``weights`` where nothing is released."""
         if state.mechanism is None:
             costs = self.costs(self.domain)
-            return float(costs[cell, (weights @ costs).argmin()])
+            return np.asarray(costs[:, (weights @ costs).argmin()])
         costs = self.costs(state.mechanism.observables)
-        return float((state.mechanism.matrix[cell] * costs[cell]).sum())
+        return np.asarray((state.mechanism.matrix * costs).sum(axis=1))
 
 
 def _released(
@@ -238,9 +223,8 @@ def _released(
     for t, cell in enumerate(path):
         actions[state.action] += 1
         weights = state.belief.marginals(t + 1)[-1]
-        losses[t] = (
-            game.loss_at(state, weights, cell) if real else game.expected_loss(state, weights)
-        )
+        by_cell = game.losses(state, weights)
+        losses[t] = by_cell[cell] if real else weights @ by_cell
         label, index = None, -1
         if state.mechanism is not None:
             row = state.mechanism.matrix[cell]
@@ -256,8 +240,8 @@ def _released(
     return {
         "filtering": game.blind(filtered),
         "smoothing": game.blind(smoothed),
-        "filtering_real": game.errors(filtered, path),
-        "smoothing_real": game.errors(smoothed, path),
+        "filtering_on_traces": game.errors(filtered, path),
+        "smoothing_on_traces": game.errors(smoothed, path),
         "loss": losses,
         "leakage": _bayes_factors(policy.prior.marginals(steps), smoothed),
     }

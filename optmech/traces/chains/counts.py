@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
 
@@ -40,12 +40,12 @@ def transition_counts(
     if classes is not None and len(classes) != len(sequences):
         raise ProblemError(f"{len(classes)} lists for {len(sequences)} sequences", where="classes")
     visits = np.zeros(cells)
-    moves: list[Floats] = []
+    moves: list[Ints] = []
     unknown = 0
     for k, sequence in enumerate(sequences):
-        path = _indices(sequence, -1, cells, f"sequences[{k}]")
+        path = whole_indices(sequence, -1, cells, f"sequences[{k}]")
         kind = np.zeros(len(path)) if classes is None else classes[k]
-        kind = _indices(kind, 0, None, f"classes[{k}]")
+        kind = whole_indices(kind, 0, None, f"classes[{k}]")
         if kind.shape != path.shape:
             raise ProblemError(
                 f"{len(kind)} classes for a sequence of {len(path)}", where=f"classes[{k}]"
@@ -93,16 +93,15 @@ def smoothed_chain(
     return start / start.sum(), (counts.steps + smoothing * base[1]) / rows[:, :, None]
 
 
-def _indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> np.ndarray:
-    array = finite_array(values, where=where)
-    if array.ndim != 1:
-        raise ProblemError("is not a sequence of indices", where=where)
-    wrong = (array != np.floor(array)) | (array < least)
-    if beyond is not None:
-        wrong |= array >= beyond
-    if wrong.any():
+def whole_indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> Ints:
+    """A list of whole numbers from ``least``, and below ``beyond`` where that is given; raises
+    ProblemError on anything else."""
+    array = finite_array(values, where=where, ndim=1)
+    top = np.inf if beyond is None else beyond
+    wrong = np.flatnonzero((array != np.floor(array)) | (array < least) | (array >= top))
+    if len(wrong):
         raise ProblemError(
-            f"has {array[wrong][0]:g} where an index is needed",
+            f"has {array[wrong[0]]:g} at {wrong[0]} where an index is needed",
             where=where,
             remedy=f"Use whole numbers from {least}"
             + ("" if beyond is None else f" to {beyond - 1}"),

@@ -18,19 +18,19 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive
 from optmech.traces.gaussian.balls import (
-    BallMatrix,
     Enclosure,
     at_first_precision,
     enclose,
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import noise_matrix
+from optmech.traces.gaussian.information import Axes, noise_matrix
 from optmech.traces.gaussian.kernels import Kernel
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, scale, worst
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, worst
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
-from optmech.traces.gaussian.taylor import Model, covariance_model
+from optmech.traces.gaussian.taylor import covariance_model
 
 _GRID = 17
 _DEGREE = 8
@@ -101,7 +101,7 @@ def worst_length_scale(
             remedy="Use kernels of om.traces",
         )
     steps = secret_steps(first, secrets)
-    r, power = scale(radius, "radius"), renyi_order(order)
+    r, power = positive(radius, "radius"), renyi_order(order)
     noise = noise_matrix(first, noise_covariance)
     chosen = tuple(steps.tolist())
 
@@ -158,10 +158,9 @@ def _over(
     steps: Ints,
 ) -> Enclosure | None:
     """M for every length scale of an interval at once; None where it is not enclosed."""
-    k = trace.dimensions
-    over_time = covariance_model(kernel, interval, trace.times, _DEGREE)
-    sigma = over_time if k == 1 else over_time.map(lambda a: _repeated(a, k))
-    secrets = (steps[:, None] * k + np.arange(k)).ravel().tolist()
+    together = Axes(trace, tuple(range(trace.dimensions)))
+    sigma = covariance_model(kernel, interval, trace.times, _DEGREE).map(together.covariance)
+    secrets = together.of_steps(steps).tolist()
     everything = list(range(sigma.coefficients[0].nrows()))
     ahead = sigma.map(lambda a: part(a, everything, secrets))
     mean = ahead * sigma.map(lambda a: part(a, secrets, secrets)).inverse()
@@ -174,24 +173,8 @@ def _over(
         for s in secrets:
             for other in everything:
                 matrix[s, other] = matrix[other, s] = flint.arb(0)
-    released = _plus(rest, of_floats(noise))
+    released = rest + of_floats(noise)
     return enclose((mean.map(lambda a: a.transpose()) * (released.inverse() * mean)).range())
-
-
-def _plus(model: Model, matrix: BallMatrix) -> Model:
-    first, *others = model.coefficients
-    return Model((first + matrix, *others), model.width)
-
-
-def _repeated(matrix: BallMatrix, k: int) -> BallMatrix:
-    """The covariance of k independent axes from the one over time."""
-    size = matrix.nrows()
-    out = flint.arb_mat(size * k, size * k)
-    for i in range(size):
-        for j in range(size):
-            for a in range(k):
-                out[i * k + a, j * k + a] = matrix[i, j]
-    return out
 
 
 def require_family(kernel: object) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import amount
+from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.traces.gaussian import sdp
@@ -21,7 +21,7 @@ from optmech.traces.gaussian.balls import Enclosure, at_first_precision, enclose
 from optmech.traces.gaussian.calibration import promise
 from optmech.traces.gaussian.extremes import over_ball
 from optmech.traces.gaussian.information import Axes, conditional
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, scale
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 Structure = Literal["full", "diagonal", "isotropic"]
@@ -117,7 +117,7 @@ def optimal_noise(
     """
     sets, priors = _sets(trace, secret_sets), _priors(trace, also)
     promised = promise(epsilon)
-    r, power = scale(radius, "radius"), renyi_order(order)
+    r, power = positive(radius, "radius"), renyi_order(order)
     if structure not in ("full", "diagonal", "isotropic"):
         raise ProblemError(
             f"{structure!r} is unknown",
@@ -126,7 +126,8 @@ def optimal_noise(
         )
     wanted = _query(trace, query)
     apart = query is None and all(prior.independent_axes for prior in priors)
-    axes = [(a,) for a in range(trace.dimensions)] if apart else [tuple(range(trace.dimensions))]
+    every = tuple(range(trace.dimensions))
+    axes = [(a,) for a in every] if apart else [every]
     kappas = [_kappa(epsilon, r, power, len(s) * trace.dimensions) for s in sets]
     covariance = np.zeros_like(trace.covariance)
     searches = [

@@ -65,13 +65,7 @@ class GaussianPrior:
             _require_definite(values, "kernel")
         covariance = np.kron(values, axes)
         covariance.setflags(write=False)
-        for name, value in (
-            ("times", moments),
-            ("kernel", own),
-            ("cross", axes),
-            ("covariance", covariance),
-        ):
-            object.__setattr__(self, name, value)
+        vars(self).update(times=moments, kernel=own, cross=axes, covariance=covariance)
 
     @classmethod
     def from_covariance(
