@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,10 +69,20 @@ def run(args: argparse.Namespace) -> int:
         output.note(f"what is done is kept in {folder}; the same command goes on from there")
         raise
     failed = result.failed
+    counts = Counter(str(row["status"]) for row in result.rows)
     if args.json:
-        output.print_json(_summary(result))
+        output.print_json(
+            {
+                "status": "failed" if failed else "done",
+                "directory": str(result.directory),
+                "tasks": len(result.rows),
+                "counts": counts,
+                "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
+                "failed": [{"task": row["task"], "reason": row["reason"]} for row in failed],
+            }
+        )
     else:
-        _show(result)
+        _show(result, counts)
     for row in failed[:_LISTED]:
         output.note(f"failed: task {row['task']}: {row['reason']}")
     if len(failed) > _LISTED:
@@ -79,27 +90,15 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _summary(result: SweepResult) -> dict[str, object]:
-    counts: dict[str, int] = {}
-    for row in result.rows:
-        counts[str(row["status"])] = counts.get(str(row["status"]), 0) + 1
-    return {
-        "status": "failed" if result.failed else "done",
-        "directory": str(result.directory),
-        "tasks": len(result.rows),
-        "counts": counts,
-        "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
-        "failed": [{"task": row["task"], "reason": row["reason"]} for row in result.failed],
-    }
-
-
-def _show(result: SweepResult) -> None:
-    summary = _summary(result)
-    counts = summary["counts"]
-    assert isinstance(counts, dict)
+def _show(result: SweepResult, counts: Counter[str]) -> None:
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    output.facts([("tasks", f"{summary['tasks']}: {words}"), ("directory", str(result.directory))])
-    columns = [name for name in result.rows[0] if name in _shown(result)]
+    tasks = f"{len(result.rows)}: {words}"
+    output.facts([("tasks", tasks), ("directory", str(result.directory))])
+    # the axes' columns and the most wanted figures
+    names = list(result.rows[0])
+    figures = ("task", "status", "loss", "lower_bound", "gap", "seconds")
+    axes = names[1 : names.index("status")]
+    columns = [name for name in names if name in axes or name in figures]
     output.blank()
     output.grid(
         columns,
@@ -108,13 +107,6 @@ def _show(result: SweepResult) -> None:
     )
     if len(result.rows) > _LISTED:
         output.note(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
-
-
-def _shown(result: SweepResult) -> set[str]:
-    """The axes' columns and the most wanted figures."""
-    names = list(result.rows[0])
-    axes = names[1 : names.index("status")]
-    return {"task", *axes, "status", "loss", "lower_bound", "gap", "seconds"}
 
 
 def _text(value: object) -> str:
