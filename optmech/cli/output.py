@@ -21,8 +21,6 @@ from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from optmech.certificate.check import Check
     from optmech.show.measured import Measured
 
@@ -204,18 +202,11 @@ def _stream() -> TextIO:
 
 def _show(content: Any) -> None:
     """Print without the blanks that fill a table's last column."""
-    console = _console()
-    with console.capture() as capture:
-        console.print(content)
-    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=_stream())
-
-
-def _console() -> Console:
     from rich.console import Console
 
     stream = _stream()
     terminal = stream.isatty()
-    return Console(
+    console = Console(
         file=stream,
         width=None if terminal else PIPE_WIDTH,
         force_terminal=None if terminal else False,
@@ -224,6 +215,9 @@ def _console() -> Console:
         markup=False,
         highlight=False,
     )
+    with console.capture() as capture:
+        console.print(content)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=stream)
 
 
 def _text(value: str, style: str = "") -> Any:

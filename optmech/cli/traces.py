@@ -45,35 +45,24 @@ def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
         ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
         ("secrets", f"{sets}, within {p.radius:g}{unit} ({region})"),
     ]
-    if p.fitted is not None:
-        f = p.fitted
-        facts.append(
-            ("fitted", f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}, "
-             f"errors {f.noise:.3g}")
-        )  # fmt: skip
+    if (f := p.fitted) is not None:
+        lengths = f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}"
+        facts.append(("fitted", f"{lengths}, errors {f.noise:.3g}"))
     facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
     if p.epsilon is not None:
         kept = "kept, proved" if answer.kept else "NOT kept"
         facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
     if design is not None:
-        facts.append(
-            ("variance", f"{design.trace:.9g}, at least {design.lower_bound:.9g} "
-             f"(gap {design.gap:.2g})")
-        )  # fmt: skip
+        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g})"
+        facts.append(("variance", f"{design.trace:.9g}, {least}"))
     if p.delta is not None:
         facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))
-    if answer.subsets is not None:
-        found = answer.subsets
-        facts.append(
-            ("worst set", f"{list(found.secrets)} of {found.count:,}: loss "
-             f"{found.loss.lower:.6g}, none above {found.upper:.6g}")
-        )  # fmt: skip
-    if answer.interval is not None:
-        i = answer.interval
-        facts.append(
-            ("length scales", f"worst {i.length_scale:.6g}: loss {i.lower:.6g}, none above "
-             f"{i.upper:.6g}")
-        )  # fmt: skip
+    if (s := answer.subsets) is not None:
+        worst_set = f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}"
+        facts.append(("worst set", f"{worst_set}, none above {s.upper:.6g}"))
+    if (i := answer.interval) is not None:
+        worst_length = f"worst {i.length_scale:.6g}: loss {i.lower:.6g}"
+        facts.append(("length scales", f"{worst_length}, none above {i.upper:.6g}"))
     return facts
 
 

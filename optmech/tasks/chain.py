@@ -46,19 +46,17 @@ class ChainTask:
 
         ``seed`` is of the simulated traces; ``progress`` is told of long work in words.
         """
-        return ChainAnswer(self, seed, progress)
+        return ChainAnswer(self, seed, progress or (lambda text: None))
 
 
+@dataclass(frozen=True, eq=False)
 class ChainAnswer:
     """The first design, what adversaries learn over time, and a trace as it was released;
     computed when asked for."""
 
-    def __init__(
-        self, task: ChainTask, seed: int = 0, progress: Callable[[str], None] | None = None
-    ) -> None:
-        self.task = task
-        self.seed = seed
-        self.progress = progress or (lambda text: None)
+    task: ChainTask
+    seed: int
+    progress: Callable[[str], None]
 
     @cached_property
     def first(self) -> Step:

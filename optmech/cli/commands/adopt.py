@@ -13,7 +13,6 @@ EXAMPLE = "optmech adopt matrix.csv --problem montreal-small -o design.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the design file")
     parser.add_argument(

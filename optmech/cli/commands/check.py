@@ -20,7 +20,6 @@ _REPORTED = ("passed", "status", "loss", "lower_bound", "objective", "bound", "g
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
 
 

@@ -11,7 +11,6 @@ EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "problem",
         metavar="FILE|NAME",

@@ -12,7 +12,6 @@ EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
     parser.add_argument(
         "--distance",

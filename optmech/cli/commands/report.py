@@ -13,7 +13,6 @@ EXAMPLE = "optmech report design.json -o report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "designs", metavar="DESIGN", nargs="+", help="files written by optmech solve -o"
     )

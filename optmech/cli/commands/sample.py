@@ -17,7 +17,6 @@ MAX_DRAWS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
     parser.add_argument(
         "secret", metavar="SECRET", help="label of the secret; a grid cell is ROW,COLUMN"

@@ -17,7 +17,6 @@ EXAMPLE = "optmech solve montreal-small -o design.json --picture design.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("problem", metavar="FILE|NAME", help="a problem file, or a gallery name")
     parser.add_argument(
         "--profile",

@@ -19,7 +19,6 @@ _LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("sweep", metavar="FILE|NAME", help="a sweep file, or a gallery name")
     parser.add_argument(
         "-o",

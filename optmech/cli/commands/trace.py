@@ -17,7 +17,6 @@ EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="write the noise, or the figures, to this JSON file"

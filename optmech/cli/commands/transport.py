@@ -19,7 +19,6 @@ EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "problem",
         metavar="FILE|NAME",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".pdf", ".svg")
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart by colour-blind readers too."""
+SYMBOLS = {"epsilon": "ε", "delta": "δ"}
 _COLOURS = "Blues"
 """White means never; colour-blind readers see the same order of lightness."""
 MARK = SERIES[1]

@@ -11,13 +11,7 @@ from optmech.analysis.measures import posterior as beliefs
 from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
-from optmech.show.plots.drawing import (
-    SERIES,
-    draw_values,
-    mark_guess,
-    new_figure,
-    plain_text,
-)
+from optmech.show.plots.drawing import SERIES, draw_values, mark_guess, new_figure, plain_text
 from optmech.show.plots.picture import draw_reports, telling_secrets
 from optmech.show.reports.figures import adversary, largest_log_ratios
 from optmech.spaces.domain import Domain
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 _COLUMNS = 3
-_NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error", "loss": "loss"}
+_NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
 
 
 def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figure:
@@ -115,7 +109,10 @@ def constraint_slack(design: Design) -> Figure:
     figure = new_figure(10.5, 1.8 + 0.4 * max(len(rows), 4))
     left, right = figure.subplots(1, 2)
     used = [row.measured / row.promised for row in rows]
-    names = [plain_text(f"{row.constraint} {row.kind}: {_NAMES[row.quantity]}") for row in rows]
+    names = [
+        plain_text(f"{row.constraint} {row.kind}: {_NAMES.get(row.quantity, row.quantity)}")
+        for row in rows
+    ]
     left.barh(range(len(rows)), used, color=SERIES[0], height=0.6)
     left.axvline(1.0, color=SERIES[1], linestyle="--")
     left.set_yticks(range(len(rows)), names)

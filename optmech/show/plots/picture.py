@@ -13,6 +13,7 @@ from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
 from optmech.show.nearness import nearness
 from optmech.show.plots.drawing import (
+    SYMBOLS,
     draw_matrix,
     draw_values,
     label_name,
@@ -85,9 +86,8 @@ def _caption(design: Design) -> str:
         f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
         f"best attack errs by {error:.4g}{unit} ({name})",
     ]
-    symbols = {"epsilon": "ε", "delta": "δ"}
     parts += [
-        f"{row.kind}: {symbols.get(row.quantity, row.quantity)} = {row.measured:.6g} "
+        f"{row.kind}: {SYMBOLS.get(row.quantity, row.quantity)} = {row.measured:.6g} "
         f"({row.sense} {row.promised:.6g})"
         for row in measure_constraints(problem, mechanism)
         if row.quantity != "outside"

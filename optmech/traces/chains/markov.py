@@ -125,7 +125,9 @@ class MarkovPrior:
             if schedule is not None:
                 raise ProblemError("a schedule needs classes", where="schedule")
             return cls(domain, start, stack[0])
-        order = _schedule(schedule, len(stack))
+        order = whole_indices([] if schedule is None else schedule, 0, len(stack), "schedule")
+        if not len(order):
+            raise ProblemError("is missing", where="schedule", remedy="Name the class of each step")
         return cls(domain, start, stack[order], repeat=len(order))
 
     @classmethod
@@ -362,14 +364,3 @@ def _closed_classes(matrix: Floats) -> int:
     x, y = np.nonzero(matrix > 0)
     leaving = label[x] != label[y]
     return int(count) - len(np.unique(label[x[leaving]]))
-
-
-def _schedule(schedule: Sequence[int] | None, classes: int) -> Ints:
-    order = finite_array([] if schedule is None else schedule, where="schedule", ndim=1)
-    if not len(order) or not np.isin(order, np.arange(classes)).all():
-        raise ProblemError(
-            f"{list(order)} is not a list of class indices",
-            where="schedule",
-            remedy=f"Name the class, 0 to {classes - 1}, of each step",
-        )
-    return order.astype(np.int64)

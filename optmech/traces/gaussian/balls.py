@@ -100,6 +100,12 @@ def positive_definite(matrix: BallMatrix) -> bool:
     return positive_definite(rest)
 
 
+def is_definite(values: Floats) -> bool:
+    """Whether a symmetric matrix of floats is proved to be positive definite."""
+    with flint.ctx.workprec(elimination_bits(len(values))):
+        return positive_definite(of_floats(values))
+
+
 def elimination_bits(size: int) -> int:
     """A precision at which eliminating a matrix of balls this large leaves many bits: every step
     may lose a few."""

@@ -20,11 +20,10 @@ from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
     at_first_precision,
-    elimination_bits,
     enclose,
+    is_definite,
     of_floats,
     part,
-    positive_definite,
 )
 from optmech.traces.gaussian.kernels import symmetric
 from optmech.traces.gaussian.prior import GaussianPrior
@@ -91,15 +90,14 @@ def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
     values = symmetric(values, where="noise_covariance") if values.any() else values
     noisy = np.flatnonzero(np.abs(values).any(axis=1))
     inner = values[np.ix_(noisy, noisy)]
-    with flint.ctx.workprec(elimination_bits(len(values))):
-        if len(noisy) and not positive_definite(of_floats(inner)):
-            least = float(np.linalg.eigvalsh(inner)[0])
-            raise ProblemError(
-                f"is not positive definite (least eigenvalue about {least:.3g}): some mixture of "
-                "positions would be released without noise",
-                where="noise_covariance",
-                remedy="Add noise to every direction, or none at all to single positions",
-            )
+    if len(noisy) and not is_definite(inner):
+        least = float(np.linalg.eigvalsh(inner)[0])
+        raise ProblemError(
+            f"is not positive definite (least eigenvalue about {least:.3g}): some mixture of "
+            "positions would be released without noise",
+            where="noise_covariance",
+            remedy="Add noise to every direction, or none at all to single positions",
+        )
     return values
 
 
@@ -120,19 +118,21 @@ def conditional(sigma: BallMatrix, secrets: Ints) -> tuple[BallMatrix, BallMatri
     ZeroDivisionError
         Where Σ_ss is not proved to be regular at this precision.
     """
-    size = sigma.nrows()
-    everything = range(size)
     chosen = secrets.tolist()
-    ahead = part(sigma, everything, chosen)
-    inner = part(sigma, chosen, chosen)
-    mean = inner.solve(ahead.transpose()).transpose()
+    ahead = part(sigma, range(sigma.nrows()), chosen)
+    mean = part(sigma, chosen, chosen).solve(ahead.transpose()).transpose()
     rest = sigma - mean * ahead.transpose()
-    for column, s in enumerate(chosen):
-        for other in range(len(chosen)):
-            mean[s, other] = flint.arb(int(other == column))
-        for other in everything:
-            rest[s, other] = rest[other, s] = flint.arb(0)
+    pin(mean, rest, chosen)
     return mean, rest
+
+
+def pin(mean: BallMatrix, rest: BallMatrix, secrets: Sequence[int], one: int = 1) -> None:
+    """Write into B and C what is known of the secrets: ``one`` times the identity, and zeros."""
+    for column, s in enumerate(secrets):
+        for other in range(len(secrets)):
+            mean[s, other] = flint.arb(one * int(other == column))
+        for other in range(rest.nrows()):
+            rest[s, other] = rest[other, s] = flint.arb(0)
 
 
 def precision_matrix(sigma: BallMatrix, noise: BallMatrix, secrets: Ints) -> BallMatrix:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -26,7 +25,7 @@ from optmech.traces.gaussian.balls import (
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import Axes, noise_matrix
+from optmech.traces.gaussian.information import Axes, noise_matrix, pin
 from optmech.traces.gaussian.kernels import Kernel
 from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, worst
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
@@ -161,18 +160,11 @@ def _over(
     together = Axes(trace, tuple(range(trace.dimensions)))
     sigma = covariance_model(kernel, interval, trace.times, _DEGREE).map(together.covariance)
     secrets = together.of_steps(steps).tolist()
-    everything = list(range(sigma.coefficients[0].nrows()))
-    ahead = sigma.map(lambda a: part(a, everything, secrets))
+    ahead = sigma.map(lambda a: part(a, range(a.nrows()), secrets))
     mean = ahead * sigma.map(lambda a: part(a, secrets, secrets)).inverse()
-    for power, matrix in enumerate(mean.coefficients):
-        for column, s in enumerate(secrets):
-            for other in range(len(secrets)):
-                matrix[s, other] = flint.arb(int(power == 0 and other == column))
     rest = sigma - mean * ahead.map(lambda a: a.transpose())
-    for matrix in rest.coefficients:
-        for s in secrets:
-            for other in everything:
-                matrix[s, other] = matrix[other, s] = flint.arb(0)
+    for power, known in enumerate(zip(mean.coefficients, rest.coefficients, strict=True)):
+        pin(*known, secrets, one=int(power == 0))
     released = rest + of_floats(noise)
     return enclose((mean.map(lambda a: a.transpose()) * (released.inverse() * mean)).range())
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.traces.gaussian.balls import BallMatrix, elimination_bits, of_floats, positive_definite
+from optmech.traces.gaussian.balls import BallMatrix, is_definite
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
 
@@ -170,9 +169,7 @@ def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
 
 
 def _require_definite(values: Floats, where: str) -> None:
-    with flint.ctx.workprec(elimination_bits(len(values))):
-        proved = positive_definite(of_floats(values))
-    if not proved:
+    if not is_definite(values):
         least = float(np.linalg.eigvalsh(values)[0])
         raise ProblemError(
             "as a float64 matrix the covariance is singular or not positive definite "

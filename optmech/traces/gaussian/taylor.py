@@ -54,20 +54,13 @@ class Model:
         for i, a in enumerate(self.coefficients):
             for j, b in enumerate(other.coefficients):
                 out[i + j] += a * b
-        span = flint.arb(0, 1) * self.width
-        tail = flint.arb_mat(rows, columns)
-        for high in reversed(out[p + 1 :]):
-            tail = (tail + high) * span
-        out[p] += tail
-        return Model(tuple(out[: p + 1]), self.width)
+        # what is beyond the degree becomes part of the last coefficient
+        return Model((*out[:p], Model(tuple(out[p:]), self.width).range()), self.width)
 
     def range(self) -> BallMatrix:
         """Every matrix that the model takes."""
         span = flint.arb(0, 1) * self.width
-        total = self.coefficients[-1]
-        for a in reversed(self.coefficients[:-1]):
-            total = total * span + a
-        return total
+        return reduce(lambda total, a: total * span + a, reversed(self.coefficients))
 
     def inverse(self) -> Model:
         """The inverse, proved to exist on the whole interval.
