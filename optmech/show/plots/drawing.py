@@ -83,7 +83,10 @@ def draw_values(
     what: str = "probability",
 ) -> None:
     """One value for each element: an image of a grid, zones or points on a map, or bars."""
-    scale = _scale(top, linear)
+    from matplotlib.colors import Normalize, PowerNorm
+
+    # square roots, so that rare reports can be seen beside frequent ones
+    scale = Normalize(0.0, top) if linear else PowerNorm(0.5, vmin=0.0, vmax=top)
     shown, extra = domain, ""
     if isinstance(domain, Suppressible):
         shown = domain.inner
@@ -153,13 +156,6 @@ def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
             axes.annotate(name, point, xytext=(5, 5), textcoords="offset points", fontsize=6)
     axes.margins(0.12)
     return picture
-
-
-def _scale(top: float, linear: bool) -> Any:
-    """Square-root colours, so that rare reports can be seen beside frequent ones."""
-    from matplotlib.colors import Normalize, PowerNorm
-
-    return Normalize(0.0, top) if linear else PowerNorm(0.5, vmin=0.0, vmax=top)
 
 
 def _bars(axes: Axes, domain: Domain, values: Floats, what: str) -> None:

@@ -104,10 +104,8 @@ def _page(title: str, data: str) -> str:
         "SCRIPT": script,
         "DATA": data,
     }
-    out = []
-    for k, part in enumerate((folder / "page.html").read_text(encoding="utf-8").split("%%")):
-        out.append(pieces[part] if k % 2 else part)
-    return "".join(out)
+    parts = (folder / "page.html").read_text(encoding="utf-8").split("%%")
+    return "".join(pieces[part] if k % 2 else part for k, part in enumerate(parts))
 
 
 def _hashed(text: str) -> str:

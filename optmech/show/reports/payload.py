@@ -11,7 +11,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.problem import MaximizeDistortion, MetricPrivacy, Problem
+from optmech.problem import MetricPrivacy, Problem
 from optmech.show import words
 from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
 from optmech.show.nearness import nearness
@@ -42,7 +42,7 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
         "notes": [*design.notes, *sentences.threshold_notes(design)],
         "lead": sentences.lead(design, loss),
         "words": [list(row) for row in words.describe(problem, loss)],
-        "objective": _objective(problem),
+        "objective": problem.statement.objective,
         "engine": f"{design.engine} ({design.engine_reason})",
         "seconds": number(design.seconds),
         "bits": None if design.exact is None else design.exact.bits,
@@ -144,12 +144,6 @@ def _rate(problem: Problem) -> Plain:
         return None
     per = problem.space.per(constraint.distance)
     return {"epsilon": float(constraint.epsilon), "per": per}
-
-
-def _objective(problem: Problem) -> str:
-    if isinstance(problem.objective, MaximizeDistortion):
-        return "maximize_distortion"
-    return problem.objective
 
 
 def _domain(domain: Domain, store: Store) -> Plain:

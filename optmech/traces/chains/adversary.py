@@ -18,7 +18,6 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.distances import DistanceLike, evaluate
-from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.traces.chains.policy import Policy, State
 
@@ -178,17 +177,14 @@ class _Game:
         """Distance from the best estimate to where the user was, at each time."""
         return np.asarray(self.apart[(beliefs @ self.apart.T).argmin(axis=1), path])
 
-    def costs(self, observables: Domain) -> Floats:
-        return loss_matrix(self.loss, self.domain, observables, where="loss")
-
     def losses(self, state: State, weights: Floats) -> Floats:
         """Expected loss of the next release by the user's cell, shape (cells,); of the constant
         answer that is best under ``weights`` where nothing is released."""
-        if state.mechanism is None:
-            costs = self.costs(self.domain)
-            return np.asarray(costs[:, (weights @ costs).argmin()])
-        costs = self.costs(state.mechanism.observables)
-        return np.asarray((state.mechanism.matrix * costs).sum(axis=1))
+        m = state.mechanism
+        answers = self.domain if m is None else m.observables
+        costs = loss_matrix(self.loss, self.domain, answers, where="loss")
+        best = (weights @ costs).argmin()
+        return np.asarray(costs[:, best] if m is None else (m.matrix * costs).sum(axis=1))
 
     def released(self, path: list[int], rng: np.random.Generator, real: bool) -> dict[str, Floats]:
         """One trace, released and attacked. States are remembered by the releases before them."""

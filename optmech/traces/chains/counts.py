@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,22 +12,11 @@ from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionCounts:
-    """What was counted."""
-
-    visits: Floats
-    """Times spent in each cell, shape (n,)."""
-    steps: Floats
-    """Steps from x to y by class of the departure, shape (classes, n, n)."""
-    unknown: int
-    """Entries of the sequences that were not in the domain (-1)."""
-
-
 def transition_counts(
     sequences: Sequence[ArrayLike], cells: int, classes: Sequence[ArrayLike] | None = None
-) -> TransitionCounts:
-    """Count visits and steps. An entry of -1 is no visit, and steps to and from it do not count.
+) -> tuple[Floats, Floats]:
+    """Visits to each cell, shape (n,), and steps from x to y by class of the departure, shape
+    (classes, n, n). An entry of -1 is no visit, and steps to and from it do not count.
 
     Raises
     ------
@@ -41,7 +29,6 @@ def transition_counts(
         raise ProblemError(f"{len(classes)} lists for {len(sequences)} sequences", where="classes")
     visits = np.zeros(cells)
     moves: list[Ints] = []
-    unknown = 0
     for k, sequence in enumerate(sequences):
         path = whole_indices(sequence, -1, cells, f"sequences[{k}]")
         kind = np.zeros(len(path)) if classes is None else classes[k]
@@ -51,7 +38,6 @@ def transition_counts(
                 f"{len(kind)} classes for a sequence of {len(path)}", where=f"classes[{k}]"
             )
         known = path >= 0
-        unknown += int((~known).sum())
         visits += np.bincount(path[known], minlength=cells)
         both = known[:-1] & known[1:]
         moves.append(np.column_stack([kind[:-1], path[:-1], path[1:]])[both])
@@ -59,11 +45,12 @@ def transition_counts(
     size = 1 + int(every[:, 0].max(initial=0))
     steps = np.zeros((size, cells, cells))
     np.add.at(steps, tuple(every.T), 1.0)
-    return TransitionCounts(visits, steps, unknown)
+    return visits, steps
 
 
 def smoothed_chain(
-    counts: TransitionCounts,
+    visits: Floats,
+    steps: Floats,
     smoothing: float,
     base: tuple[Floats, Floats] | None,
     domain: Domain,
@@ -75,13 +62,13 @@ def smoothed_chain(
         base = (np.full(cells, 1 / cells), np.full((cells, cells), 1 / cells))
     if base[0].shape != (cells,):
         raise ProblemError(f"is over {len(base[0])} cells, not {cells}", where="base")
-    if not counts.visits.any():
+    if not visits.any():
         raise ProblemError(
             "no visit falls into the domain",
             where="sequences",
             remedy="Check how positions were turned into cells",
         )
-    rows = counts.steps.sum(axis=2) + smoothing
+    rows = steps.sum(axis=2) + smoothing
     empty = np.argwhere(rows == 0)
     if len(empty):
         raise ProblemError(
@@ -89,8 +76,8 @@ def smoothed_chain(
             where="sequences",
             remedy="Give smoothing > 0, or drop these cells from the domain",
         )
-    start = counts.visits + smoothing * cells * base[0]
-    return start / start.sum(), (counts.steps + smoothing * base[1]) / rows[:, :, None]
+    start = visits + smoothing * cells * base[0]
+    return start / start.sum(), (steps + smoothing * base[1]) / rows[:, :, None]
 
 
 def whole_indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> Ints:

@@ -115,9 +115,8 @@ class MarkovPrior(Shown):
             On indices outside the domain, sequences without a visit, classes that do not fit, or
             a cell that is never left while ``smoothing`` is 0.
         """
-        counts = transition_counts(sequences, len(domain), classes)
         start, stack = smoothed_chain(
-            counts,
+            *transition_counts(sequences, len(domain), classes),
             float(parse_exact(smoothing, where="smoothing")),
             None if base is None else (base.initial, base.transition(0)),
             domain,

@@ -135,12 +135,6 @@ def pin(mean: BallMatrix, rest: BallMatrix, secrets: Sequence[int], one: int = 1
             rest[s, other] = rest[other, s] = flint.arb(0)
 
 
-def precision_matrix(sigma: BallMatrix, noise: BallMatrix, secrets: Ints) -> BallMatrix:
-    """M at the current precision; raises ZeroDivisionError where that does not suffice."""
-    mean, rest = conditional(sigma, secrets)
-    return mean.transpose() * (noise + rest).solve(mean)
-
-
 def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
     """M on the coordinates of the secret times, shape (m, m), as narrow as floats allow.
 
@@ -159,8 +153,9 @@ def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
         for group in groups:
             own = group.coordinates
             secrets = np.searchsorted(own, group.of_steps(steps))
-            inner = of_floats(noise[np.ix_(own, own)])
-            blocks.append(precision_matrix(group.covariance(over_time), inner, secrets))
+            mean, rest = conditional(group.covariance(over_time), secrets)
+            released = of_floats(noise[np.ix_(own, own)]) + rest
+            blocks.append(mean.transpose() * released.solve(mean))
         return assembled(groups, blocks, len(steps))
 
     found = at_first_precision(attempt)
