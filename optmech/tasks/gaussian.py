@@ -123,13 +123,9 @@ class GaussianAnswer:
         p, design = self.task, self.design
         if p.epsilon is None or design is None or self.robust is not None:
             return []
-        trace, size = p.trace, len(p.trace.covariance)
-        diagonal = optimal_noise(
-            trace, p.epsilon, p.secrets, p.radius, p.order, structure="diagonal"
-        )
-        sigma = max(
-            calibrate(trace, p.epsilon, s, p.radius, p.order, ball=p.ball) for s in p.secrets
-        )
+        trace, size, limits = p.trace, len(p.trace.covariance), (p.radius, p.order)
+        diagonal = optimal_noise(trace, p.epsilon, p.secrets, *limits, structure="diagonal")
+        sigma = max(calibrate(trace, p.epsilon, s, *limits, ball=p.ball) for s in p.secrets)
         most = max(len(s) for s in p.secrets) * trace.dimensions
         naive = p.radius**2 * p.order * most / (2 * p.epsilon)
         return [

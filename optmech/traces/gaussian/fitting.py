@@ -159,10 +159,8 @@ def _read(point: Floats, share: float | None) -> tuple[float, float]:
 
 
 def _grid(interval: tuple[float, float], share: float | None) -> list[Floats]:
-    lengths = np.log(np.geomspace(*interval, _GRID))
-    if share is not None:
-        return [np.array([length]) for length in lengths]
-    return [np.array([a, np.log(ratio)]) for a in lengths for ratio in (1e-6, 1e-3, 0.1)]
+    ratios = [(np.log(ratio),) for ratio in (1e-6, 1e-3, 0.1)] if share is None else [()]
+    return [np.array([a, *b]) for a in np.log(np.geomspace(*interval, _GRID)) for b in ratios]
 
 
 def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:

@@ -131,9 +131,7 @@ def _bisect(
     if interval[0] == interval[1]:
         loss = at(interval[0])
         return IntervalLoss(interval[0], loss, loss.upper, 1)
-    ends = np.geomspace(*interval, _GRID)
-    ends[0], ends[-1] = interval
-    cuts = [float(end) for end in ends]
+    cuts = [interval[0], *np.geomspace(*interval, _GRID)[1:-1].tolist(), interval[1]]
     found = {length: at(length) for length in cuts}
     best = max(found, key=lambda length: found[length].lower)
     loss = found[best]

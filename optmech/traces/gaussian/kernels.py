@@ -131,25 +131,17 @@ class _Matern(Stationary):
 
 
 @dataclass(frozen=True)
-class _White(Stationary):
+class _Flat(Stationary):
+    """The same everywhere, or at lag 0 only."""
+
     variance: Parameter
+    everywhere: bool
 
     def of_lags(self, lag: Floats) -> Floats:
-        return np.where(lag == 0, float(self.variance), 0.0)
+        return np.where(self.everywhere | (lag == 0), float(self.variance), 0.0)
 
     def ball(self, lag: Ball) -> Ball:
-        return flint.arb(self.variance) if lag == 0 else flint.arb(0)
-
-
-@dataclass(frozen=True)
-class _Constant(Stationary):
-    variance: Parameter
-
-    def of_lags(self, lag: Floats) -> Floats:
-        return np.full(lag.shape, float(self.variance))
-
-    def ball(self, lag: Ball) -> Ball:
-        return flint.arb(self.variance)
+        return flint.arb(self.variance if self.everywhere or lag == 0 else 0)
 
 
 @dataclass(frozen=True)
@@ -233,12 +225,12 @@ def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kerne
 
 def white(variance: float) -> Kernel:
     """Independent positions: ``variance`` at lag 0 and nothing elsewhere."""
-    return _White(_positive(variance, "variance"))
+    return _Flat(_positive(variance, "variance"), everywhere=False)
 
 
 def constant(variance: float) -> Kernel:
     """One unknown position for all times; a factor in products."""
-    return _Constant(_positive(variance, "variance"))
+    return _Flat(_positive(variance, "variance"), everywhere=True)
 
 
 def custom(function: Callable[[Floats, Floats], object]) -> Kernel:

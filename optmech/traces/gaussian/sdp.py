@@ -138,12 +138,10 @@ def lower_bound(
     tr(L N Lᵀ) ≥ Σ tr(L N Lᵀ Z_j) ≥ Σ tr(A_j Lᵀ Z_j L). With a diagonal N only the diagonal of
     Lᵀ(Σ Z_j)L has to stay below that of LᵀL.
     """
-    roots = {j: _root(z) for j, z in multipliers.items()}
-    roots = {j: root for j, root in roots.items() if root.shape[1]}
+    roots = {j: root for j, z in multipliers.items() if (root := _root(z)).shape[1]}
     if not roots:
         return 0.0
-    total = sum(root @ root.T for root in roots.values())
-    assert isinstance(total, np.ndarray)
+    total = np.sum([root @ root.T for root in roots.values()], axis=0)
     if diagonal:
         ratio = np.einsum("ji,jk,ki->i", query, total, query) / (query**2).sum(axis=0)
         largest = float(ratio.max())

@@ -108,7 +108,14 @@ class _Posterior:
         found = self._narrow(steps) if self.pairs else None
 
         def attempt() -> Enclosure | None:
-            self.pairs = list(self._covariances())
+            over_time = self.trace.balls()
+            pairs = []
+            for group in self.groups:
+                own = group.coordinates
+                prior = group.covariance(over_time)
+                released = prior + of_floats(self.noise[np.ix_(own, own)])
+                pairs.append((prior, prior - prior * released.solve(prior)))
+            self.pairs = pairs
             return self._narrow(steps)
 
         found = found or at_first_precision(attempt)
@@ -119,14 +126,6 @@ class _Posterior:
                 remedy="Use noise everywhere, and a kernel that is not singular",
             )
         return found
-
-    def _covariances(self) -> Iterator[tuple[BallMatrix, BallMatrix]]:
-        over_time = self.trace.balls()
-        for group in self.groups:
-            own = group.coordinates
-            prior = group.covariance(over_time)
-            released = prior + of_floats(self.noise[np.ix_(own, own)])
-            yield prior, prior - prior * released.solve(prior)
 
     def _narrow(self, steps: Ints) -> Enclosure | None:
         def differences() -> Iterator[BallMatrix]:
