@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
@@ -17,6 +16,7 @@ SUMMARY = "check every claim of a saved design"
 EXAMPLE = "optmech check design.json"
 _REPORTED = ("passed", "status", "loss", "lower_bound", "objective", "bound", "gap", "inequalities",
              "faults", "reason", "notes")  # fmt: skip
+_CHECKED = ("name", "constraint", "inequalities", "passed", "worst", "detail")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         found = {name: getattr(report, name) for name in _REPORTED}
         found["tightest"] = None if tightest is None else tightest.worst
-        output.print_json(found | {"checks": [asdict(check) for check in report.checks]})
+        found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
+        output.print_json(found)
         return status
     output.checks(report.checks)
     proof = [("reason", report.reason)] if report.reason else []
