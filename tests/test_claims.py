@@ -24,7 +24,7 @@ from optmech.reading.sealed import seal
 from optmech.show.nearness import nearness, percent
 from optmech.show.reports.figures import loss_name
 from optmech.show.reports.packing import Store
-from optmech.show.reports.payload import Precision, design_payload
+from optmech.show.reports.payload import design_payload
 from optmech.show.reports.sentences import lead, threshold_notes
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -438,7 +438,7 @@ def test_a_page_shows_prices_only_where_they_are_proved(tmp_path: Path) -> None:
         body["multipliers"]["ratio"] = None
 
     def priced(design: om.Design) -> tuple[bool, bool]:
-        page = design_payload(design, "d", Store(), Precision.of((design,)))
+        page = design_payload(design, "d", Store())
         return bool(page["constraints"][0]["prices"]), bool(page["pairs"])
 
     design = om.solve(metric())

@@ -52,15 +52,12 @@ class _Parser(argparse.ArgumentParser):
     """Usage errors in the one-line style of all others."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        known = [str(choice) for choice in action.choices or ()]
-        if action.choices is not None and value not in action.choices:
-            close = difflib.get_close_matches(str(value)[:80], known, n=1)
-            if close:
-                raise ProblemError(
-                    f"{str(value)[:80]!r} is unknown",
-                    where=self.prog,
-                    remedy=f"Did you mean {close[0]!r}?",
-                )
+        text, known = str(value)[:80], list(action.choices or ())
+        close = difflib.get_close_matches(text, map(str, known), n=1)
+        if close and value not in known:
+            raise ProblemError(
+                f"{text!r} is unknown", where=self.prog, remedy=f"Did you mean {close[0]!r}?"
+            )
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:

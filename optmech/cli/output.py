@@ -9,19 +9,20 @@ import json
 import math
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from optmech.base.labelled import label_text
 from optmech.base.plain import plain_values
 from optmech.base.storage import is_standard_output, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from optmech.certificate.check import Check
+    from optmech.show.measured import Measured
 
 PIPE_WIDTH = 100
 
@@ -39,9 +40,9 @@ def note(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
-def written(what: str, path: str | Path) -> None:
-    """Note where something was written; nothing is said of standard output."""
-    if not is_standard_output(path):
+def written(what: str, path: str | None) -> None:
+    """Note where something was written, if it was; nothing is said of standard output."""
+    if path and not is_standard_output(path):
         note(f"{what} written to {path}")
 
 
@@ -75,8 +76,28 @@ def grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[i
     _show(table)
 
 
+def checks(found: Iterable[Check]) -> None:
+    """Verdicts on a matrix, as a table."""
+    rows = [(c.name, f"{c.inequalities:,}", "yes" if c.passed else "NO", c.detail) for c in found]
+    grid(("check", "inequalities", "passed", "tightest"), rows, right=(1,))
+
+
+def promises(name: str, found: Iterable[Measured]) -> None:
+    """What constraints promise and what was measured, as a table under a blank line, if any."""
+    rows = [
+        (f"{row.constraint} {row.kind}, {row.quantity}", f"{row.sense} {number(row.promised)}",
+         number(row.measured))
+        for row in found
+    ]  # fmt: skip
+    if rows:
+        blank()
+        grid((name, "promised", "measured"), rows, right=(1, 2))
+
+
 def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> None:
     """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
+    from optmech.base.labelled import label_text
+
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow([*names, "from", "to", "mass", "distance"])
@@ -98,10 +119,8 @@ def number(value: float) -> str:
     return "infinite" if math.isinf(value) else f"{value:.9g}"
 
 
-def claim_outputs(
-    outputs: Mapping[str, str | None], inputs: Iterable[str | Path | None], *, as_json: bool
-) -> None:
-    """Refuse unusable outputs, by option, before any work is spent on what they shall hold.
+def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
+    """Refuse unusable outputs before any work is spent on what they shall hold.
 
     Where one of them is standard output, tables go to standard error from now on, until the end of
     the command.
@@ -110,16 +129,17 @@ def claim_outputs(
     ------
     ProblemError
         Where an output cannot be written, is an input or another output, or is standard output
-        while ``--json`` wants that too.
+        while ``--json`` wants that too; where a picture could not be drawn.
     """
     known: dict[str, str] = {}
     sources = list(inputs)
-    for option, path in outputs.items():
+    for name in ("output", "picture", "plan"):
+        option, path = f"--{name}", getattr(args, name, None)
         if path is None:
             continue
-        require_writable(path, where=option, apart_from=sources)
+        _require_writable(path, option, sources)
         aside = is_standard_output(path)
-        if aside and as_json:
+        if aside and args.json:
             raise ProblemError(
                 f"{path}: is standard output, where --json prints",
                 where=option,
@@ -133,11 +153,13 @@ def claim_outputs(
         known[place] = option
         if aside:
             _ASIDE.set(True)
+    if getattr(args, "picture", None) is not None:
+        from optmech.show.plots.drawing import require_matplotlib
+
+        require_matplotlib(args.picture)
 
 
-def require_writable(
-    path: str | Path, *, where: str, apart_from: Iterable[str | Path | None] = ()
-) -> None:
+def _require_writable(path: str, where: str, apart_from: Iterable[str | Path | None]) -> None:
     """Refuse an output path that cannot be written or is one of the files ``apart_from``; what is
     there no file of is ignored, such as the name of a gallery problem."""
     try:
@@ -180,18 +202,11 @@ def _stream() -> TextIO:
 
 def _show(content: Any) -> None:
     """Print without the blanks that fill a table's last column."""
-    console = _console()
-    with console.capture() as capture:
-        console.print(content)
-    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=_stream())
-
-
-def _console() -> Console:
     from rich.console import Console
 
     stream = _stream()
     terminal = stream.isatty()
-    return Console(
+    console = Console(
         file=stream,
         width=None if terminal else PIPE_WIDTH,
         force_terminal=None if terminal else False,
@@ -200,6 +215,9 @@ def _console() -> Console:
         markup=False,
         highlight=False,
     )
+    with console.capture() as capture:
+        console.print(content)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()), file=stream)
 
 
 def _text(value: str, style: str = "") -> Any:

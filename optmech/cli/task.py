@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.show import words
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 def run_task(task: TransportTask, args: argparse.Namespace) -> int:
     """Design, save, draw and show; 0, as nothing is shown that was not verified."""
-    if args.picture is not None:
-        from optmech.show.plots.drawing import require_matplotlib
-
-        require_matplotlib(args.picture)
     design, frontier = task.solve(), task.frontier()
     if args.output is not None:
         design.save(args.output)
@@ -30,31 +26,25 @@ def run_task(task: TransportTask, args: argparse.Namespace) -> int:
     if args.plan is not None:
         output.write_moves(args.plan, _moves(design), "input")
     if args.json:
+        wanted = ("status", "loss", "lower_bound", "gap")
+        points = [
+            {"epsilon": p.epsilon.text} | {name: getattr(p, name) for name in wanted}
+            for p in frontier
+        ]
         output.print_json(
-            design.summary()
-            | {
+            {
+                **design.summary(),
                 "outputs": design.outputs.tolist(),
-                "frontier": [_point(point) for point in frontier],
+                "frontier": points,
                 "output": args.output,
                 "picture": args.picture,
             }
         )
         return 0
     _show(task, design, frontier)
-    for what, path in (("mechanisms", args.output), ("picture", args.picture)):
-        if path is not None:
-            output.written(what, path)
+    output.written("mechanisms", args.output)
+    output.written("picture", args.picture)
     return 0
-
-
-def _point(design: TargetDesign) -> dict[str, Any]:
-    return {
-        "epsilon": design.epsilon.text,
-        "status": design.status,
-        "loss": design.loss,
-        "lower_bound": design.lower_bound,
-        "gap": design.gap,
-    }
 
 
 def _show(task: TransportTask, design: TargetDesign, frontier: list[TargetDesign]) -> None:
@@ -82,14 +72,11 @@ def _show(task: TransportTask, design: TargetDesign, frontier: list[TargetDesign
         right=(1, 2),
     )
     if frontier:
-        output.grid(
-            ("epsilon", "loss", "lower bound"),
-            [
-                (str(p.epsilon.text), output.number(p.loss), output.number(p.lower_bound))
-                for p in frontier
-            ],
-            right=(1, 2),
-        )
+        points = [
+            (str(p.epsilon.text), output.number(p.loss), output.number(p.lower_bound))
+            for p in frontier
+        ]
+        output.grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 
 def _moves(design: TargetDesign) -> Iterator[tuple[object, ...]]:

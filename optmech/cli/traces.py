@@ -8,7 +8,7 @@ from optmech.cli import output
 from optmech.show import words
 from optmech.tasks.chain import ChainAnswer
 from optmech.tasks.gaussian import GaussianAnswer
-from optmech.traces.chains.adversary import Series
+from optmech.traces.chains.adversary import AdversaryReport, Series
 
 
 def show_noise(answer: GaussianAnswer) -> None:
@@ -21,12 +21,7 @@ def show_noise(answer: GaussianAnswer) -> None:
         unit = words.in_brackets(p.unit)
         size = len(p.trace.covariance)
         rows = [
-            (
-                c.name,
-                f"{math.sqrt(c.variance / size):.6g}",
-                f"{c.variance:.6g}",
-                f"{c.loss:.6g}",
-            )
+            (c.name, *(f"{x:.6g}" for x in (math.sqrt(c.variance / size), c.variance, c.loss)))
             for c in answer.choices
         ]
         header = ("noise", f"rms per coordinate{unit}", "total variance", "loss at most")
@@ -50,35 +45,24 @@ def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
         ("trace", f"{len(p.trace)} times, {p.trace.dimensions} axes"),
         ("secrets", f"{sets}, within {p.radius:g}{unit} ({region})"),
     ]
-    if p.fitted is not None:
-        f = p.fitted
-        facts.append(
-            ("fitted", f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}, "
-             f"errors {f.noise:.3g}")
-        )  # fmt: skip
+    if (f := p.fitted) is not None:
+        lengths = f"length scale {f.length_scale:.5g}, variance {f.variance:.5g}"
+        facts.append(("fitted", f"{lengths}, errors {f.noise:.3g}"))
     facts.append(("loss", f"{worst.lower:.9g} to {worst.upper:.9g} (Rényi, order {p.order:g})"))
     if p.epsilon is not None:
         kept = "kept, proved" if answer.kept else "NOT kept"
         facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
     if design is not None:
-        facts.append(
-            ("variance", f"{design.trace:.9g}, at least {design.lower_bound:.9g} "
-             f"(gap {design.gap:.2g})")
-        )  # fmt: skip
+        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g})"
+        facts.append(("variance", f"{design.trace:.9g}, {least}"))
     if p.delta is not None:
         facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))
-    if answer.subsets is not None:
-        found = answer.subsets
-        facts.append(
-            ("worst set", f"{list(found.secrets)} of {found.count:,}: loss "
-             f"{found.loss.lower:.6g}, none above {found.upper:.6g}")
-        )  # fmt: skip
-    if answer.interval is not None:
-        i = answer.interval
-        facts.append(
-            ("length scales", f"worst {i.length_scale:.6g}: loss {i.lower:.6g}, none above "
-             f"{i.upper:.6g}")
-        )  # fmt: skip
+    if (s := answer.subsets) is not None:
+        worst_set = f"{list(s.secrets)} of {s.count:,}: loss {s.loss.lower:.6g}"
+        facts.append(("worst set", f"{worst_set}, none above {s.upper:.6g}"))
+    if (i := answer.interval) is not None:
+        worst_length = f"worst {i.length_scale:.6g}: loss {i.lower:.6g}"
+        facts.append(("length scales", f"{worst_length}, none above {i.upper:.6g}"))
     return facts
 
 
@@ -94,9 +78,7 @@ def show_chain(answer: ChainAnswer) -> None:
         ("trace", f"{p.steps} times, {len(p.designer.prior)} cells"),
         ("adversary", f"knows the chain and every mechanism; {how}"),
         ("steps", done),
-        ("filtering", _summary(report.filtering, None if other is None else other.filtering)),
-        ("smoothing", _summary(report.smoothing, None if other is None else other.smoothing)),
-        ("loss", _summary(report.loss, None if other is None else other.loss)),
+        *((what, _summary(what, report, other)) for what in ("filtering", "smoothing", "loss")),
     ]
     if p.counted:
         facts.insert(1, ("data", p.counted))
@@ -115,16 +97,17 @@ def show_chain(answer: ChainAnswer) -> None:
     if answer.released is not None:
         output.blank()
         rows = [
-            [str(t), step["action"], "" if step["release"] is None else step["release"]]
+            [str(t), step["action"], step["release"] or ""]
             for t, step in enumerate(answer.releases(answer.released))
         ]
         output.grid(("time", "action", "released"), rows, right=(0,))
 
 
-def _summary(series: Series, other: Series | None) -> str:
-    def words(values: Series) -> str:
+def _summary(what: str, report: AdversaryReport, other: AdversaryReport | None) -> str:
+    def words(report: AdversaryReport) -> str:
+        values: Series = getattr(report, what)
         error = f" ± {values.average_error:.2g}" if values.average_error > 0 else ""
         return f"{values.average:.4g}{error}"
 
-    text = f"{words(series)} on average"
+    text = f"{words(report)} on average"
     return text if other is None else f"{text}; one mechanism repeated: {words(other)}"

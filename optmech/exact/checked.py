@@ -67,6 +67,22 @@ def amount(value: ArrayLike, where: str) -> float:
     return number
 
 
+def positive(value: ArrayLike, where: str) -> float:
+    """A finite number > 0.
+
+    Raises
+    ------
+    ProblemError
+        On anything else, truth values included.
+    """
+    number = float(finite_array(value, where=where, ndim=0))
+    if isinstance(value, bool) or not number > 0:
+        raise ProblemError(
+            f"{value!r} must be above 0", where=where, remedy="Give a positive number"
+        )
+    return number
+
+
 def nonnegative(value: ArrayLike, where: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Finite numbers >= 0, an array of exactly this shape."""
     array = finite_array(value, where=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from optmech.base.plain import plain_values
 from optmech.base.storage import write_atomically
 from optmech.errors import InfeasibleError
 from optmech.pipeline.search import solve
-from optmech.problem import Constraint, Problem
+from optmech.problem import Constraint
 from optmech.spaces.distances import Distance
 from optmech.spaces.prior import Prior
 from optmech.traces.chains.adversary import AdversaryReport, Series, enumerate_releases, simulate
@@ -45,19 +46,17 @@ class ChainTask:
 
         ``seed`` is of the simulated traces; ``progress`` is told of long work in words.
         """
-        return ChainAnswer(self, seed, progress)
+        return ChainAnswer(self, seed, progress or (lambda text: None))
 
 
+@dataclass(frozen=True, eq=False)
 class ChainAnswer:
     """The first design, what adversaries learn over time, and a trace as it was released;
     computed when asked for."""
 
-    def __init__(
-        self, task: ChainTask, seed: int = 0, progress: Callable[[str], None] | None = None
-    ) -> None:
-        self.task = task
-        self.seed = seed
-        self.progress = progress or (lambda text: None)
+    task: ChainTask
+    seed: int
+    progress: Callable[[str], None]
 
     @cached_property
     def first(self) -> Step:
@@ -79,13 +78,8 @@ class ChainAnswer:
         if designer.constraints and not self.task.single:
             return None
         self.progress("attacking one mechanism, repeated")
-        single = Problem(
-            Prior(designer.prior.domain, designer.prior.initial),
-            designer.loss,
-            designer.observables,
-            objective=designer.objective,
-            constraints=self.task.single,
-        )
+        prior = Prior(designer.prior.domain, designer.prior.initial)
+        single = designer.problem(prior, self.task.single)
         design = solve(single, designer.profile, gap=designer.gap)
         if design.exact is None:
             return None
@@ -103,20 +97,16 @@ class ChainAnswer:
         """Whether mechanisms were released, each of them certified."""
         return any(self.sequential.actions.get(name) for name in ("design", "relax"))
 
-    def _require_something(self) -> None:
-        """Raise InfeasibleError where nothing is ever released, with the reason of time 0."""
-        if not self.verified:
-            raise InfeasibleError(self.first.reason, where=self.task.title)
-
     def summary(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON.
 
         Raises
         ------
         InfeasibleError
-            Where nothing is ever released.
+            Where nothing is ever released, with the reason of time 0.
         """
-        self._require_something()
+        if not self.verified:
+            raise InfeasibleError(self.first.reason, where=self.task.title)
         designer = self.task.designer
         first = self.first.design
         out: dict[str, Any] = {
@@ -158,12 +148,11 @@ class ChainAnswer:
 
     def _tenths(self, count: int) -> Callable[[str], None]:
         """Tells of every tenth of the traces."""
-        done = 0
+        done = itertools.count(1)
 
         def tell(text: str) -> None:
-            nonlocal done
-            done += 1
-            if done * 10 // count > (done - 1) * 10 // count:
+            k = next(done)
+            if k * 10 // count > (k - 1) * 10 // count:
                 self.progress(f"  {text}")
 
         return tell
@@ -171,19 +160,18 @@ class ChainAnswer:
     def releases(self, released: ProtectedTrace) -> list[dict[str, Any]]:
         from optmech.spaces.labels import label_text
 
-        out = []
-        for label, state in zip(released.releases, released.states, strict=True):
-            assert isinstance(state, Step)
-            out.append(
-                {
-                    "action": state.action,
-                    "release": None if label is None else label_text(label),
-                    "expected_loss": None if state.design is None else state.design.loss,
-                    "total_epsilon": state.total_epsilon,
-                    "reason": state.reason,
-                }
-            )
-        return out
+        steps = zip(released.releases, released.states, strict=True)
+        return [
+            {
+                "action": state.action,
+                "release": None if label is None else label_text(label),
+                "expected_loss": None if state.design is None else state.design.loss,
+                "total_epsilon": state.total_epsilon,
+                "reason": state.reason,
+            }
+            for label, state in steps
+            if isinstance(state, Step)
+        ]
 
 
 def _report(report: AdversaryReport) -> dict[str, Any]:
@@ -195,11 +183,9 @@ def _report(report: AdversaryReport) -> dict[str, Any]:
             "average_error": values.average_error,
         }
 
-    return {
+    timed = ("filtering", "smoothing", "loss")
+    return {name: series(getattr(report, name)) for name in timed} | {
         "blind": report.blind.tolist(),
-        "filtering": series(report.filtering),
-        "smoothing": series(report.smoothing),
-        "loss": series(report.loss),
         "leakage": report.leakage.tolist(),
         "actions": report.actions,
         "traces": report.traces,

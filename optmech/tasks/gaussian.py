@@ -66,11 +66,11 @@ class Choice:
     """Proved upper bound over the secret sets."""
 
 
+@dataclass(frozen=True, eq=False)
 class GaussianAnswer:
     """The noise, its losses, and how other noise compares; computed when asked for."""
 
-    def __init__(self, task: GaussianTask) -> None:
-        self.task = task
+    task: GaussianTask
 
     @cached_property
     def design(self) -> NoiseDesign | None:
@@ -89,14 +89,7 @@ class GaussianAnswer:
         if p.epsilon is None or p.length_scales is None or p.family is None:
             return None
         return robust_noise(
-            p.trace.times,
-            p.family,
-            p.length_scales,
-            epsilon=p.epsilon,
-            secrets=p.secrets[0],
-            radius=p.radius,
-            order=p.order,
-            dimensions=p.trace.dimensions,
+            p.trace.times, p.family, p.length_scales, epsilon=p.epsilon, **self._terms
         )
 
     @cached_property
@@ -116,11 +109,8 @@ class GaussianAnswer:
     def kept(self) -> bool:
         """Whether the promise is proved, for every length scale that it was made for."""
         promised, robust = self.task.epsilon, self.robust
-        if promised is None:
-            return True
-        return self.worst.upper <= promised and (
-            robust is None or robust.interval.upper <= promised
-        )
+        proved = [self.worst.upper, *([] if robust is None else [robust.interval.upper])]
+        return promised is None or max(proved) <= promised
 
     @cached_property
     def worst(self) -> TraceLoss:
@@ -133,13 +123,9 @@ class GaussianAnswer:
         p, design = self.task, self.design
         if p.epsilon is None or design is None or self.robust is not None:
             return []
-        trace, size = p.trace, len(p.trace.covariance)
-        diagonal = optimal_noise(
-            trace, p.epsilon, p.secrets, p.radius, p.order, structure="diagonal"
-        )
-        sigma = max(
-            calibrate(trace, p.epsilon, s, p.radius, p.order, ball=p.ball) for s in p.secrets
-        )
+        trace, size, limits = p.trace, len(p.trace.covariance), (p.radius, p.order)
+        diagonal = optimal_noise(trace, p.epsilon, p.secrets, *limits, structure="diagonal")
+        sigma = max(calibrate(trace, p.epsilon, s, *limits, ball=p.ball) for s in p.secrets)
         most = max(len(s) for s in p.secrets) * trace.dimensions
         naive = p.radius**2 * p.order * most / (2 * p.epsilon)
         return [
@@ -170,12 +156,20 @@ class GaussianAnswer:
             p.family,
             p.length_scales,
             noise_covariance=self.noise,
-            secrets=p.secrets[0],
-            radius=p.radius,
-            order=p.order,
             ball=p.ball,
-            dimensions=p.trace.dimensions,
+            **self._terms,
         )
+
+    @property
+    def _terms(self) -> dict[str, Any]:
+        """What is asked over an interval of length scales, where there is one secret set."""
+        p = self.task
+        return {
+            "secrets": p.secrets[0],
+            "radius": p.radius,
+            "order": p.order,
+            "dimensions": p.trace.dimensions,
+        }
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
@@ -205,8 +199,7 @@ class GaussianAnswer:
             out |= {"lower_bound": design.lower_bound, "gap": design.gap}
             out["choices"] = [vars(choice) for choice in self.choices]
         if p.fitted is not None:
-            fitted = vars(p.fitted)
-            out["fitted"] = {k: v for k, v in fitted.items() if k != "kernel"}
+            out["fitted"] = {k: v for k, v in vars(p.fitted).items() if k != "kernel"}
         if self.subsets is not None:
             found = self.subsets
             out["subsets"] = {
@@ -232,11 +225,9 @@ class GaussianAnswer:
             "kind": "noise",
             "covariance": self.noise.tolist(),
             "times": p.trace.times.tolist(),
-            "dimensions": p.trace.dimensions,
-            "secrets": [list(s) for s in p.secrets],
-            "radius": p.radius,
-            "order": p.order,
             "loss": self.worst.upper,
+            **self._terms,
+            "secrets": [list(s) for s in p.secrets],
         }
         write_atomically(path, (json.dumps(content) + "\n").encode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from optmech.cli import output
 from optmech.cli.inputs import add_input
 from optmech.errors import ProblemError
 
@@ -12,7 +13,6 @@ EXAMPLE = "optmech adopt matrix.csv --problem montreal-small -o design.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the design file")
     parser.add_argument(
@@ -24,7 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 when every constraint holds; otherwise nothing is written."""
-    from optmech.cli.output import claim_outputs, facts, number, print_json, written
     from optmech.exchange.adoption import adopt
     from optmech.exchange.numbers import read_matrix
     from optmech.files import read_problem
@@ -33,21 +32,21 @@ def run(args: argparse.Namespace) -> int:
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")
     file = read_problem(args.problem)
-    claim_outputs({"--output": args.output}, [args.design, *file.inputs], as_json=args.json)
+    output.claim_outputs(args, [args.design, *file.inputs])
     problem = file.problem
     mechanism = read_matrix(args.design, problem.secrets, problem.observables)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
     if args.json:
-        print_json(design.summary() | {"output": args.output})
+        output.print_json(design.summary() | {"output": args.output})
         return 0
-    facts(
+    output.facts(
         [
             ("verified", "yes"),
-            ("loss", number(design.loss)),
-            ("lower bound", f"{number(design.lower_bound)} (without a search)"),
+            ("loss", output.number(design.loss)),
+            ("lower bound", f"{output.number(design.lower_bound)} (without a search)"),
             ("status", f"{design.status}: {nearness(design)}"),
         ]
     )
-    written("design", args.output)
+    output.written("design", args.output)
     return 0

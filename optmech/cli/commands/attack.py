@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ _SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
     parser.add_argument(
         "--kind",
@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Always 0: an attack is a measurement."""
-    from optmech.cli import output
     from optmech.show.measured import blind_error, choose_distance
     from optmech.spaces.labels import label_text
 

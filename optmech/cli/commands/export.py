@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from optmech.cli import output
+
 SUMMARY = "write the linear program of a problem, or the matrix of a design"
 EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "problem",
         metavar="FILE|NAME",
@@ -27,37 +28,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the program or the matrix; report its size."""
-    if args.format == "matrix":
-        return _matrix(args)
-    from optmech.cli.output import claim_outputs, note, print_json
+    size, text = (_matrix if args.format == "matrix" else _program)(args)
+    if args.json:
+        output.print_json({"output": args.output, "format": args.format, **size})
+    else:
+        output.note(f"{args.output}: {text}")
+    return 0
+
+
+def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.exchange.linear_program import write_program
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
-    claim_outputs({"--output": args.output}, file.inputs, as_json=args.json)
+    output.claim_outputs(args, file.inputs)
     size = write_program(file.problem, args.format, args.output)
-    if args.json:
-        print_json({"output": args.output, "format": args.format, **size})
-    else:
-        note(
-            f"{args.output}: {size['rows']:,} rows, {size['columns']:,} columns, "
-            f"{size['nonzeros']:,} nonzeros; column p_S_O is the probability of observable "
-            "number O for secret number S, both from 0"
-        )
-    return 0
+    return size, (
+        f"{size['rows']:,} rows, {size['columns']:,} columns, {size['nonzeros']:,} nonzeros; "
+        "column p_S_O is the probability of observable number O for secret number S, both from 0"
+    )
 
 
-def _matrix(args: argparse.Namespace) -> int:
-    from optmech.cli.output import claim_outputs, note, print_json
+def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.designs.design import Design
     from optmech.exchange.numbers import write_matrix
 
-    claim_outputs({"--output": args.output}, [args.problem], as_json=args.json)
+    output.claim_outputs(args, [args.problem])
     mechanism = Design.load(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
-    if args.json:
-        print_json({"output": args.output, "format": "matrix", "rows": rows, "columns": columns})
-    else:
-        note(f"{args.output}: {rows:,} secrets, {columns:,} observables")
-    return 0
+    return {"rows": rows, "columns": columns}, f"{rows:,} secrets, {columns:,} observables"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
 
 SUMMARY = "measure privacy and utility of a saved design"
@@ -11,7 +12,6 @@ EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     add_input(parser)
     parser.add_argument(
         "--distance",
@@ -28,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
-    from optmech.cli import output
     from optmech.exact.number import parse_exact
     from optmech.show.measured import choose_distance, measure_constraints
 
@@ -36,60 +35,37 @@ def run(args: argparse.Namespace) -> int:
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
     problem, m = read_input(args)
     name, distance = choose_distance(problem, args.distance)
+    prior, loss = problem.prior, problem.loss
+    right, left = measures.bayes_vulnerability(m, prior), measures.conditional_entropy(m, prior)
+    told = measures.mutual_information(m, prior)
     found = {
-        "expected_loss": measures.expected_loss(m, problem.prior, problem.loss),
-        "worst_loss": measures.worst_loss(m, problem.loss),
-        "metric_epsilon": measures.epsilon(m, distance),
-        "epsilon": measures.epsilon(m),
-        "distortion": measures.distortion(m, problem.prior, distance),
-        "bayes_vulnerability": measures.bayes_vulnerability(m, problem.prior),
-        "prior_entropy": problem.prior.entropy,
-        "conditional_entropy": measures.conditional_entropy(m, problem.prior),
-        "mutual_information": measures.mutual_information(m, problem.prior),
+        "expected_loss": ("expected loss", measures.expected_loss(m, prior, loss)),
+        "worst_loss": ("worst-case loss", measures.worst_loss(m, loss)),
+        "metric_epsilon": (f"ε of metric privacy ({name})", measures.epsilon(m, distance)),
+        "epsilon": ("ε of differential privacy (all pairs)", measures.epsilon(m)),
+        "distortion": (f"distortion privacy ({name})", measures.distortion(m, prior, distance)),
+        "bayes_vulnerability": ("best guess right with probability", right),
+        "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
+        "conditional_entropy": ("entropy left after a report (bits)", left),
+        "mutual_information": ("mutual information (bits)", told),
     }
+    variants = (("metric_", "metric", distance), ("", "differential", None))
     if rate is not None:
-        found["metric_delta_at_epsilon"] = measures.delta(m, rate, distance)
-        found["delta_at_epsilon"] = measures.delta(m, rate)
+        for prefix, kind, metric in variants:
+            value = measures.delta(m, rate, metric)
+            title = f"δ of {kind} privacy at ε = {args.epsilon}"
+            found[f"{prefix}delta_at_epsilon"] = title, value
     if budget is not None:
-        found["metric_epsilon_at_delta"] = measures.epsilon_for_delta(m, budget, distance)
-        found["epsilon_at_delta"] = measures.epsilon_for_delta(m, budget)
+        for prefix, kind, metric in variants:
+            value = measures.epsilon_for_delta(m, budget, metric)
+            title = f"ε of {kind} privacy at δ = {args.delta}"
+            found[f"{prefix}epsilon_at_delta"] = title, value
     kept = measure_constraints(problem, m)
     if args.json:
+        values = {key: value for key, (_, value) in found.items()}
         rows = [row.plain() for row in kept]
-        output.print_json({"distance": name, **found, "constraints": rows})
+        output.print_json({"distance": name, **values, "constraints": rows})
         return 0
-    titles = _titles(name, args.epsilon, args.delta)
-    output.facts([(titles[key], output.number(value)) for key, value in found.items()])
-    if kept:
-        output.blank()
-        output.grid(
-            ("constraint", "promised", "measured"),
-            [
-                (
-                    f"{row.constraint} {row.kind}, {row.quantity}",
-                    f"{row.sense} {output.number(row.promised)}",
-                    output.number(row.measured),
-                )
-                for row in kept
-            ],
-            right=(1, 2),
-        )
+    output.facts([(title, output.number(value)) for title, value in found.values()])
+    output.promises("constraint", kept)
     return 0
-
-
-def _titles(name: str, epsilon: str | None, delta: str | None) -> dict[str, str]:
-    return {
-        "expected_loss": "expected loss",
-        "worst_loss": "worst-case loss",
-        "metric_epsilon": f"ε of metric privacy ({name})",
-        "epsilon": "ε of differential privacy (all pairs)",
-        "distortion": f"distortion privacy ({name})",
-        "bayes_vulnerability": "best guess right with probability",
-        "prior_entropy": "entropy of the prior (bits)",
-        "conditional_entropy": "entropy left after a report (bits)",
-        "mutual_information": "mutual information (bits)",
-        "metric_delta_at_epsilon": f"δ of metric privacy at ε = {epsilon}",
-        "delta_at_epsilon": f"δ of differential privacy at ε = {epsilon}",
-        "metric_epsilon_at_delta": f"ε of metric privacy at δ = {delta}",
-        "epsilon_at_delta": f"ε of differential privacy at δ = {delta}",
-    }

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
+
+from optmech.cli import output
 
 SUMMARY = "list the gallery of problems and traces"
 EXAMPLE = "optmech problems"
@@ -14,26 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Name, size, known optimum and title of every problem, then the traces."""
-    from optmech.cli.output import blank, grid, note, print_json
     from optmech.files import list_gallery, list_traces
 
     entries, traces = list_gallery(), list_traces()
     if args.json:
-        listed = [
-            {
-                "name": e.name,
-                "title": e.title,
-                "path": str(e.path),
-                "secrets": e.secrets,
-                "observables": e.observables,
-                "optimum": e.optimum,
-                "note": e.note,
-            }
-            for e in entries
-        ]
-        print_json({"problems": listed, "traces": traces})
+        listed = [asdict(e) | {"path": str(e.path)} for e in entries]
+        output.print_json({"problems": listed, "traces": traces})
         return 0
-    grid(
+    output.grid(
         ("name", "secrets", "observables", "optimum", "title"),
         [
             (
@@ -47,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
         ],
         right=(1, 2, 3),
     )
-    blank()
-    grid(("trace", "title"), [(t["name"], t["title"]) for t in traces])
+    output.blank()
+    output.grid(("trace", "title"), [(t["name"], t["title"]) for t in traces])
     for e in entries:
         if e.note:
-            note(f"note: {e.name}: {e.note}")
+            output.note(f"note: {e.name}: {e.note}")
     return 0

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
+
+from optmech.cli import output
 
 SUMMARY = "list the solver profiles"
 EXAMPLE = "optmech profiles"
@@ -14,16 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Name, engine, gap and description of every profile."""
-    from dataclasses import asdict
-
-    from optmech.cli.output import grid, print_json
     from optmech.pipeline.profiles import list_profiles
 
     profiles = list_profiles()
     if args.json:
-        print_json({"profiles": [asdict(profile) for profile in profiles]})
+        output.print_json({"profiles": [asdict(profile) for profile in profiles]})
         return 0
-    grid(
+    output.grid(
         ("name", "engine", "gap", "description"),
         [(p.name, p.engine, f"{p.gap:g}", p.description) for p in profiles],
         right=(2,),

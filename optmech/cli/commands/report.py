@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from optmech.cli import output
 from optmech.errors import ProblemError
 
 SUMMARY = "write a page that shows a saved design, or compares several"
@@ -12,7 +13,6 @@ EXAMPLE = "optmech report design.json -o report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "designs", metavar="DESIGN", nargs="+", help="files written by optmech solve -o"
     )
@@ -22,11 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
     from optmech.base.storage import ending
-    from optmech.cli.output import claim_outputs, print_json, written
     from optmech.designs.design import Design
     from optmech.show.reports import report
 
-    claim_outputs({"--output": args.output}, args.designs, as_json=args.json)
+    output.claim_outputs(args, args.designs)
     if ending(args.output, ".html") not in (".html", ".htm"):
         raise ProblemError(
             f"{args.output}: is not the name of a page",
@@ -37,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
     size = report(designs, args.output, names)
     if args.json:
-        print_json({"output": args.output, "designs": len(designs), "bytes": size})
+        output.print_json({"output": args.output, "designs": len(designs), "bytes": size})
     else:
-        written(f"report ({size / 1e6:.1f} MB)", args.output)
+        output.written(f"report ({size / 1e6:.1f} MB)", args.output)
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ MAX_DRAWS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
     parser.add_argument(
         "secret", metavar="SECRET", help="label of the secret; a grid cell is ROW,COLUMN"
@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
-    from optmech.cli.output import note, print_json, require_seed
     from optmech.reading.errors import printable
     from optmech.spaces.labels import find_label, label_text
 
@@ -45,17 +44,17 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
-    require_seed(args.seed)
+    output.require_seed(args.seed)
     mechanism = _mechanism(args.design, args.input)
     try:
         secret = find_label(mechanism.secrets, args.secret)
     except ProblemError as error:
         raise error.at("SECRET") from error
     if args.seed is not None:
-        note("note: --seed makes the draws predictable: unfit for release")
+        output.note("note: --seed makes the draws predictable: unfit for release")
     drawn = mechanism.sample(secret, size=args.n, seed=args.seed)
     if args.json:
-        print_json({"secret": secret, "observables": drawn})
+        output.print_json({"secret": secret, "observables": drawn})
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0

@@ -9,7 +9,6 @@ EXAMPLE = "optmech schema > problem.schema.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "of",
         nargs="?",

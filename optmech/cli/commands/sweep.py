@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from optmech.cli import output
+from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.sweeps import SweepResult
@@ -15,7 +19,6 @@ _LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("sweep", metavar="FILE|NAME", help="a sweep file, or a gallery name")
     parser.add_argument(
         "-o",
@@ -39,8 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve all tasks; 0 when every one has a result, infeasible ones included, 1 otherwise."""
     from optmech.base.storage import is_standard_output
-    from optmech.cli.output import note, print_json
-    from optmech.errors import ProblemError
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 
@@ -61,46 +62,42 @@ def run(args: argparse.Namespace) -> int:
                 time_limit=args.time_limit,
                 workers=args.workers,
                 executor=executor,
-                progress=None if args.quiet else note,
+                progress=None if args.quiet else output.note,
             )
     except KeyboardInterrupt:
-        note(f"what is done is kept in {folder}; the same command goes on from there")
+        output.note(f"what is done is kept in {folder}; the same command goes on from there")
         raise
     failed = result.failed
+    counts = Counter(str(row["status"]) for row in result.rows)
     if args.json:
-        print_json(_summary(result))
+        output.print_json(
+            {
+                "status": "failed" if failed else "done",
+                "directory": str(result.directory),
+                "tasks": len(result.rows),
+                "counts": counts,
+                "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
+                "failed": [{"task": row["task"], "reason": row["reason"]} for row in failed],
+            }
+        )
     else:
-        _show(result)
+        _show(result, counts)
     for row in failed[:_LISTED]:
-        note(f"failed: task {row['task']}: {row['reason']}")
+        output.note(f"failed: task {row['task']}: {row['reason']}")
     if len(failed) > _LISTED:
-        note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
+        output.note(f"failed: and {len(failed) - _LISTED} more, see table.csv")
     return 1 if failed else 0
 
 
-def _summary(result: SweepResult) -> dict[str, object]:
-    counts: dict[str, int] = {}
-    for row in result.rows:
-        counts[str(row["status"])] = counts.get(str(row["status"]), 0) + 1
-    return {
-        "status": "failed" if result.failed else "done",
-        "directory": str(result.directory),
-        "tasks": len(result.rows),
-        "counts": counts,
-        "verified": all(row["verified"] for row in result.rows if row["loss"] is not None),
-        "failed": [{"task": row["task"], "reason": row["reason"]} for row in result.failed],
-    }
-
-
-def _show(result: SweepResult) -> None:
-    from optmech.cli import output
-
-    summary = _summary(result)
-    counts = summary["counts"]
-    assert isinstance(counts, dict)
+def _show(result: SweepResult, counts: Counter[str]) -> None:
     words = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    output.facts([("tasks", f"{summary['tasks']}: {words}"), ("directory", str(result.directory))])
-    columns = [name for name in result.rows[0] if name in _shown(result)]
+    tasks = f"{len(result.rows)}: {words}"
+    output.facts([("tasks", tasks), ("directory", str(result.directory))])
+    # the axes' columns and the most wanted figures
+    names = list(result.rows[0])
+    figures = ("task", "status", "loss", "lower_bound", "gap", "seconds")
+    axes = names[1 : names.index("status")]
+    columns = [name for name in names if name in axes or name in figures]
     output.blank()
     output.grid(
         columns,
@@ -109,13 +106,6 @@ def _show(result: SweepResult) -> None:
     )
     if len(result.rows) > _LISTED:
         output.note(f"the first {_LISTED} rows; all are in {result.directory / 'table.csv'}")
-
-
-def _shown(result: SweepResult) -> set[str]:
-    """The axes' columns and the most wanted figures."""
-    names = list(result.rows[0])
-    axes = names[1 : names.index("status")]
-    return {"task", *axes, "status", "loss", "lower_bound", "gap", "seconds"}
 
 
 def _text(value: object) -> str:

@@ -4,8 +4,9 @@ the steps of a Markov chain, and what an adversary learns."""
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from optmech.cli import output
 
 if TYPE_CHECKING:
     from optmech.tasks.chain import ChainAnswer
@@ -16,7 +17,6 @@ EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
     parser.add_argument(
         "-o", "--output", metavar="OUT", help="write the noise, or the figures, to this JSON file"
@@ -33,41 +33,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
-    from optmech.cli.output import note, print_json, written
     from optmech.cli.traces import show_chain, show_noise
     from optmech.files.traces import read_trace
     from optmech.tasks.chain import ChainAnswer, ChainTask
 
     file = read_trace(args.trace)
     task = file.task
-    _check_outputs(args, file.inputs)
+    output.require_seed(args.seed)
+    output.claim_outputs(args, file.inputs)
     answer: ChainAnswer | GaussianAnswer
     if isinstance(task, ChainTask):
         if task.counted:
-            note(task.counted)
-        answer = task.solve(args.seed, note)
+            output.note(task.counted)
+        answer = task.solve(args.seed, output.note)
     else:
-        note(f"computing losses of {len(task.trace)} positions")
+        output.note(f"computing losses of {len(task.trace)} positions")
         answer = task.solve()
     summary = answer.summary()
     for line in summary.get("notes", ()):
-        note(f"note: {line}")
+        output.note(f"note: {line}")
     if args.output:
         answer.save(args.output)
     if args.picture:
         _draw(answer, args)
     if args.json:
         places = {"file": str(file.path), "output": args.output, "picture": args.picture}
-        print_json(summary | places)
-        return 0 if summary["verified"] else 1
-    chain = isinstance(answer, ChainAnswer)
-    if isinstance(answer, ChainAnswer):
-        show_chain(answer)
+        output.print_json(summary | places)
     else:
-        show_noise(answer)
-    for what, path in (("figures" if chain else "noise", args.output), ("picture", args.picture)):
-        if path:
-            written(what, path)
+        if isinstance(answer, ChainAnswer):
+            show_chain(answer)
+        else:
+            show_noise(answer)
+        output.written("figures" if isinstance(answer, ChainAnswer) else "noise", args.output)
+        output.written("picture", args.picture)
     return 0 if summary["verified"] else 1
 
 
@@ -81,15 +79,3 @@ def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> Non
         chain_picture(answer.sequential, answer.repeated, args.picture, task.unit, task.title)
     else:
         trace_picture(answer.task, answer.noise, answer.worst, args.picture, seed=args.seed)
-
-
-def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
-    from optmech.cli.output import claim_outputs, require_seed
-
-    require_seed(args.seed)
-    outputs = {"--output": args.output, "--picture": args.picture}
-    claim_outputs(outputs, sources, as_json=args.json)
-    if args.picture is not None:
-        from optmech.show.plots.drawing import require_matplotlib
-
-        require_matplotlib(args.picture)

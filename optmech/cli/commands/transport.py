@@ -7,6 +7,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING, Any
 
+from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
     parser.add_argument(
         "problem",
         metavar="FILE|NAME",
@@ -55,16 +55,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0, or 1 where --radius asks for a coupling and there is none."""
-    from optmech.cli import output
     from optmech.files import read_problem
 
-    outputs = {"--output": args.output, "--picture": args.picture, "--plan": args.plan}
     file = read_problem(args.problem)
-    output.claim_outputs(outputs, file.inputs, as_json=args.json)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
         from optmech.cli.task import run_task
 
+        output.claim_outputs(args, file.inputs)
         return run_task(file.transport, args)
+    for name in ("output", "picture"):
+        if getattr(args, name) is not None:
+            raise ProblemError(
+                "needs a [transport] table in the file, and no --p, --distance or --radius",
+                where=f"--{name}",
+                remedy="Try optmech transport home-out-target",
+            )
+    output.claim_outputs(args, file.inputs)
     return _compare(args, file.problem)
 
 
@@ -72,18 +78,10 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
     """Distances between the distributions of every pair."""
     from optmech import transport
     from optmech.analysis import measures
-    from optmech.cli import output
     from optmech.exact.number import parse_exact
     from optmech.show.measured import choose_distance
     from optmech.spaces.distances import evaluate
 
-    for option, value in (("--output", args.output), ("--picture", args.picture)):
-        if value is not None:
-            raise ProblemError(
-                "needs a [transport] table in the file, and no --p, --distance or --radius",
-                where=option,
-                remedy="Try optmech transport home-out-target",
-            )
     radius = None if args.radius is None else float(parse_exact(args.radius, where="--radius"))
     orders = [_order(text) for text in args.p or ["1", "inf"]]
     name, distance = choose_distance(problem, args.distance)
@@ -155,18 +153,12 @@ def _within(found: Any) -> dict[str, Any]:
 
     if not isinstance(found, Violation):
         return {"coupling": True}
-    return {
-        "coupling": False,
-        "missing": found.missing,
-        "sources": found.sources.tolist(),
-        "neighbours": found.neighbours.tolist(),
-        "mass": found.mass,
-        "capacity": found.capacity,
-    }
+    places = {name: getattr(found, name).tolist() for name in ("sources", "neighbours")}
+    masses = {name: getattr(found, name) for name in ("missing", "mass", "capacity")}
+    return {"coupling": False, **places, **masses}
 
 
 def _show(name: str, unit: str, radius: float | None, found: list[dict[str, Any]]) -> None:
-    from optmech.cli import output
     from optmech.show import words
 
     suffix = words.after(unit)

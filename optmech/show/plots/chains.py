@@ -36,28 +36,19 @@ def chain_picture(
     left, right = figure.subplots(1, 2)
     times = range(len(sequential.blind))
     left.plot(times, sequential.blind, ":", color="#999999", label="nothing released")
-    for name, report, colour in zip(
-        ("sequential", "repeated"), (sequential, repeated), SERIES, strict=False
+    for name, report, colour in (
+        ("sequential", sequential, SERIES[0]),
+        ("repeated", repeated, SERIES[1]),
     ):
         if report is None:
             continue
-        for attack, series, style in (
-            ("filtering", report.filtering, "o-"),
-            ("smoothing", report.smoothing, "s--"),
+        for axes, series, style, label in (
+            (left, report.filtering, "o-", f"{name}, filtering"),
+            (left, report.smoothing, "s--", f"{name}, smoothing"),
+            (right, report.loss, "o-", name),
         ):
-            left.errorbar(
-                times,
-                series.mean,
-                series.standard_error,
-                fmt=style,
-                ms=4,
-                color=colour,
-                label=f"{name}, {attack}",
-            )
-        right.errorbar(
-            times, report.loss.mean, report.loss.standard_error, fmt="o-", ms=4, color=colour,
-            label=name,
-        )  # fmt: skip
+            axes.errorbar(times, series.mean, series.standard_error, fmt=style, ms=4, color=colour,
+                          label=label)  # fmt: skip
     for axes, what in ((left, "error of the best attack"), (right, "expected loss")):
         axes.set_xlabel("time")
         axes.set_ylabel(f"{what}{words.in_brackets(unit)}")

@@ -9,7 +9,7 @@ from optmech.analysis.measures import distortion
 from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
-from optmech.show.plots.drawing import SERIES, new_figure, plain_text
+from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text
 from optmech.show.reports.figures import loss_name
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ def frontier(
     below = [max(0.0, chosen[k].loss - chosen[k].lower_bound) for k in order]
     axes.errorbar(x, y, yerr=[below, [0.0] * len(y)], color=SERIES[0], ecolor=SERIES[1],
                   marker="o", capsize=3)  # fmt: skip
-    for k in order if names is not None else ():
-        assert names is not None
-        axes.annotate(plain_text(names[k]), (points[k][0], chosen[k].loss), xytext=(6, 6),
+    for name, (at, _), design in zip(names or (), points, chosen, strict=False):
+        axes.annotate(plain_text(name), (at, design.loss), xytext=(6, 6),
                       textcoords="offset points", fontsize=8)  # fmt: skip
     problem = chosen[0].problem
     unit = words.unit_of(problem, loss_name(problem)).strip()
@@ -85,7 +84,7 @@ def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]
         return error, f"error of the best attack{words.in_brackets(unit)}"
     for row in measure_constraints(problem, m):
         if row.constraint == constraint and row.quantity != "outside":
-            symbol = {"epsilon": "ε", "delta": "δ"}.get(row.quantity, row.quantity)
+            symbol = SYMBOLS.get(row.quantity, row.quantity)
             return row.promised, f"{symbol} promised ({row.kind})"
     raise ProblemError(
         "promises no number", where=f"constraints[{constraint}]", remedy="Choose another constraint"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMATS = (".png", ".pdf", ".svg")
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart by colour-blind readers too."""
+SYMBOLS = {"epsilon": "ε", "delta": "δ"}
 _COLOURS = "Blues"
 """White means never; colour-blind readers see the same order of lightness."""
 MARK = SERIES[1]
@@ -82,26 +83,33 @@ def draw_values(
     what: str = "probability",
 ) -> None:
     """One value for each element: an image of a grid, zones or points on a map, or bars."""
-    scale = _scale(top, linear)
+    from matplotlib.colors import Normalize, PowerNorm
+
+    # square roots, so that rare reports can be seen beside frequent ones
+    scale = Normalize(0.0, top) if linear else PowerNorm(0.5, vmin=0.0, vmax=top)
     shown, extra = domain, ""
     if isinstance(domain, Suppressible):
         shown = domain.inner
-        extra = f"; {plain_text(words.label(domain.labels[-1]))}: {values[-1]:.2%}"
+        extra = f"; {label_name(domain.labels[-1])}: {values[-1]:.2%}"
         values = values[:-1]
     if type(shown) is Grid:
-        _image(axes, shown, values, scale, what)
+        picture = _image(axes, shown, values, scale)
     elif shown.outlines is not None:
-        _zones(axes, shown, values, scale, what)
+        picture = _zones(axes, shown, values, scale)
     elif shown.points is not None and shown.points.shape[1] == 2:
-        _scatter(axes, shown, values, scale, what)
+        picture = _scatter(axes, shown, values, scale)
     else:
+        picture = None
         _bars(axes, shown, values, what)
+    if picture is not None:
+        _place_axes(axes, shown)
+        _bar(axes, picture, what)
     axes.set_title(title + extra, fontsize=9)
 
 
-def _image(axes: Axes, grid: Grid, values: Floats, scale: Any, what: str) -> None:
+def _image(axes: Axes, grid: Grid, values: Floats, scale: Any) -> Any:
     (x, y), (width, height) = grid.origin, grid.cell
-    picture = axes.imshow(
+    return axes.imshow(
         values.reshape(grid.rows, grid.columns),
         origin="lower",
         extent=(x, x + grid.columns * width, y, y + grid.rows * height),
@@ -109,11 +117,9 @@ def _image(axes: Axes, grid: Grid, values: Floats, scale: Any, what: str) -> Non
         norm=scale,
         interpolation="nearest",
     )
-    _place_axes(axes, grid)
-    _bar(axes, picture, what)
 
 
-def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) -> None:
+def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
     from matplotlib.collections import PathCollection
     from matplotlib.path import Path as Outline
 
@@ -128,11 +134,10 @@ def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) ->
     picture.set_array(values)
     axes.add_collection(picture)
     axes.autoscale_view()
-    _place_axes(axes, domain)
-    _bar(axes, picture, what)
+    return picture
 
 
-def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) -> None:
+def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
     assert domain.points is not None
     x, y = domain.points.T
     picture = axes.scatter(
@@ -147,18 +152,10 @@ def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any, what: str) 
     )
     if len(domain) <= _MAX_NAMES:
         for point, label in zip(domain.points, domain.labels, strict=True):
-            name = plain_text(words.label(label))[:16]
+            name = label_name(label)[:16]
             axes.annotate(name, point, xytext=(5, 5), textcoords="offset points", fontsize=6)
     axes.margins(0.12)
-    _place_axes(axes, domain)
-    _bar(axes, picture, what)
-
-
-def _scale(top: float, linear: bool) -> Any:
-    """Square-root colours, so that rare reports can be seen beside frequent ones."""
-    from matplotlib.colors import Normalize, PowerNorm
-
-    return Normalize(0.0, top) if linear else PowerNorm(0.5, vmin=0.0, vmax=top)
+    return picture
 
 
 def _bars(axes: Axes, domain: Domain, values: Floats, what: str) -> None:
@@ -174,7 +171,7 @@ def _bars(axes: Axes, domain: Domain, values: Floats, what: str) -> None:
         return
     step = -(-len(domain) // _MAX_TICKS)
     ticks = range(0, len(domain), step)
-    names = [plain_text(words.label(domain.labels[k]))[:16] for k in ticks]
+    names = [label_name(domain.labels[k])[:16] for k in ticks]
     axes.set_xticks(list(ticks), names, rotation=60, ha="right")
 
 
@@ -194,26 +191,30 @@ def draw_matrix(axes: Axes, matrix: Floats) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title("mechanism p(o|s), logarithmic colours", fontsize=9)
-    axes.set_xlabel("observable o (index)", fontsize=8)
-    axes.set_ylabel("secret s (index)", fontsize=8)
-    axes.tick_params(labelsize=7)
+    _name_axes(axes, "observable o (index)", "secret s (index)")
     _bar(axes, picture, "probability")
 
 
 def mark(axes: Axes, secrets: Domain, observables: Domain, secret: int) -> None:
     """The true secret, where both domains can be drawn on one map."""
     inner = observables.inner if isinstance(observables, Suppressible) else observables
-    flat = [d.points is not None and d.points.shape[1] == 2 for d in (secrets, inner)]
-    if all(flat) and secrets.points is not None and secrets.coordinates == inner.coordinates:
-        x, y = secrets.points[secret]
-        axes.plot(x, y, "o", markersize=15, markeredgewidth=1.8, markerfacecolor="none", color=MARK)
+    there, shown = in_plane(secrets), in_plane(inner)
+    if there is not None and shown is not None and secrets.coordinates == inner.coordinates:
+        axes.plot(*there[secret], "o", markersize=15, markeredgewidth=1.8,
+                  markerfacecolor="none", color=MARK)  # fmt: skip
 
 
 def mark_guess(axes: Axes, secrets: Domain, guess: int) -> None:
     """A cross at the adversary's estimate, where secrets have a place."""
-    points = secrets.points
-    if points is not None and points.shape[1] == 2:
+    points = in_plane(secrets)
+    if points is not None:
         axes.plot(*points[guess], "x", markersize=10, markeredgewidth=2.0, color=MARK)
+
+
+def in_plane(domain: Domain) -> Floats | None:
+    """Two coordinates for every element, where the domain has them."""
+    points = domain.points
+    return points if points is not None and points.shape[1] == 2 else None
 
 
 def _place_axes(axes: Axes, domain: Domain) -> None:
@@ -224,10 +225,14 @@ def _place_axes(axes: Axes, domain: Domain) -> None:
         names = ("longitude (°)", "latitude (°)")
     else:
         axes.set_aspect("equal")
-        unit = f" ({plain_text(domain.unit)})" if domain.unit else ""
+        unit = plain_text(words.in_brackets(domain.unit))
         names = (f"x{unit}", f"y{unit}")
-    axes.set_xlabel(names[0], fontsize=8)
-    axes.set_ylabel(names[1], fontsize=8)
+    _name_axes(axes, *names)
+
+
+def _name_axes(axes: Axes, x: str, y: str) -> None:
+    axes.set_xlabel(x, fontsize=8)
+    axes.set_ylabel(y, fontsize=8)
     axes.tick_params(labelsize=7)
 
 
@@ -242,3 +247,8 @@ def _bar(axes: Axes, picture: Any, what: str) -> None:
 def plain_text(text: str) -> str:
     """Text that matplotlib does not take for mathematics."""
     return text.replace("$", r"\$")
+
+
+def label_name(label: object) -> str:
+    """A label as matplotlib may write it."""
+    return plain_text(words.label(label))

@@ -11,8 +11,8 @@ from optmech.analysis.measures import posterior as beliefs
 from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
-from optmech.show.plots.drawing import SERIES, draw_values, mark, mark_guess, new_figure, plain_text
-from optmech.show.plots.picture import telling_secrets
+from optmech.show.plots.drawing import SERIES, draw_values, mark_guess, new_figure, plain_text
+from optmech.show.plots.picture import draw_reports, telling_secrets
 from optmech.show.reports.figures import adversary, largest_log_ratios
 from optmech.spaces.domain import Domain
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 _COLUMNS = 3
-_NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error", "loss": "loss"}
+_NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
 
 
 def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figure:
@@ -36,14 +36,10 @@ def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figu
     ProblemError
         Without matplotlib, or on an unknown label. InfeasibleError without a mechanism.
     """
-    m, prior = design.mechanism, design.problem.prior.weights
-    chosen = _chosen(m.secrets, secrets, telling_secrets(prior))
+    default = telling_secrets(design.problem.prior.weights)
+    chosen = _chosen(design.mechanism.secrets, secrets, default)
     figure, panels = _panels(len(chosen))
-    top = float(m.matrix[chosen].max())
-    for axes, s in zip(panels, chosen, strict=True):
-        title = f"reports for {_name(m.secrets, s)}  (π = {prior[s]:.2%})"
-        draw_values(axes, m.observables, m.matrix[s], title, top)
-        mark(axes, m.secrets, m.observables, s)
+    draw_reports(panels, design, chosen)
     return figure
 
 
@@ -62,8 +58,9 @@ def posterior(design: Design, observables: Sequence[Hashable] | None = None) -> 
     figure, panels = _panels(len(chosen))
     top = float(belief[chosen].max())
     for axes, o in zip(panels, chosen, strict=True):
+        report = words.label(m.observables.labels[o])[:40]
         title = (
-            f"posterior after {_name(m.observables, o)}  (p = {attack.marginal[o]:.2%}), "
+            f"posterior after {report}  (p = {attack.marginal[o]:.2%}), "
             f"error {attack.error[o]:.3g}{unit}"
         )
         draw_values(axes, m.secrets, belief[o], plain_text(title), top)
@@ -112,7 +109,10 @@ def constraint_slack(design: Design) -> Figure:
     figure = new_figure(10.5, 1.8 + 0.4 * max(len(rows), 4))
     left, right = figure.subplots(1, 2)
     used = [row.measured / row.promised for row in rows]
-    names = [plain_text(f"{row.constraint} {row.kind}: {_NAMES[row.quantity]}") for row in rows]
+    names = [
+        plain_text(f"{row.constraint} {row.kind}: {_NAMES.get(row.quantity, row.quantity)}")
+        for row in rows
+    ]
     left.barh(range(len(rows)), used, color=SERIES[0], height=0.6)
     left.axvline(1.0, color=SERIES[1], linestyle="--")
     left.set_yticks(range(len(rows)), names)
@@ -145,10 +145,6 @@ def _chosen(domain: Domain, labels: Sequence[Hashable] | None, default: list[int
     if not labels:
         raise ProblemError("no label is given", where="plots", remedy="Give at least one")
     return [domain.index(label) for label in labels]
-
-
-def _name(domain: Domain, index: int) -> str:
-    return plain_text(words.label(domain.labels[index]))[:40]
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -13,8 +13,10 @@ from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
 from optmech.show.nearness import nearness
 from optmech.show.plots.drawing import (
+    SYMBOLS,
     draw_matrix,
     draw_values,
+    label_name,
     mark,
     new_figure,
     plain_text,
@@ -49,16 +51,22 @@ def mechanism_picture(design: Design, path: str | Path) -> None:
     draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
     draw_matrix(axes["matrix"], matrix)
     chosen = telling_secrets(prior)
-    top = float(matrix[chosen].max())
-    for name, secret in zip("abc", chosen, strict=False):
-        label = plain_text(words.label(problem.secrets.labels[secret]))
-        title = f"reports for secret {label}  (π = {prior[secret]:.2%})"
-        draw_values(axes[name], mechanism.observables, matrix[secret], title, top)
-        mark(axes[name], problem.secrets, mechanism.observables, secret)
+    draw_reports([axes[name] for name in "abc"[: len(chosen)]], design, chosen, "secret ")
     for name in "abc"[len(chosen) :]:
         axes[name].set_axis_off()
     figure.suptitle(_caption(design), fontsize=10)
     save(figure, path)
+
+
+def draw_reports(panels: list[Axes], design: Design, chosen: list[int], what: str = "") -> None:
+    """p(o|s) of the chosen secrets, a panel each, on one scale; a ring marks the secret."""
+    m, prior = design.mechanism, design.problem.prior.weights
+    top = float(m.matrix[chosen].max())
+    for axes, s in zip(panels, chosen, strict=True):
+        name = label_name(m.secrets.labels[s])[:40]
+        title = f"reports for {what}{name}  (π = {prior[s]:.2%})"
+        draw_values(axes, m.observables, m.matrix[s], title, top)
+        mark(axes, m.secrets, m.observables, s)
 
 
 def telling_secrets(weights: Floats) -> list[int]:
@@ -78,9 +86,8 @@ def _caption(design: Design) -> str:
         f"loss {design.loss:.6g}, proved bound {design.lower_bound:.6g}: {nearness(design)}",
         f"best attack errs by {error:.4g}{unit} ({name})",
     ]
-    symbols = {"epsilon": "ε", "delta": "δ"}
     parts += [
-        f"{row.kind}: {symbols.get(row.quantity, row.quantity)} = {row.measured:.6g} "
+        f"{row.kind}: {SYMBOLS.get(row.quantity, row.quantity)} = {row.measured:.6g} "
         f"({row.sense} {row.promised:.6g})"
         for row in measure_constraints(problem, mechanism)
         if row.quantity != "outside"

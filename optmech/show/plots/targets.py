@@ -10,6 +10,7 @@ import numpy as np
 from optmech.show.plots.drawing import (
     MARK,
     draw_values,
+    in_plane,
     new_figure,
     plain_text,
     require_matplotlib,
@@ -59,8 +60,8 @@ def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> N
 
 
 def _arrows(axes: Axes, design: TargetDesign, t: int) -> None:
-    start, end = design.secrets.points, design.observables.points
-    if start is None or end is None or start.shape[1] != 2 or end.shape[1] != 2:
+    start, end = in_plane(design.secrets), in_plane(design.observables)
+    if start is None or end is None:
         return
     plan = design.plans[t]
     moves = [
@@ -68,12 +69,12 @@ def _arrows(axes: Axes, design: TargetDesign, t: int) -> None:
         for (x, y), flow in plan.flows.items()
         if not np.array_equal(start[x], end[y])
     ]
-    moves = sorted(moves, reverse=True)[:_MOVES]
-    for mass, x, y in moves:
+    moves.sort(reverse=True)
+    for mass, x, y in moves[:_MOVES]:
         axes.annotate(
             "",
-            xy=(float(end[y, 0]), float(end[y, 1])),
-            xytext=(float(start[x, 0]), float(start[x, 1])),
+            xy=end[y].tolist(),
+            xytext=start[x].tolist(),
             arrowprops={
                 "arrowstyle": "->",
                 "color": MARK,

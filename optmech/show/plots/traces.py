@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.show import words
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
@@ -52,13 +53,19 @@ def trace_picture(
     panels = 2 if flat else path.shape[1] + 1
     figure = new_figure(6.2 * panels, 5.2)
     axes: list[Axes] = list(figure.subplots(1, panels))
+    unit = words.in_brackets(task.unit)
     if flat:
-        _plane(axes[0], path, releases, secrets, other, task.unit)
+        _positions(axes[0], path, releases, secrets, other)
+        axes[0].set_aspect("equal")
+        _finish(axes[0], f"x{unit}", f"y{unit}")
     else:
         for a in range(path.shape[1]):
-            columns = (path[:, a], releases[:, :, a], secrets, other[:, a])
-            _line(axes[a], trace.times, *columns, task.unit)
-    _noise(axes[-1], trace.times, noise, path.shape[1], secrets, task.unit)
+            own, *drawn = (np.column_stack([trace.times, x[:, a]]) for x in (path, *releases))
+            assumed = np.column_stack([trace.times[secrets], other[:, a]])
+            _positions(axes[a], own, drawn, secrets, assumed)
+            _finish(axes[a], "time", f"position{unit}")
+    _noise(axes[-1], trace.times, noise, path.shape[1], secrets)
+    _finish(axes[-1], "time", f"standard deviation of the noise{unit}")
     figure.suptitle(
         f"Rényi loss of order {task.order:g}: {loss.upper:.4g} within "
         f"{task.radius:g}{words.after(task.unit)}",
@@ -67,49 +74,27 @@ def trace_picture(
     save(figure, file)
 
 
-def _line(
-    axes: Axes,
-    times: Floats,
-    path: Floats,
-    releases: Floats,
-    secrets: Floats,
-    other: Floats,
-    unit: str,
+def _positions(
+    axes: Axes, path: Floats, draws: Iterable[Floats], secrets: Ints, other: Floats
 ) -> None:
-    for k, release in enumerate(releases):
-        axes.plot(times, release, color=_RELEASE, lw=0.7, label=None if k else "releases")
-    axes.plot(times, path, "o-", color=_PATH, ms=4, label="positions")
-    for s, value in zip(secrets, other, strict=True):
-        axes.plot([times[int(s)]] * 2, [path[int(s)], value], color=MARK, lw=1.2)
-    axes.plot(times[secrets], other, "s", color=MARK, ms=5, label="worst hypothesis")
-    axes.set_xlabel("time")
-    axes.set_ylabel(f"position{words.in_brackets(unit)}")
-    axes.legend(fontsize=8)
+    """Points of the plane: of a path, of draws around it, and of the worst hypothesis."""
+    for k, release in enumerate(draws):
+        axes.plot(*release.T, color=_RELEASE, lw=0.7, label=None if k else "releases")
+    axes.plot(*path.T, "o-", color=_PATH, ms=3.5, label="positions")
+    for here, there in zip(path[secrets], other, strict=True):
+        axes.plot(*np.array([here, there]).T, color=MARK, lw=1.2)
+    axes.plot(*other.T, "s", color=MARK, ms=4.5, label="worst hypothesis")
 
 
-def _plane(
-    axes: Axes, path: Floats, releases: Floats, secrets: Floats, other: Floats, unit: str
-) -> None:
-    for k, release in enumerate(releases):
-        axes.plot(*release.T, color=_RELEASE, lw=0.6, label=None if k else "releases")
-    axes.plot(*path.T, "o-", color=_PATH, ms=3, lw=1.4, label="positions")
-    for s, value in zip(secrets, other, strict=True):
-        axes.plot(*np.array([path[int(s)], value]).T, color=MARK, lw=1.0)
-    axes.plot(*other.T, "s", color=MARK, ms=4, label="worst hypothesis")
-    axes.set_aspect("equal")
-    axes.set_xlabel(f"x{words.in_brackets(unit)}")
-    axes.set_ylabel(f"y{words.in_brackets(unit)}")
-    axes.legend(fontsize=8)
-
-
-def _noise(
-    axes: Axes, times: Floats, noise: Floats, dimensions: int, secrets: Floats, unit: str
-) -> None:
+def _noise(axes: Axes, times: Floats, noise: Floats, dimensions: int, secrets: Ints) -> None:
     deviations = np.sqrt(np.diag(noise).reshape(-1, dimensions))
     for a in range(dimensions):
         axes.plot(times, deviations[:, a], ".-", label=f"axis {a}" if dimensions > 1 else None)
     axes.plot(times[secrets], deviations[secrets, 0], "s", color=MARK, ms=5, label="secret")
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("time")
-    axes.set_ylabel(f"standard deviation of the noise{words.in_brackets(unit)}")
+
+
+def _finish(axes: Axes, x: str, y: str) -> None:
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
     axes.legend(fontsize=8)

@@ -77,13 +77,9 @@ def spread(matrix: Floats, allowed: Floats) -> Spread | None:
     for i, row in enumerate(largest_log_ratios(matrix)):
         used = limited[i] & np.isfinite(row)
         beyond += int((limited[i] & ~np.isfinite(row)).sum())
-        place = [_bins(values[used], top) for values in (row, allowed[i])]
-        np.add.at(counts, tuple(place), 1)
+        shares = np.array([row[used], allowed[i][used]]) / top
+        np.add.at(counts, tuple(np.clip((shares * BINS).astype(np.int64), 0, BINS - 1)), 1)
     return Spread(counts, top, beyond)
-
-
-def _bins(values: Floats, top: float) -> Ints:
-    return np.clip((values / top * BINS).astype(np.int64), 0, BINS - 1)
 
 
 def largest_log_ratios(matrix: Floats) -> Iterator[Floats]:

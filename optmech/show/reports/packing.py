@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base.arrays import Floats
+
 Plain = Any
 
 _TYPES = {"f64": "<f8", "f32": "<f4", "u32": "<u4", "u16": "<u2"}
@@ -20,11 +22,13 @@ _ESCAPES = {letter: f"\\u{ord(letter):04x}" for letter in "<>&"}
 class Store:
     """Arrays by content, so that designs of one problem share theirs.
 
-    ``entries`` maps a name to little-endian numbers in base64.
+    ``entries`` maps a name to little-endian numbers in base64; ``double`` says whether matrices
+    are kept exactly.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, double: bool = True) -> None:
         self.entries: dict[str, Plain] = {}
+        self.double = double
 
     def put(self, values: ArrayLike, kind: str) -> str:
         """Keep an array as ``kind`` ("f64", "f32", "u32" or "u16"); returns its name."""
@@ -34,6 +38,13 @@ class Store:
         if name not in self.entries:
             self.entries[name] = {"kind": kind, "base64": base64.b64encode(raw).decode("ascii")}
         return name
+
+    def matrix(self, values: Floats) -> Plain:
+        """Keep probabilities, as they are or as logarithms (relative error below 1e-5)."""
+        if self.double:
+            return {"array": self.put(values, "f64"), "form": "p"}
+        with np.errstate(divide="ignore"):
+            return {"array": self.put(np.log(values), "f32"), "form": "log"}
 
 
 def number(value: float) -> Plain:

@@ -14,11 +14,13 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 from optmech.show.reports.packing import Store, script_json
-from optmech.show.reports.payload import Precision, design_payload
+from optmech.show.reports.payload import design_payload
 
 _SCRIPTS = ("data.js", "draw.js", "chart.js", "explore.js", "matrix.js", "ratios.js", "facts.js",
             "frontier.js", "main.js")  # fmt: skip
 _MOST = 64
+_DOUBLE = 2**19
+"""Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 
 
 def report(
@@ -59,12 +61,9 @@ def report(
     titles = names or [
         design.problem.title or f"design {k}" for k, design in enumerate(chosen, start=1)
     ]
-    store, precision = Store(), Precision.of(chosen)
-    listed = [
-        design_payload(design, name, store, precision)
-        for design, name in zip(chosen, titles, strict=True)
-    ]
-    data = {"designs": listed, "arrays": store.entries, "double": precision.double}
+    store = Store(sum(design.problem.loss_matrix.size for design in chosen) <= _DOUBLE)
+    listed = [design_payload(*named, store) for named in zip(chosen, titles, strict=True)]
+    data = {"designs": listed, "arrays": store.entries, "double": store.double}
     title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
     content = _page(title, script_json(data)).encode()
     write_atomically(path, content)
@@ -105,10 +104,8 @@ def _page(title: str, data: str) -> str:
         "SCRIPT": script,
         "DATA": data,
     }
-    out = []
-    for k, part in enumerate((folder / "page.html").read_text(encoding="utf-8").split("%%")):
-        out.append(pieces[part] if k % 2 else part)
-    return "".join(out)
+    parts = (folder / "page.html").read_text(encoding="utf-8").split("%%")
+    return "".join(pieces[part] if k % 2 else part for k, part in enumerate(parts))
 
 
 def _hashed(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.problem import MaximizeDistortion, MetricPrivacy, Problem
+from optmech.problem import MetricPrivacy, Problem
 from optmech.show import words
 from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
 from optmech.show.nearness import nearness
@@ -24,38 +23,13 @@ from optmech.spaces.observables import Suppressible
 
 Plain = Any
 
-_DOUBLE = 2**19
-"""Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 _PAIRS = 12
 _TELLING_GAP = 0.01
 """Multipliers that prove less say little of what a change is worth: no prices are shown."""
 _RINGS = 2**16 - 1
 
 
-@dataclass(frozen=True)
-class Precision:
-    """How matrices are embedded: the same for all designs of a page."""
-
-    double: bool
-
-    @staticmethod
-    def of(designs: tuple[Design, ...]) -> Precision:
-        """Exact where the page stays small."""
-        return Precision(sum(design.problem.loss_matrix.size for design in designs) <= _DOUBLE)
-
-    def matrix(self, store: Store, values: Floats) -> Plain:
-        """Probabilities, as they are or as logarithms (relative error below 1e-5)."""
-        if self.double:
-            return {"array": store.put(values, "f64"), "form": "p"}
-        with np.errstate(divide="ignore"):
-            return {"array": store.put(np.log(values), "f32"), "form": "log"}
-
-    def ratios(self, store: Store, values: Floats) -> str:
-        """Log ratios, inf where there is none."""
-        return store.put(values, "f64" if self.double else "f32")
-
-
-def design_payload(design: Design, name: str, store: Store, precision: Precision) -> Plain:
+def design_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design."""
     problem = design.problem
     loss = figures.loss_name(problem)
@@ -68,7 +42,7 @@ def design_payload(design: Design, name: str, store: Store, precision: Precision
         "notes": [*design.notes, *sentences.threshold_notes(design)],
         "lead": sentences.lead(design, loss),
         "words": [list(row) for row in words.describe(problem, loss)],
-        "objective": _objective(problem),
+        "objective": problem.statement.objective,
         "engine": f"{design.engine} ({design.engine_reason})",
         "seconds": number(design.seconds),
         "bits": None if design.exact is None else design.exact.bits,
@@ -85,10 +59,10 @@ def design_payload(design: Design, name: str, store: Store, precision: Precision
         out["value" if key == "objective" else key] = number(getattr(design, key))
     if design.exact is None:
         return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
-    return out | {"nearness": nearness(design)} | _mechanism(design, store, precision)
+    return out | {"nearness": nearness(design)} | _mechanism(design, store)
 
 
-def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
+def _mechanism(design: Design, store: Store) -> Plain:
     problem, m = design.problem, design.mechanism
     name, distance = choose_distance(problem)
     adversary = figures.adversary(m, problem.prior, distance)
@@ -98,7 +72,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
     same = problem.observables.labels == problem.secrets.labels
     telling = design.gap <= _TELLING_GAP
     return {
-        "mechanism": precision.matrix(store, m.matrix),
+        "mechanism": store.matrix(m.matrix),
         "observables": None if same else _domain(problem.observables, store),
         "prior": store.put(problem.prior.weights, "f64"),
         "marginal": store.put(adversary.marginal, "f64"),
@@ -107,7 +81,7 @@ def _mechanism(design: Design, store: Store, precision: Precision) -> Plain:
         "guessRight": store.put(adversary.right, "f64"),
         "lossPerSecret": store.put(per_secret, "f64"),
         "errorPerSecret": store.put(adversary.per_secret, "f64"),
-        "allowed": None if spread is None else precision.ratios(store, limits),
+        "allowed": None if spread is None else store.put(limits, "f64" if store.double else "f32"),
         "rate": _rate(problem),
         "windowed": any(part.window is not None for part in problem.statement.of_kind(Ratio)),
         "spread": None if spread is None else {
@@ -170,12 +144,6 @@ def _rate(problem: Problem) -> Plain:
         return None
     per = problem.space.per(constraint.distance)
     return {"epsilon": float(constraint.epsilon), "per": per}
-
-
-def _objective(problem: Problem) -> str:
-    if isinstance(problem.objective, MaximizeDistortion):
-        return "maximize_distortion"
-    return problem.objective
 
 
 def _domain(domain: Domain, store: Store) -> Plain:

@@ -43,35 +43,23 @@ def layout(domain: Domain) -> Layout | None:
     shown = domain.inner if isinstance(domain, Suppressible) else domain
     if shown.points is None or shown.points.shape[1] != 2:
         return None
-    if type(shown) is Grid:
-        return _cells(shown)
     to_plane, unit = _projection(shown)
     centres = to_plane(shown.points)
-    if shown.outlines is not None:
-        return _given(centres, [[to_plane(ring) for ring in own] for own in shown.outlines], unit)
-    rings = _nearest(centres)
-    ends = np.cumsum([len(ring) for ring in rings])
-    return Layout(centres, np.vstack(rings), ends, np.arange(1, len(rings) + 1), unit, False)
-
-
-def _cells(grid: Grid) -> Layout:
-    assert grid.points is not None
-    half = np.array(grid.cell) / 2
-    signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
-    corners = (grid.points[:, None, :] + signs * half).reshape(-1, 2)
-    count = np.arange(1, len(grid) + 1)
-    return Layout(grid.points, corners, 4 * count, count, grid.unit, True)
-
-
-def _given(centres: Floats, outlines: list[list[Floats]], unit: str) -> Layout:
-    rings = [ring for own in outlines for ring in own]
+    if type(shown) is Grid:
+        signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+        shapes = [[ring] for ring in centres[:, None, :] + signs * (np.array(shown.cell) / 2)]
+    elif shown.outlines is not None:
+        shapes = [[to_plane(ring) for ring in own] for own in shown.outlines]
+    else:
+        shapes = [[ring] for ring in _nearest(centres)]
+    rings = [ring for own in shapes for ring in own]
     return Layout(
         centres,
         np.vstack(rings),
         np.cumsum([len(ring) for ring in rings]),
-        np.cumsum([len(own) for own in outlines]),
+        np.cumsum([len(own) for own in shapes]),
         unit,
-        True,
+        type(shown) is Grid or shown.outlines is not None,
     )
 
 

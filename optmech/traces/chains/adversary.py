@@ -18,9 +18,7 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.distances import DistanceLike, evaluate
-from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
-from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import Policy, State
 
 _LARGEST_MEMO = 20_000
@@ -56,9 +54,6 @@ class AdversaryReport(Shown):
     """Believed error about X_t with the releases up to t."""
     smoothing: Series
     """Believed error about X_t with all releases."""
-    filtering_on_traces: Series | None
-    """Measured error on the traces; None for exact reports."""
-    smoothing_on_traces: Series | None
     loss: Series
     """Utility loss of the release; where nothing is released, of the best constant answer."""
     leakage: Floats
@@ -69,6 +64,9 @@ class AdversaryReport(Shown):
     """How often the policy did what, over all times and traces (exact reports: histories)."""
     traces: int
     """Number of traces simulated; 0 for exact reports."""
+    filtering_on_traces: Series | None = None
+    """Measured error on the traces; None for exact reports."""
+    smoothing_on_traces: Series | None = None
 
 
 def simulate(
@@ -101,27 +99,16 @@ def simulate(
     paths = [prior.indices(trace) for trace in traces]
     if not paths or len({len(path) for path in paths}) != 1:
         raise ProblemError("needs traces, all of one length", where="traces")
-    game = _Game(prior, distance, loss)
+    game = _Game(policy, distance, loss)
     rng = np.random.default_rng(None if seed is None else [seed, 1])
-    memo: dict[tuple[int, ...], State] = {}
     rows = []
-    actions: Counter[str] = Counter()
     for k, path in enumerate(paths):
-        rows.append(_released(game, policy, path, rng, memo, actions, real))
+        rows.append(game.released(path, rng, real))
         if progress is not None:
             progress(f"trace {k + 1} of {len(paths)}")
-    figures = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    return AdversaryReport(
-        blind=game.blind(prior.marginals(len(paths[0]))),
-        filtering=_series(figures["filtering"]),
-        smoothing=_series(figures["smoothing"]),
-        filtering_on_traces=_series(figures["filtering_real"]),
-        smoothing_on_traces=_series(figures["smoothing_real"]),
-        loss=_series(figures["loss"]),
-        leakage=figures["leakage"].max(axis=0),
-        actions=dict(actions),
-        traces=len(paths),
-    )
+    leakage = np.array([row.pop("leakage") for row in rows]).max(axis=0)
+    series = {name: _series(np.array([row[name] for row in rows])) for name in rows[0]}
+    return game.report(leakage, len(paths), series)
 
 
 def enumerate_releases(
@@ -139,13 +126,11 @@ def enumerate_releases(
     TooLargeError
         When there are more than ``limit`` sequences.
     """
-    prior = policy.prior
-    prior.require_time(steps - 1)
-    game = _Game(prior, distance, loss)
+    policy.prior.require_time(steps - 1)
+    game = _Game(policy, distance, loss)
     sums = {name: np.zeros(steps) for name in ("filtering", "smoothing", "loss")}
     leakage = np.zeros(steps)
-    actions: Counter[str] = Counter()
-    known = prior.marginals(steps)
+    known = policy.prior.marginals(steps)
     reached = 0
     pending: list[tuple[State, float]] = [(policy.start(), 1.0)]
     while pending:
@@ -162,34 +147,25 @@ def enumerate_releases(
             sums["smoothing"] += chance * game.blind(posteriors)
             leakage = np.maximum(leakage, _bayes_factors(known, posteriors))
             continue
-        actions[state.action] += 1
+        game.actions[state.action] += 1
         weights = state.belief.marginals(state.time + 1)[-1]
-        sums["loss"][state.time] += chance * game.expected_loss(state, weights)
+        sums["loss"][state.time] += chance * (weights @ game.losses(state, weights))
         for probability, following in _successors(state, weights):
             after = following.belief.marginals(state.time + 1)[-1]
             sums["filtering"][state.time] += chance * probability * game.blind(after[None])[0]
             pending.append((following, chance * probability))
     exact = {name: Series(values, np.zeros(steps)) for name, values in sums.items()}
-    return AdversaryReport(
-        blind=game.blind(known),
-        filtering=exact["filtering"],
-        smoothing=exact["smoothing"],
-        filtering_on_traces=None,
-        smoothing_on_traces=None,
-        loss=exact["loss"],
-        leakage=leakage,
-        actions=dict(actions),
-        traces=0,
-    )
+    return game.report(leakage, 0, exact)
 
 
 class _Game:
-    """Distances and losses as matrices."""
+    """A policy against its adversaries: distances as a matrix, and what was done so far."""
 
-    def __init__(
-        self, prior: MarkovPrior, distance: DistanceLike, loss: DistanceLike | None
-    ) -> None:
-        self.domain = prior.domain
+    def __init__(self, policy: Policy, distance: DistanceLike, loss: DistanceLike | None) -> None:
+        self.policy = policy
+        self.domain = policy.prior.domain
+        self.actions: Counter[str] = Counter()
+        self.memo: dict[tuple[int, ...], State] = {}
         self.apart = evaluate(distance, self.domain, self.domain, where="distance")
         self.loss = as_loss(distance if loss is None else loss, "loss")
 
@@ -199,69 +175,57 @@ class _Game:
 
     def errors(self, beliefs: Floats, path: Sequence[int]) -> Floats:
         """Distance from the best estimate to where the user was, at each time."""
-        guess = (beliefs @ self.apart.T).argmin(axis=1)
-        return np.asarray(self.apart[guess, np.asarray(path)])
+        return np.asarray(self.apart[(beliefs @ self.apart.T).argmin(axis=1), path])
 
-    def costs(self, observables: Domain) -> Floats:
-        """c(s, o), shape (cells, observables)."""
-        return loss_matrix(self.loss, self.domain, observables, where="loss")
+    def losses(self, state: State, weights: Floats) -> Floats:
+        """Expected loss of the next release by the user's cell, shape (cells,); of the constant
+        answer that is best under ``weights`` where nothing is released."""
+        m = state.mechanism
+        answers = self.domain if m is None else m.observables
+        costs = loss_matrix(self.loss, self.domain, answers, where="loss")
+        best = (weights @ costs).argmin()
+        return np.asarray(costs[:, best] if m is None else (m.matrix * costs).sum(axis=1))
 
-    def expected_loss(self, state: State, weights: Floats) -> float:
-        """Of the next release; of the best constant answer where there is none."""
-        if state.mechanism is None:
-            return float((weights @ self.costs(self.domain)).min())
-        costs = self.costs(state.mechanism.observables)
-        return float(weights @ (state.mechanism.matrix * costs).sum(axis=1))
+    def released(self, path: list[int], rng: np.random.Generator, real: bool) -> dict[str, Floats]:
+        """One trace, released and attacked. States are remembered by the releases before them."""
+        steps = len(path)
+        filtered, losses = np.empty((steps, len(self.domain))), np.empty(steps)
+        history: tuple[int, ...] = ()
+        state = self.memo.setdefault((), self.policy.start())
+        for t, cell in enumerate(path):
+            self.actions[state.action] += 1
+            weights = state.belief.marginals(t + 1)[-1]
+            by_cell = self.losses(state, weights)
+            losses[t] = by_cell[cell] if real else weights @ by_cell
+            label, index = None, -1
+            if state.mechanism is not None:
+                row = state.mechanism.matrix[cell]
+                index = int(rng.choice(len(row), p=row / row.sum()))
+                label = state.mechanism.observables.labels[index]
+            history = (*history, index)
+            state = self.memo.get(history) or state.after(label)
+            if len(self.memo) < _LARGEST_MEMO:
+                self.memo[history] = state
+            filtered[t] = state.belief.marginals(t + 1)[-1]
+        smoothed = state.belief.marginals(steps)
+        return {
+            "filtering": self.blind(filtered),
+            "smoothing": self.blind(smoothed),
+            "filtering_on_traces": self.errors(filtered, path),
+            "smoothing_on_traces": self.errors(smoothed, path),
+            "loss": losses,
+            "leakage": _bayes_factors(self.policy.prior.marginals(steps), smoothed),
+        }
 
-    def loss_at(self, state: State, weights: Floats, cell: int) -> float:
-        """The same, when the user is in ``cell``."""
-        if state.mechanism is None:
-            costs = self.costs(self.domain)
-            return float(costs[cell, (weights @ costs).argmin()])
-        costs = self.costs(state.mechanism.observables)
-        return float((state.mechanism.matrix[cell] * costs[cell]).sum())
-
-
-def _released(
-    game: _Game,
-    policy: Policy,
-    path: list[int],
-    rng: np.random.Generator,
-    memo: dict[tuple[int, ...], State],
-    actions: Counter[str],
-    real: bool,
-) -> dict[str, Floats]:
-    """One trace, released and attacked. States are remembered by the releases that lead there."""
-    steps = len(path)
-    filtered, losses = np.empty((steps, len(game.domain))), np.empty(steps)
-    history: tuple[int, ...] = ()
-    state = memo.setdefault((), policy.start())
-    for t, cell in enumerate(path):
-        actions[state.action] += 1
-        weights = state.belief.marginals(t + 1)[-1]
-        losses[t] = (
-            game.loss_at(state, weights, cell) if real else game.expected_loss(state, weights)
+    def report(self, leakage: Floats, traces: int, series: dict[str, Series]) -> AdversaryReport:
+        """What was found over the times of ``leakage``."""
+        return AdversaryReport(
+            blind=self.blind(self.policy.prior.marginals(len(leakage))),
+            leakage=leakage,
+            actions=dict(self.actions),
+            traces=traces,
+            **series,
         )
-        label, index = None, -1
-        if state.mechanism is not None:
-            row = state.mechanism.matrix[cell]
-            index = int(rng.choice(len(row), p=row / row.sum()))
-            label = state.mechanism.observables.labels[index]
-        history = (*history, index)
-        following = memo.get(history) or state.after(label)
-        if len(memo) < _LARGEST_MEMO:
-            memo[history] = following
-        state = following
-        filtered[t] = state.belief.marginals(t + 1)[-1]
-    smoothed = state.belief.marginals(steps)
-    return {
-        "filtering": game.blind(filtered),
-        "smoothing": game.blind(smoothed),
-        "filtering_real": game.errors(filtered, path),
-        "smoothing_real": game.errors(smoothed, path),
-        "loss": losses,
-        "leakage": _bayes_factors(policy.prior.marginals(steps), smoothed),
-    }
 
 
 def _successors(state: State, weights: Floats) -> Iterator[tuple[float, State]]:

@@ -103,15 +103,15 @@ class ConditionalPrivacy:
                 apart[implied(apart)] = np.inf
             # either direction being needed keeps the pair, which stands for both
             apart = np.minimum(apart, apart.T)
-            pairs, factors = [], []
-            for i, j in np.argwhere(np.triu(np.isfinite(apart))).tolist():
-                if not _close(rows[i], rows[j], float(self.epsilon) * apart[i, j]):
-                    pairs.append((rows[i], rows[j]))
-                    factors.append(apart[i, j])
-            if pairs:
-                found.append(
-                    DistributionPrivacy(self.epsilon, pairs, self.delta, scale=np.array(factors))
-                )
+            needed = [
+                (i, j)
+                for i, j in np.argwhere(np.triu(np.isfinite(apart))).tolist()
+                if not _close(rows[i], rows[j], float(self.epsilon) * apart[i, j])
+            ]
+            if needed:
+                pairs = [(rows[i], rows[j]) for i, j in needed]
+                factors = [apart[pair] for pair in needed]
+                found.append(DistributionPrivacy(self.epsilon, pairs, self.delta, scale=factors))
         return found
 
     def _scale(self, belief: MarkovPrior) -> Floats:

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
 
 
-@dataclass(frozen=True, eq=False)
-class TransitionCounts:
-    """What was counted."""
-
-    visits: Floats
-    """Times spent in each cell, shape (n,)."""
-    steps: Floats
-    """Steps from x to y by class of the departure, shape (classes, n, n)."""
-    unknown: int
-    """Entries of the sequences that were not in the domain (-1)."""
-
-
 def transition_counts(
     sequences: Sequence[ArrayLike], cells: int, classes: Sequence[ArrayLike] | None = None
-) -> TransitionCounts:
-    """Count visits and steps. An entry of -1 is no visit, and steps to and from it do not count.
+) -> tuple[Floats, Floats]:
+    """Visits to each cell, shape (n,), and steps from x to y by class of the departure, shape
+    (classes, n, n). An entry of -1 is no visit, and steps to and from it do not count.
 
     Raises
     ------
@@ -40,18 +28,16 @@ def transition_counts(
     if classes is not None and len(classes) != len(sequences):
         raise ProblemError(f"{len(classes)} lists for {len(sequences)} sequences", where="classes")
     visits = np.zeros(cells)
-    moves: list[Floats] = []
-    unknown = 0
+    moves: list[Ints] = []
     for k, sequence in enumerate(sequences):
-        path = _indices(sequence, -1, cells, f"sequences[{k}]")
+        path = whole_indices(sequence, -1, cells, f"sequences[{k}]")
         kind = np.zeros(len(path)) if classes is None else classes[k]
-        kind = _indices(kind, 0, None, f"classes[{k}]")
+        kind = whole_indices(kind, 0, None, f"classes[{k}]")
         if kind.shape != path.shape:
             raise ProblemError(
                 f"{len(kind)} classes for a sequence of {len(path)}", where=f"classes[{k}]"
             )
         known = path >= 0
-        unknown += int((~known).sum())
         visits += np.bincount(path[known], minlength=cells)
         both = known[:-1] & known[1:]
         moves.append(np.column_stack([kind[:-1], path[:-1], path[1:]])[both])
@@ -59,11 +45,12 @@ def transition_counts(
     size = 1 + int(every[:, 0].max(initial=0))
     steps = np.zeros((size, cells, cells))
     np.add.at(steps, tuple(every.T), 1.0)
-    return TransitionCounts(visits, steps, unknown)
+    return visits, steps
 
 
 def smoothed_chain(
-    counts: TransitionCounts,
+    visits: Floats,
+    steps: Floats,
     smoothing: float,
     base: tuple[Floats, Floats] | None,
     domain: Domain,
@@ -75,13 +62,13 @@ def smoothed_chain(
         base = (np.full(cells, 1 / cells), np.full((cells, cells), 1 / cells))
     if base[0].shape != (cells,):
         raise ProblemError(f"is over {len(base[0])} cells, not {cells}", where="base")
-    if not counts.visits.any():
+    if not visits.any():
         raise ProblemError(
             "no visit falls into the domain",
             where="sequences",
             remedy="Check how positions were turned into cells",
         )
-    rows = counts.steps.sum(axis=2) + smoothing
+    rows = steps.sum(axis=2) + smoothing
     empty = np.argwhere(rows == 0)
     if len(empty):
         raise ProblemError(
@@ -89,20 +76,19 @@ def smoothed_chain(
             where="sequences",
             remedy="Give smoothing > 0, or drop these cells from the domain",
         )
-    start = counts.visits + smoothing * cells * base[0]
-    return start / start.sum(), (counts.steps + smoothing * base[1]) / rows[:, :, None]
+    start = visits + smoothing * cells * base[0]
+    return start / start.sum(), (steps + smoothing * base[1]) / rows[:, :, None]
 
 
-def _indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> np.ndarray:
-    array = finite_array(values, where=where)
-    if array.ndim != 1:
-        raise ProblemError("is not a sequence of indices", where=where)
-    wrong = (array != np.floor(array)) | (array < least)
-    if beyond is not None:
-        wrong |= array >= beyond
-    if wrong.any():
+def whole_indices(values: ArrayLike, least: int, beyond: int | None, where: str) -> Ints:
+    """A list of whole numbers from ``least``, and below ``beyond`` where that is given; raises
+    ProblemError on anything else."""
+    array = finite_array(values, where=where, ndim=1)
+    top = np.inf if beyond is None else beyond
+    wrong = np.flatnonzero((array != np.floor(array)) | (array < least) | (array >= top))
+    if len(wrong):
         raise ProblemError(
-            f"has {array[wrong][0]:g} where an index is needed",
+            f"has {array[wrong[0]]:g} at {wrong[0]} where an index is needed",
             where=where,
             remedy=f"Use whole numbers from {least}"
             + ("" if beyond is None else f" to {beyond - 1}"),

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.exact.checked import weights, whole
 from optmech.exact.number import parse_exact
 from optmech.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
-from optmech.traces.chains.counts import smoothed_chain, transition_counts
+from optmech.traces.chains.counts import smoothed_chain, transition_counts, whole_indices
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000
@@ -83,10 +83,8 @@ class MarkovPrior(Shown):
         cycle = int(single) if repeat is None else whole(repeat, "repeat")
         if cycle > len(stack):
             raise ProblemError(f"{cycle} of {len(stack)} matrices cannot repeat", where="repeat")
-        object.__setattr__(self, "domain", domain)
-        object.__setattr__(self, "initial", start)
-        object.__setattr__(self, "transitions", _stochastic(stack, domain))
-        object.__setattr__(self, "repeat", cycle)
+        chain = _stochastic(stack, domain)
+        vars(self).update(domain=domain, initial=start, transitions=chain, repeat=cycle)
 
     @classmethod
     def from_sequences(
@@ -117,9 +115,8 @@ class MarkovPrior(Shown):
             On indices outside the domain, sequences without a visit, classes that do not fit, or
             a cell that is never left while ``smoothing`` is 0.
         """
-        counts = transition_counts(sequences, len(domain), classes)
         start, stack = smoothed_chain(
-            counts,
+            *transition_counts(sequences, len(domain), classes),
             float(parse_exact(smoothing, where="smoothing")),
             None if base is None else (base.initial, base.transition(0)),
             domain,
@@ -128,7 +125,9 @@ class MarkovPrior(Shown):
             if schedule is not None:
                 raise ProblemError("a schedule needs classes", where="schedule")
             return cls(domain, start, stack[0])
-        order = _schedule(schedule, len(stack))
+        order = whole_indices([] if schedule is None else schedule, 0, len(stack), "schedule")
+        if not len(order):
+            raise ProblemError("is missing", where="schedule", remedy="Name the class of each step")
         return cls(domain, start, stack[order], repeat=len(order))
 
     @classmethod
@@ -168,16 +167,16 @@ class MarkovPrior(Shown):
         A cell has 0 exactly where the chain cannot be there; chances below 2^-1022 count as that.
         """
         found = self.wide_marginals(whole(count, "count", least=1))
-        return np.array([weights.floats() for weights in found])
+        return np.array([chances.floats() for chances in found])
 
     def wide_marginals(self, count: int) -> list[Wide]:
         """The same, however small the chances are."""
         self.require_time(count - 1)
         out = [Wide.of(self.initial)]
         for t in range(count - 1):
-            weights = pushed(out[-1], self.transition(t))
-            settled = abs(weights.floats().sum() - 1) <= 2.0**-52 * len(self)
-            out.append(weights if settled else weights.normalised())
+            ahead = pushed(out[-1], self.transition(t))
+            settled = abs(ahead.floats().sum() - 1) <= 2.0**-52 * len(self)
+            out.append(ahead if settled else ahead.normalised())
         return out
 
     def marginal(self, time: int) -> Prior:
@@ -220,7 +219,8 @@ class MarkovPrior(Shown):
             releases together are impossible.
         """
         seen = {
-            whole(t, "likelihoods"): self._likelihood(t, value) for t, value in likelihoods.items()
+            whole(t, "likelihoods"): weights(value, f"likelihoods[{t}]", len(self))
+            for t, value in likelihoods.items()
         }
         if not seen:
             return self
@@ -269,8 +269,8 @@ class MarkovPrior(Shown):
             )
         count = len(self)
         system = np.vstack([matrix.T - np.eye(count), np.ones(count)])
-        weights = np.linalg.lstsq(system, np.append(np.zeros(count), 1.0), rcond=None)[0]
-        return Prior(self.domain, np.maximum(weights, 0.0))
+        solved = np.linalg.lstsq(system, np.append(np.zeros(count), 1.0), rcond=None)[0]
+        return Prior(self.domain, np.maximum(solved, 0.0))
 
     def sample(self, length: int, size: int, seed: int | None = None) -> Ints:
         """``size`` traces of ``length`` cell indices, shape (size, length), for simulations."""
@@ -296,17 +296,12 @@ class MarkovPrior(Shown):
 
     def indices(self, trace: Sequence[int]) -> list[int]:
         """The trace as a list of whole numbers, checked to be cells of the domain."""
-        values = finite_array(trace, where="trace", ndim=1, observations=True)
-        wrong = np.flatnonzero((values != np.floor(values)) | (values < 0) | (values >= len(self)))
-        if len(wrong) or not len(values):
-            what = f"{values[wrong[0]]:g} at {wrong[0]}" if len(wrong) else "nothing"
-            raise ProblemError(
-                f"has {what} where a cell index is needed",
-                where="trace",
-                remedy=f"Indices run from 0 to {len(self) - 1}",
-            )
-        self.require_time(len(values) - 1)
-        return [int(x) for x in values]
+        values = finite_array(trace, where="trace", observations=True)
+        cells = whole_indices(values, 0, len(self), "trace")
+        if not len(cells):
+            raise ProblemError("is empty", where="trace", remedy="Give a cell index per time")
+        self.require_time(len(cells) - 1)
+        return [int(cell) for cell in cells]
 
     def require_time(self, time: int) -> None:
         """Raise ProblemError unless the trace has this time."""
@@ -330,14 +325,6 @@ class MarkovPrior(Shown):
         count = max(len(self.transitions) - step, self.repeat)
         found = [self._position(step + k) for k in range(count)]
         return self.transitions[np.array(found, dtype=np.int64)]
-
-    def _likelihood(self, time: int, value: ArrayLike) -> Floats:
-        array = finite_array(value, where=f"likelihoods[{time}]", ndim=1)
-        if array.shape != (len(self),) or (array < 0).any() or not array.any():
-            raise ProblemError(
-                f"not {len(self)} numbers >= 0, some above 0", where=f"likelihoods[{time}]"
-            )
-        return array
 
 
 def _start(domain: Domain, initial: Distribution) -> Floats:
@@ -377,14 +364,3 @@ def _closed_classes(matrix: Floats) -> int:
     x, y = np.nonzero(matrix > 0)
     leaving = label[x] != label[y]
     return int(count) - len(np.unique(label[x[leaving]]))
-
-
-def _schedule(schedule: Sequence[int] | None, classes: int) -> Ints:
-    order = finite_array([] if schedule is None else schedule, where="schedule", ndim=1)
-    if not len(order) or not np.isin(order, np.arange(classes)).all():
-        raise ProblemError(
-            f"{list(order)} is not a list of class indices",
-            where="schedule",
-            remedy=f"Name the class, 0 to {classes - 1}, of each step",
-        )
-    return order.astype(np.int64)

@@ -96,8 +96,7 @@ class FixedPolicy(Shown):
             raise ProblemError("needs mechanisms, at least one", where="mechanisms")
         for k, m in enumerate(listed):
             require_cells(m.secrets, prior, f"mechanisms[{k}]")
-        object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "mechanisms", listed)
+        vars(self).update(prior=prior, mechanisms=listed)
 
     def start(self) -> FixedState:
         """The state before the first release."""

@@ -85,10 +85,7 @@ class Fixes(Shown):
                 where="fixes",
                 remedy="Give one user, one time and one (x, y) per fix",
             )
-        object.__setattr__(self, "users", tuple(users))
-        object.__setattr__(self, "times", seconds)
-        object.__setattr__(self, "xy", places)
-        object.__setattr__(self, "missing", missing)
+        vars(self).update(users=tuple(users), times=seconds, xy=places, missing=missing)
 
     @classmethod
     def from_csv(cls, path: str | Path, *, user: str, time: str, x: str, y: str) -> Fixes:

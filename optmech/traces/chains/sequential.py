@@ -148,6 +148,17 @@ class SequentialDesigner(Shown):
                 )
         return stated
 
+    def problem(self, prior: Prior, constraints: Sequence[Constraint], title: str = "") -> Problem:
+        """The problem of a single release."""
+        return Problem(
+            prior,
+            self.loss,
+            self.observables,
+            objective=self.objective,
+            constraints=constraints,
+            title=title,
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -247,38 +258,24 @@ def _outcome(step: Step) -> Outcome:
     if stated is None:
         total = float(designer.total_epsilon or 0.0)
         return Outcome(silent, None, f"the total epsilon of {total:g} is used up")
-    problem = _problem(designer, step.belief, step.time, stated)
+    constraints: list[Constraint] = []
+    for constraint in stated:
+        if isinstance(constraint, ConditionalPrivacy | ConditionalDistortion):
+            constraints += constraint.at(step.belief, step.time)
+        else:
+            constraints.append(constraint)
+    problem = designer.problem(step.prior, constraints, f"time {step.time}")
     design = solve(problem, profile=designer.profile, gap=designer.gap)
     if design.status != "infeasible":
         return Outcome("design", design)
     if designer.on_infeasible == "relax":
-        relaxed = _relaxed(problem, designer.fraction)
-        again = None if relaxed is None else solve(relaxed, designer.profile, gap=designer.gap)
-        if again is not None and again.status != "infeasible":
-            return Outcome("relax", again, design.reason)
+        relaxed = [_relaxed(c, problem, designer.fraction) for c in constraints]
+        if any(after is not before for after, before in zip(relaxed, constraints, strict=True)):
+            lower = designer.problem(problem.prior, relaxed, problem.title)
+            again = solve(lower, profile=designer.profile, gap=designer.gap)
+            if again.status != "infeasible":
+                return Outcome("relax", again, design.reason)
     return Outcome(silent, None, design.reason)
-
-
-def _problem(
-    designer: SequentialDesigner,
-    belief: MarkovPrior,
-    time: int,
-    stated: tuple[StepConstraint, ...],
-) -> Problem:
-    constraints: list[Constraint] = []
-    for constraint in stated:
-        if isinstance(constraint, ConditionalPrivacy | ConditionalDistortion):
-            constraints += constraint.at(belief, time)
-        else:
-            constraints.append(constraint)
-    return Problem(
-        belief.marginal(time),
-        designer.loss,
-        designer.observables,
-        objective=designer.objective,
-        constraints=constraints,
-        title=f"time {time}",
-    )
 
 
 def _within_budget(
@@ -312,29 +309,11 @@ def _metric_epsilon(constraints: Sequence[object]) -> Exact | None:
     return max((c.epsilon for c in constraints if isinstance(c, MetricPrivacy)), default=None)
 
 
-def _relaxed(problem: Problem, fraction: float) -> Problem | None:
-    """The problem with distortion minima within ``fraction`` of their largest values; None where
-    they are already."""
-    lowered = False
-    constraints: list[Constraint] = []
-    for constraint in problem.constraints:
-        if isinstance(constraint, DistortionPrivacy):
-            prior = problem.prior if constraint.prior is None else constraint.prior
-            apart = evaluate(
-                constraint.distance, problem.secrets, problem.secrets, where="distance"
-            )
-            limit = fraction * float((apart @ prior.weights).min())
-            if limit < constraint.minimum:
-                lowered = True
-                constraint = evolve(constraint, minimum=limit)
-        constraints.append(constraint)
-    if not lowered:
-        return None
-    return Problem(
-        problem.prior,
-        problem.loss,
-        problem.observables,
-        objective=problem.objective,
-        constraints=constraints,
-        title=problem.title,
-    )
+def _relaxed(constraint: Constraint, problem: Problem, fraction: float) -> Constraint:
+    """A distortion minimum within ``fraction`` of its largest value, anything else as it is."""
+    if not isinstance(constraint, DistortionPrivacy):
+        return constraint
+    prior = problem.prior if constraint.prior is None else constraint.prior
+    apart = evaluate(constraint.distance, problem.secrets, problem.secrets, where="distance")
+    limit = fraction * float((apart @ prior.weights).min())
+    return evolve(constraint, minimum=limit) if limit < constraint.minimum else constraint

@@ -6,8 +6,9 @@ Floats enter as the binary fractions that they are.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -37,14 +38,6 @@ class Enclosure:
         return bool(self.rad.max() <= 2.0**-50 * np.abs(self.mid).max())
 
 
-def precisions(least: int, most: int) -> Iterator[int]:
-    """Working precisions, each set for the time until the next one is asked for."""
-    for bits in PRECISIONS:
-        if least <= bits <= most:
-            with flint.ctx.workprec(bits):
-                yield bits
-
-
 def at_first_precision(
     attempt: Callable[[], Result | None],
     least: int = PRECISIONS[0],
@@ -52,13 +45,12 @@ def at_first_precision(
 ) -> Result | None:
     """What ``attempt`` returns at the first precision at which it neither divides by a ball
     that holds 0 nor returns None; None where there is no such precision."""
-    for _ in precisions(least, most):
-        try:
-            found = attempt()
-        except ZeroDivisionError:
-            continue
-        if found is not None:
-            return found
+    for bits in PRECISIONS:
+        if least <= bits <= most:
+            with flint.ctx.workprec(bits), contextlib.suppress(ZeroDivisionError):
+                found = attempt()
+                if found is not None:
+                    return found
     return None
 
 
@@ -98,6 +90,12 @@ def positive_definite(matrix: BallMatrix) -> bool:
     except ZeroDivisionError:
         return False
     return positive_definite(rest)
+
+
+def is_definite(values: Floats) -> bool:
+    """Whether a symmetric matrix of floats is proved to be positive definite."""
+    with flint.ctx.workprec(elimination_bits(len(values))):
+        return positive_definite(of_floats(values))
 
 
 def elimination_bits(size: int) -> int:

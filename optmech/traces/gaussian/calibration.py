@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact
-from optmech.traces.gaussian.loss import privacy_loss, renyi_order, scale
+from optmech.traces.gaussian.loss import privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 _TOLERANCE = 1e-9
@@ -37,7 +38,7 @@ def calibrate(
     promised = promise(epsilon) * (1 - 2.0**-40)
     size = len(steps) * trace.dimensions
     # the noise of the secrets themselves costs (λ/2) r² m / σ², whatever the prior
-    reach = scale(radius, "radius") * math.sqrt(renyi_order(order)) * math.sqrt(size / 2)
+    reach = positive(radius, "radius") * math.sqrt(renyi_order(order)) * math.sqrt(size / 2)
     start = reach / math.sqrt(promised)
 
     def loss(deviation: float) -> float:

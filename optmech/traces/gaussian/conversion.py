@@ -44,42 +44,39 @@ def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
     Their distance is μ = √(2 loss/λ), and δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang,
     ICML 2018, Theorem 8). Rounded up.
     """
-    value, spent = amount(loss, "loss"), _epsilon(epsilon)
-    return _gaussian_delta(value, order, spent)
-
-
-def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
-    """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
-    value, mass = amount(loss, "loss"), _delta(delta)
-    if _gaussian_delta(value, order, 0.0) <= mass:
-        return 0.0
-    low, high = 0.0, 1.0
-    while _gaussian_delta(value, order, high) > mass:
-        low, high = high, 2 * high
-        if high == math.inf:
-            return high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        if _gaussian_delta(value, order, middle) > mass:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _gaussian_delta(loss: float, order: float, epsilon: float) -> float:
-    if loss == 0:
+    value, rate = amount(loss, "loss"), _epsilon(epsilon)
+    if value == 0:
         return 0.0
     found = 1.0
     for bits in _BITS:
         with flint.ctx.workprec(bits):
-            mu, spent = (2 * flint.arb(loss) / flint.arb(order)).sqrt(), flint.arb(epsilon)
+            mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
             tail = _below(-mu / 2 - spent / mu)
             delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
             found = min(found, above(delta))
             if delta.rel_accuracy_bits() > 60:
                 break
     return max(found, 0.0)
+
+
+def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
+    """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
+    mass = _delta(delta)
+
+    def suffices(epsilon: float) -> bool:
+        return gaussian_delta(loss, order, epsilon) <= mass
+
+    if suffices(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not suffices(high):
+        low, high = high, 2 * high
+        if high == math.inf:
+            return high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
 
 
 def _below(x: flint.arb) -> flint.arb:

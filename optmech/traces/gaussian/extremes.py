@@ -41,7 +41,7 @@ def over_ball(matrix: Enclosure) -> Extreme:
     point = np.asarray(vectors[:, -1])
     with flint.ctx.workprec(_BITS):
         lower = below(_form(matrix, point) / sum(flint.arb(x) ** 2 for x in point.tolist()))
-        spread = max(sum((flint.arb(r) for r in row), flint.arb(0)) for row in matrix.rad.tolist())
+        spread = max(map(_sum, matrix.rad))
         top = _eigenvalue_bound(matrix.mid, float(values[-1]))
         return Extreme(max(lower, 0.0), above(flint.arb(top) + spread), point)
 
@@ -60,7 +60,7 @@ def over_box(matrix: Enclosure) -> Extreme:
             places = np.ix_(group, group)
             inner = Enclosure(matrix.mid[places], matrix.rad[places])
             point[group], bound = _exact(inner.mid) if len(group) <= EXACT_SIZE else _wide(inner)
-            upper += bound + sum(map(flint.arb, inner.rad.ravel().tolist()), flint.arb(0))
+            upper += bound + _sum(inner.rad)
         return Extreme(max(below(_form(matrix, point)), 0.0), above(upper), point)
 
 
@@ -92,11 +92,15 @@ def signs(count: int) -> Floats:
     return np.asarray(1.0 - 2.0 * (bits & 1))
 
 
+def _sum(values: Floats) -> flint.arb:
+    return sum(map(flint.arb, values.ravel().tolist()), flint.arb(0))
+
+
 def _exact(mid: Floats) -> tuple[Floats, flint.arb]:
     point, value = best_vertex(mid)
     size = len(mid)
     # a sum of size² terms, in whatever order, errs by less than size² units of their moduli
-    error = (size * size + 8) * flint.arb(_UNIT) * sum(map(flint.arb, np.abs(mid).ravel().tolist()))
+    error = (size * size + 8) * flint.arb(_UNIT) * _sum(np.abs(mid))
     return point, flint.arb(value) + error
 
 
@@ -104,9 +108,8 @@ def _wide(matrix: Enclosure) -> tuple[Floats, flint.arb]:
     vectors, dual = diagonal_dual(matrix.mid)
     shifted = np.diag(dual) - matrix.mid
     shift = _eigenvalue_bound(-shifted, float(-np.linalg.eigvalsh(shifted)[0]))
-    bound = sum(map(flint.arb, dual.tolist()), flint.arb(0)) + len(dual) * flint.arb(shift)
-    rows = sum(map(flint.arb, np.abs(matrix.mid).ravel().tolist()), flint.arb(0))
-    return local_maximum(matrix.mid, vectors), min(bound, rows, key=above)
+    bound = _sum(dual) + len(dual) * flint.arb(shift)
+    return local_maximum(matrix.mid, vectors), min(bound, _sum(np.abs(matrix.mid)), key=above)
 
 
 def _eigenvalue_bound(matrix: Floats, estimate: float) -> float:

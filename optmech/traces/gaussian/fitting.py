@@ -90,8 +90,7 @@ def fit(
     share = None if noise is None else amount(noise, "noise")
 
     def score(point: Floats) -> float:
-        value, _ = _profile(data, family, *_read(point, share), mean)
-        return -value
+        return -_profile(data, family, *_read(point, share), mean)[0]
 
     start = _grid((low, high), share)
     values = [score(point) for point in start]
@@ -122,27 +121,6 @@ def fit(
     )
 
 
-def log_likelihood(
-    traces: Sequence[tuple[ArrayLike, ArrayLike]], kernel: Kernel, noise: float = 0.0
-) -> float:
-    """The logarithm of the density of some traces of mean zero under a kernel and independent
-    errors of a variance."""
-    total = 0.0
-    for k, pair in enumerate(traces):
-        times, positions = _trace(pair, k)
-        root = _factor(kernel.covariance(times) + noise * np.eye(len(times)))
-        if root is None:
-            raise ProblemError(
-                "the covariance is singular in float64",
-                where="kernel",
-                remedy="Give a noise",
-            )
-        _, square, log_det = _whitened(root, positions, "zero")
-        count = positions.size
-        total -= (square + positions.shape[1] * log_det + count * np.log(2 * np.pi)) / 2
-    return total
-
-
 def _profile(
     data: Sequence[tuple[Floats, Floats]],
     family: Callable[[float], Kernel],
@@ -151,14 +129,22 @@ def _profile(
     mean: Mean,
 ) -> tuple[float, float]:
     """The likelihood at the best variance, and that variance."""
+    from scipy.linalg import solve_triangular
+
     kernel = family(length)
     count, square, log_det = 0, 0.0, 0.0
     for times, positions in data:
-        root = _factor(kernel.covariance(times) + ratio * np.eye(len(times)))
-        if root is None:
+        try:
+            root = np.linalg.cholesky(kernel.covariance(times) + ratio * np.eye(len(times)))
+        except np.linalg.LinAlgError:
             return -np.inf, np.nan
-        size, own, own_det = _whitened(root, positions, mean)
-        count, square, log_det = count + size, square + own, log_det + positions.shape[1] * own_det
+        white = solve_triangular(root, positions, lower=True)
+        if mean == "fitted":
+            ones = solve_triangular(root, np.ones((len(root), 1)), lower=True)
+            white = white - ones @ (ones.T @ white) / float((ones**2).sum())
+        count += positions.size
+        square += float((white**2).sum())
+        log_det += positions.shape[1] * 2 * float(np.log(np.diag(root)).sum())
     variance = square / count
     if not variance > 0:
         raise ProblemError(
@@ -167,34 +153,14 @@ def _profile(
     return -(count * (np.log(2 * np.pi * variance) + 1) + log_det) / 2, variance
 
 
-def _whitened(root: Floats, positions: Floats, mean: Mean) -> tuple[int, float, float]:
-    """The number of coordinates, Σ xᵀK⁻¹x over the axes, and log det K."""
-    from scipy.linalg import solve_triangular
-
-    white = solve_triangular(root, positions, lower=True)
-    if mean == "fitted":
-        ones = solve_triangular(root, np.ones((len(root), 1)), lower=True)
-        white = white - ones @ (ones.T @ white) / float((ones**2).sum())
-    return positions.size, float((white**2).sum()), 2 * float(np.log(np.diag(root)).sum())
-
-
-def _factor(covariance: Floats) -> Floats | None:
-    try:
-        return np.asarray(np.linalg.cholesky(covariance))
-    except np.linalg.LinAlgError:
-        return None
-
-
 def _read(point: Floats, share: float | None) -> tuple[float, float]:
     length = float(np.exp(point[0]))
     return length, float(np.exp(point[1])) if share is None else share
 
 
 def _grid(interval: tuple[float, float], share: float | None) -> list[Floats]:
-    lengths = np.log(np.geomspace(*interval, _GRID))
-    if share is not None:
-        return [np.array([length]) for length in lengths]
-    return [np.array([a, np.log(ratio)]) for a in lengths for ratio in (1e-6, 1e-3, 0.1)]
+    ratios = [(np.log(ratio),) for ratio in (1e-6, 1e-3, 0.1)] if share is None else [()]
+    return [np.array([a, *b]) for a in np.log(np.geomspace(*interval, _GRID)) for b in ratios]
 
 
 def _trace(pair: tuple[ArrayLike, ArrayLike], k: int) -> tuple[Floats, Floats]:

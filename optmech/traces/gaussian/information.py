@@ -7,7 +7,7 @@ B = [I; Σ_us Σ_ss⁻¹] and C = diag(0, Σ_{u|s}). The Rényi loss of order λ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import flint
@@ -20,11 +20,10 @@ from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
     at_first_precision,
-    elimination_bits,
     enclose,
+    is_definite,
     of_floats,
     part,
-    positive_definite,
 )
 from optmech.traces.gaussian.kernels import symmetric
 from optmech.traces.gaussian.prior import GaussianPrior
@@ -89,30 +88,24 @@ def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
             + (f" or ({d * k}, {d * k})" if k > 1 else ""),
         )
     values = symmetric(values, where="noise_covariance") if values.any() else values
-    _require_noise(values)
+    noisy = np.flatnonzero(np.abs(values).any(axis=1))
+    inner = values[np.ix_(noisy, noisy)]
+    if len(noisy) and not is_definite(inner):
+        least = float(np.linalg.eigvalsh(inner)[0])
+        raise ProblemError(
+            f"is not positive definite (least eigenvalue about {least:.3g}): some mixture of "
+            "positions would be released without noise",
+            where="noise_covariance",
+            remedy="Add noise to every direction, or none at all to single positions",
+        )
     return values
 
 
-def _require_noise(values: Floats) -> None:
-    noisy = np.flatnonzero(np.abs(values).any(axis=1))
-    inner = values[np.ix_(noisy, noisy)]
-    with flint.ctx.workprec(elimination_bits(len(values))):
-        if len(noisy) and not positive_definite(of_floats(inner)):
-            least = float(np.linalg.eigvalsh(inner)[0])
-            raise ProblemError(
-                f"is not positive definite (least eigenvalue about {least:.3g}): some mixture of "
-                "positions would be released without noise",
-                where="noise_covariance",
-                remedy="Add noise to every direction, or none at all to single positions",
-            )
-
-
-def axis_groups(trace: GaussianPrior, noise: Floats | None = None) -> list[Axes]:
+def axis_groups(trace: GaussianPrior, noise: Floats) -> list[Axes]:
     """The axes one by one where neither prior nor noise couples them, else all together."""
     k = trace.dimensions
     axis = np.arange(len(trace) * k) % k
-    coupled = noise is not None and bool(np.any(noise[axis[:, None] != axis[None, :]]))
-    if trace.independent_axes and not coupled:
+    if trace.independent_axes and not noise[axis[:, None] != axis].any():
         return [Axes(trace, (a,)) for a in range(k)]
     return [Axes(trace, tuple(range(k)))]
 
@@ -125,25 +118,21 @@ def conditional(sigma: BallMatrix, secrets: Ints) -> tuple[BallMatrix, BallMatri
     ZeroDivisionError
         Where Σ_ss is not proved to be regular at this precision.
     """
-    size = sigma.nrows()
-    everything = range(size)
     chosen = secrets.tolist()
-    ahead = part(sigma, everything, chosen)
-    inner = part(sigma, chosen, chosen)
-    mean = inner.solve(ahead.transpose()).transpose()
+    ahead = part(sigma, range(sigma.nrows()), chosen)
+    mean = part(sigma, chosen, chosen).solve(ahead.transpose()).transpose()
     rest = sigma - mean * ahead.transpose()
-    for column, s in enumerate(chosen):
-        for other in range(len(chosen)):
-            mean[s, other] = flint.arb(int(other == column))
-        for other in everything:
-            rest[s, other] = rest[other, s] = flint.arb(0)
+    pin(mean, rest, chosen)
     return mean, rest
 
 
-def precision_matrix(sigma: BallMatrix, noise: BallMatrix, secrets: Ints) -> BallMatrix:
-    """M at the current precision; raises ZeroDivisionError where that does not suffice."""
-    mean, rest = conditional(sigma, secrets)
-    return mean.transpose() * (noise + rest).solve(mean)
+def pin(mean: BallMatrix, rest: BallMatrix, secrets: Sequence[int], one: int = 1) -> None:
+    """Write into B and C what is known of the secrets: ``one`` times the identity, and zeros."""
+    for column, s in enumerate(secrets):
+        for other in range(len(secrets)):
+            mean[s, other] = flint.arb(one * int(other == column))
+        for other in range(rest.nrows()):
+            rest[s, other] = rest[other, s] = flint.arb(0)
 
 
 def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
@@ -157,7 +146,19 @@ def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
         Where the secret positions determine each other, or are released without noise.
     """
     groups = axis_groups(trace, noise)
-    found = at_first_precision(lambda: _blocks(trace, noise, steps, groups))
+
+    def attempt() -> Enclosure | None:
+        over_time = trace.balls()
+        blocks = []
+        for group in groups:
+            own = group.coordinates
+            secrets = np.searchsorted(own, group.of_steps(steps))
+            mean, rest = conditional(group.covariance(over_time), secrets)
+            released = of_floats(noise[np.ix_(own, own)]) + rest
+            blocks.append(mean.transpose() * released.solve(mean))
+        return assembled(groups, blocks, len(steps))
+
+    found = at_first_precision(attempt)
     if found is None:
         raise ProblemError(
             "the secret positions determine each other, or some of them can be read off the "
@@ -165,31 +166,18 @@ def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
             where="secrets",
             remedy="Use fewer secrets, a kernel that is not singular on them, or noise everywhere",
         )
-    size = len(steps) * trace.dimensions
+    return found
+
+
+def assembled(
+    groups: Sequence[Axes], blocks: Iterable[BallMatrix], secrets: int
+) -> Enclosure | None:
+    """One enclosure of the matrices of all groups of axes; None unless all are narrow."""
+    size = secrets * groups[0].trace.dimensions
     whole = Enclosure(np.zeros((size, size)), np.zeros((size, size)))
-    for group, block in zip(groups, found, strict=True):
-        places = np.ix_(*2 * (_columns(group, len(steps)),))
+    for group, block in zip(groups, map(enclose, blocks), strict=True):
+        if block is None or not block.narrow:
+            return None
+        places = np.ix_(*2 * (group.of_steps(np.arange(secrets)),))
         whole.mid[places], whole.rad[places] = block.mid, block.rad
     return whole
-
-
-def _blocks(
-    trace: GaussianPrior, noise: Floats, steps: Ints, groups: list[Axes]
-) -> list[Enclosure] | None:
-    over_time = trace.balls()
-    found = list(_enclosures(over_time, noise, steps, groups))
-    return [block for block in found if block] if all(b and b.narrow for b in found) else None
-
-
-def _enclosures(
-    over_time: BallMatrix, noise: Floats, steps: Ints, groups: list[Axes]
-) -> Iterator[Enclosure | None]:
-    for group in groups:
-        own = group.coordinates
-        secrets = np.searchsorted(own, group.of_steps(steps))
-        inner = of_floats(noise[np.ix_(own, own)])
-        yield enclose(precision_matrix(group.covariance(over_time), inner, secrets))
-
-
-def _columns(group: Axes, secrets: int) -> Ints:
-    return group.of_steps(np.arange(secrets))

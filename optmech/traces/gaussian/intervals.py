@@ -12,26 +12,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive
 from optmech.traces.gaussian.balls import (
-    BallMatrix,
     Enclosure,
     at_first_precision,
     enclose,
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import noise_matrix
+from optmech.traces.gaussian.information import Axes, noise_matrix, pin
 from optmech.traces.gaussian.kernels import Kernel
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, scale, worst
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, worst
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
-from optmech.traces.gaussian.taylor import Model, covariance_model
+from optmech.traces.gaussian.taylor import covariance_model
 
 _GRID = 17
 _DEGREE = 8
@@ -102,7 +101,7 @@ def worst_length_scale(
             remedy="Use kernels of om.traces",
         )
     steps = secret_steps(first, secrets)
-    r, power = scale(radius, "radius"), renyi_order(order)
+    r, power = positive(radius, "radius"), renyi_order(order)
     noise = noise_matrix(first, noise_covariance)
     chosen = tuple(steps.tolist())
 
@@ -132,9 +131,7 @@ def _bisect(
     if interval[0] == interval[1]:
         loss = at(interval[0])
         return IntervalLoss(interval[0], loss, loss.upper, 1)
-    ends = np.geomspace(*interval, _GRID)
-    ends[0], ends[-1] = interval
-    cuts = [float(end) for end in ends]
+    cuts = [interval[0], *np.geomspace(*interval, _GRID)[1:-1].tolist(), interval[1]]
     found = {length: at(length) for length in cuts}
     best = max(found, key=lambda length: found[length].lower)
     loss = found[best]
@@ -159,40 +156,16 @@ def _over(
     steps: Ints,
 ) -> Enclosure | None:
     """M for every length scale of an interval at once; None where it is not enclosed."""
-    k = trace.dimensions
-    over_time = covariance_model(kernel, interval, trace.times, _DEGREE)
-    sigma = over_time if k == 1 else over_time.map(lambda a: _repeated(a, k))
-    secrets = (steps[:, None] * k + np.arange(k)).ravel().tolist()
-    everything = list(range(sigma.coefficients[0].nrows()))
-    ahead = sigma.map(lambda a: part(a, everything, secrets))
+    together = Axes(trace, tuple(range(trace.dimensions)))
+    sigma = covariance_model(kernel, interval, trace.times, _DEGREE).map(together.covariance)
+    secrets = together.of_steps(steps).tolist()
+    ahead = sigma.map(lambda a: part(a, range(a.nrows()), secrets))
     mean = ahead * sigma.map(lambda a: part(a, secrets, secrets)).inverse()
-    for power, matrix in enumerate(mean.coefficients):
-        for column, s in enumerate(secrets):
-            for other in range(len(secrets)):
-                matrix[s, other] = flint.arb(int(power == 0 and other == column))
     rest = sigma - mean * ahead.map(lambda a: a.transpose())
-    for matrix in rest.coefficients:
-        for s in secrets:
-            for other in everything:
-                matrix[s, other] = matrix[other, s] = flint.arb(0)
-    released = _plus(rest, of_floats(noise))
+    for power, known in enumerate(zip(mean.coefficients, rest.coefficients, strict=True)):
+        pin(*known, secrets, one=int(power == 0))
+    released = rest + of_floats(noise)
     return enclose((mean.map(lambda a: a.transpose()) * (released.inverse() * mean)).range())
-
-
-def _plus(model: Model, matrix: BallMatrix) -> Model:
-    first, *others = model.coefficients
-    return Model((first + matrix, *others), model.width)
-
-
-def _repeated(matrix: BallMatrix, k: int) -> BallMatrix:
-    """The covariance of k independent axes from the one over time."""
-    size = matrix.nrows()
-    out = flint.arb_mat(size * k, size * k)
-    for i in range(size):
-        for j in range(size):
-            for a in range(k):
-                out[i * k + a, j * k + a] = matrix[i, j]
-    return out
 
 
 def require_family(kernel: object) -> None:

@@ -8,9 +8,11 @@ Callables and scikit-learn kernels are taken as the float64 matrices that they r
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import flint
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
 
 Parameter = Any
@@ -42,10 +45,10 @@ class Kernel(ABC):
         """The covariance over an exact non-negative lag, at the current precision."""
 
     def __add__(self, other: Kernel) -> Kernel:
-        return _Sum(self, _kernel(other))
+        return _Both(operator.add, self, _kernel(other))
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return _Product(self, _kernel(other))
+        return _Both(operator.mul, self, _kernel(other))
 
     __rmul__ = __mul__
 
@@ -113,10 +116,8 @@ class _Matern(Stationary):
         order = self._half_order
         if order is not None:
             total = flint.arb(0)
-            for coefficient in _coefficients(order):
-                total = total * (2 * z) + flint.arb(
-                    flint.fmpq(coefficient.numerator, coefficient.denominator)
-                )
+            for c in _coefficients(order):
+                total = total * (2 * z) + flint.arb(flint.fmpq(c.numerator, c.denominator))
             return self.variance * (-z).exp() * total
         if lag == 0:
             return flint.arb(self.variance)
@@ -130,29 +131,24 @@ class _Matern(Stationary):
 
 
 @dataclass(frozen=True)
-class _White(Stationary):
+class _Flat(Stationary):
+    """The same everywhere, or at lag 0 only."""
+
     variance: Parameter
+    everywhere: bool
 
     def of_lags(self, lag: Floats) -> Floats:
-        return np.where(lag == 0, float(self.variance), 0.0)
+        return np.where(self.everywhere | (lag == 0), float(self.variance), 0.0)
 
     def ball(self, lag: Ball) -> Ball:
-        return flint.arb(self.variance) if lag == 0 else flint.arb(0)
-
-
-@dataclass(frozen=True)
-class _Constant(Stationary):
-    variance: Parameter
-
-    def of_lags(self, lag: Floats) -> Floats:
-        return np.full(lag.shape, float(self.variance))
-
-    def ball(self, lag: Ball) -> Ball:
-        return flint.arb(self.variance)
+        return flint.arb(self.variance if self.everywhere or lag == 0 else 0)
 
 
 @dataclass(frozen=True)
 class _Both(Kernel):
+    """The sum or the product of two kernels."""
+
+    joined: Callable[[Any, Any], Any]
     left: Kernel
     right: Kernel
 
@@ -160,21 +156,11 @@ class _Both(Kernel):
     def exact(self) -> bool:
         return self.left.exact and self.right.exact
 
-
-class _Sum(_Both):
     def covariance(self, times: Floats) -> Floats:
-        return self.left.covariance(times) + self.right.covariance(times)
+        return np.asarray(self.joined(self.left.covariance(times), self.right.covariance(times)))
 
     def ball(self, lag: Ball) -> Ball:
-        return self.left.ball(lag) + self.right.ball(lag)
-
-
-class _Product(_Both):
-    def covariance(self, times: Floats) -> Floats:
-        return self.left.covariance(times) * self.right.covariance(times)
-
-    def ball(self, lag: Ball) -> Ball:
-        return self.left.ball(lag) * self.right.ball(lag)
+        return self.joined(self.left.ball(lag), self.right.ball(lag))
 
 
 @dataclass(frozen=True)
@@ -204,12 +190,7 @@ class _Function(Kernel):
 def rbf(length_scale: float, variance: float = 1.0) -> Kernel:
     """variance · exp(−lag²/(2 length_scale²)): smooth paths (TP19 section 3.2).
 
-    Parameters
-    ----------
-    length_scale:
-        In the unit of the times.
-    variance:
-        In squared units of position.
+    ``length_scale`` has the unit of the times, ``variance`` squared units of position.
     """
     return _Rbf(_positive(length_scale, "length_scale"), _positive(variance, "variance"))
 
@@ -226,9 +207,8 @@ def matern(length_scale: float, smoothness: float = 1.5, variance: float = 1.0) 
         raise ProblemError(
             f"{nu:g} is too large", where="smoothness", remedy="Use rbf, its limit at infinity"
         )
-    return _Matern(
-        _positive(length_scale, "length_scale"), float(nu), _positive(variance, "variance")
-    )
+    length = _positive(length_scale, "length_scale")
+    return _Matern(length, float(nu), _positive(variance, "variance"))
 
 
 def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kernel:
@@ -245,12 +225,12 @@ def periodic(length_scale: float, period: float, variance: float = 1.0) -> Kerne
 
 def white(variance: float) -> Kernel:
     """Independent positions: ``variance`` at lag 0 and nothing elsewhere."""
-    return _White(_positive(variance, "variance"))
+    return _Flat(_positive(variance, "variance"), everywhere=False)
 
 
 def constant(variance: float) -> Kernel:
     """One unknown position for all times; a factor in products."""
-    return _Constant(_positive(variance, "variance"))
+    return _Flat(_positive(variance, "variance"), everywhere=True)
 
 
 def custom(function: Callable[[Floats, Floats], object]) -> Kernel:
@@ -311,17 +291,10 @@ def _kernel(value: object) -> Kernel:
 
 
 def _positive(value: Parameter, where: str) -> Parameter:
-    if isinstance(value, flint.arb_series):
-        return value
-    number = float(finite_array(value, where=where, ndim=0))
-    if not number > 0:
-        raise ProblemError(f"{number:g} must be above 0", where=where, remedy="Correct it")
-    return number
+    return value if isinstance(value, flint.arb_series) else positive(value, where)
 
 
-def _coefficients(p: int) -> list[Any]:
+def _coefficients(p: int) -> list[Fraction]:
     """Of the Matérn polynomial in 2√(2ν)·lag/ℓ, highest power first, for ν = p + 1/2."""
-    from fractions import Fraction
-
     f = math.factorial
     return [Fraction(f(p) * f(p + i), f(2 * p) * f(i) * f(p - i)) for i in range(p + 1)]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive
 from optmech.exact.number import Number
 from optmech.traces.gaussian.balls import Enclosure, above, below
 from optmech.traces.gaussian.conversion import gaussian_delta, gaussian_epsilon
@@ -95,7 +96,7 @@ def privacy_loss(
         On bad arguments, and where the loss has no bound.
     """
     steps = secret_steps(trace, secrets)
-    r, power = scale(radius, "radius"), renyi_order(order)
+    r, power = positive(radius, "radius"), renyi_order(order)
     noise = noise_matrix(trace, noise_covariance)
     return worst(trace, information(trace, noise, steps), tuple(steps.tolist()), r, power, ball)
 
@@ -124,16 +125,6 @@ def worst(
         hypothesis = hypothesis.reshape(-1, trace.dimensions)
     hypothesis.setflags(write=False)
     return TraceLoss(max(lower, 0.0), upper, hypothesis, secrets, radius, order, ball)
-
-
-def scale(value: float, where: str) -> float:
-    """A finite number above 0."""
-    number = float(finite_array(value, where=where, ndim=0))
-    if isinstance(value, bool) or not number > 0:
-        raise ProblemError(
-            f"{value!r} must be above 0", where=where, remedy="Give a positive number"
-        )
-    return number
 
 
 def renyi_order(value: float) -> float:

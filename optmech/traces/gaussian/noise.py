@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import amount
+from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.traces.gaussian import sdp
@@ -22,7 +22,7 @@ from optmech.traces.gaussian.balls import Enclosure, at_first_precision, enclose
 from optmech.traces.gaussian.calibration import promise
 from optmech.traces.gaussian.extremes import over_ball
 from optmech.traces.gaussian.information import Axes, conditional
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, scale
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 Structure = Literal["full", "diagonal", "isotropic"]
@@ -118,7 +118,7 @@ def optimal_noise(
     """
     sets, priors = _sets(trace, secret_sets), _priors(trace, also)
     promised = promise(epsilon)
-    r, power = scale(radius, "radius"), renyi_order(order)
+    r, power = positive(radius, "radius"), renyi_order(order)
     if structure not in ("full", "diagonal", "isotropic"):
         raise ProblemError(
             f"{structure!r} is unknown",
@@ -127,15 +127,16 @@ def optimal_noise(
         )
     wanted = _query(trace, query)
     apart = query is None and all(prior.independent_axes for prior in priors)
-    axes = [(a,) for a in range(trace.dimensions)] if apart else [tuple(range(trace.dimensions))]
+    every = tuple(range(trace.dimensions))
+    axes = [(a,) for a in every] if apart else [every]
     kappas = [_kappa(epsilon, r, power, len(s) * trace.dimensions) for s in sets]
     covariance = np.zeros_like(trace.covariance)
     searches = [
-        _Search([Axes(prior, own) for prior in priors], sets, kappas, structure, solver)
+        _Search([Axes(prior, own) for prior in priors], sets, kappas, structure != "full", solver)
         for own in axes
     ]
     base, size = max(search.isotropic for search in searches), float((wanted**2).sum())
-    least = _floor(floor, base)
+    least = _FLOOR * base if floor is None else max(amount(floor, "floor"), 1e-12 * base)
     if structure == "isotropic":
         covariance += base * np.eye(len(covariance))
         # the sum of squares was rounded
@@ -147,8 +148,15 @@ def optimal_noise(
             part = np.eye(len(own)) if query is None else wanted
             covariance[np.ix_(own, own)], found = search.solve(part, least, base)
             bound += found
-    return _verified(
-        priors, covariance, sets, (promised, r, power), wanted, bound, base * size, structure
+    covariance, losses = _verified(priors, covariance, sets, (promised, r, power))
+    return NoiseDesign(
+        covariance,
+        _variance(covariance, wanted),
+        max(loss.upper for loss in losses),
+        tuple(losses),
+        bound,
+        base * size,
+        structure,
     )
 
 
@@ -160,11 +168,11 @@ class _Search:
         groups: Sequence[Axes],
         sets: Sequence[Ints],
         kappas: Sequence[float],
-        structure: Structure,
+        diagonal: bool,
         solver: str,
     ) -> None:
         self.coordinates = groups[0].coordinates
-        self.structure = structure
+        self.diagonal = diagonal
         self.solver = solver
         self.bounds = [
             _least(group, s, kappa)
@@ -173,66 +181,68 @@ class _Search:
         ]
         self.matrices = [bound.mid for bound in self.bounds]
         tops = [over_ball(bound) for bound in self.bounds]
-        self.isotropic = max(top.upper for top in tops)
-        self.isotropic_bound = max(top.lower for top in tops)
         self.worst = int(np.argmax([top.upper for top in tops]))
+        self.isotropic = tops[self.worst].upper
+        self.isotropic_bound = max(top.lower for top in tops)
 
     def solve(self, query: Floats, floor: float, base: float) -> tuple[Floats, float]:
         """The best candidate and the best lower bound."""
         size = len(self.matrices[0])
-        diagonal = self.structure != "full"
-        identical = np.eye(size) * max(base, floor)
-        candidates, bounds = [identical], [0.0]
-        closed = not diagonal and np.linalg.matrix_rank(query) == size
+        candidates, bounds = [np.eye(size) * max(base, floor)], [0.0]
+        closed = not self.diagonal and np.linalg.matrix_rank(query) == size
         for j, matrix in enumerate(self.matrices if closed else []):
             found = sdp.single(matrix, query, floor)
-            bounds.append(self._bound(query, {j: found.multipliers[0]}, diagonal))
+            bounds.append(self._bound(query, {j: found.multipliers[0]}))
             if len(self.matrices) == 1:
                 candidates.append(found.matrix)
         if not closed or len(self.matrices) > 1:
             large = closed and size > _LARGEST_CONE
             search = self._without_cones if large else self._lazily
-            solved, multipliers = search(query, floor, diagonal)
-            candidates += solved
-            bounds.append(self._bound(query, multipliers, diagonal))
-        cost = [float(np.einsum("ij,jk,ik->", query, n, query)) for n in candidates]
-        return candidates[int(np.argmin(cost))], max(bounds)
+            solved, multipliers = search(query, floor)
+            candidates.append(solved)
+            bounds.append(self._bound(query, multipliers))
+        return min(candidates, key=lambda n: _variance(n, query)), max(bounds)
 
-    def _lazily(
-        self, query: Floats, floor: float, diagonal: bool
-    ) -> tuple[list[Floats], dict[int, Floats]]:
+    def _lazily(self, query: Floats, floor: float) -> tuple[Floats, dict[int, Floats]]:
         """Solve for the sets that matter only: add the most violated one until none is."""
         active = [self.worst]
         multipliers: dict[int, Floats] = {}
         for _ in range(_ROUNDS):
             chosen = [self.matrices[j] for j in active]
-            found = sdp.several(chosen, query, floor, diagonal, self.solver)
+            found = sdp.several(chosen, query, floor, self.diagonal, self.solver)
             if found is None:
                 break
             multipliers = {active[j]: z for j, z in found.multipliers.items()}
-            excess = [float(np.linalg.eigvalsh(a - found.matrix)[-1]) for a in self.matrices]
-            worst = int(np.argmax(excess))
-            if worst in active or excess[worst] <= _TOLERANCE * np.abs(found.matrix).max():
-                return [_lifted(found.matrix, excess[worst], floor, diagonal)], multipliers
+            worst, excess = self._excess(found.matrix)
+            if worst in active or excess <= _TOLERANCE * np.abs(found.matrix).max():
+                return self._lifted(found.matrix, floor), multipliers
             active.append(worst)
-        return ([] if diagonal else [sdp.stacked(self.matrices, floor)]), multipliers
+        identical = np.eye(len(self.matrices[0])) * max(self.isotropic, floor)
+        return (identical if self.diagonal else sdp.stacked(self.matrices, floor)), multipliers
 
-    def _without_cones(
-        self, query: Floats, floor: float, diagonal: bool
-    ) -> tuple[list[Floats], dict[int, Floats]]:
+    def _without_cones(self, query: Floats, floor: float) -> tuple[Floats, dict[int, Floats]]:
         """All sets at once, by eigenvalues of the matrices only."""
         found = sdp.consensus(self.matrices, query, floor)
-        excess = max(float(np.linalg.eigvalsh(a - found.matrix)[-1]) for a in self.matrices)
-        return [_lifted(found.matrix, excess, floor, diagonal)], found.multipliers
+        return self._lifted(found.matrix, floor), found.multipliers
 
-    def _bound(self, query: Floats, multipliers: dict[int, Floats], diagonal: bool) -> float:
-        return sdp.lower_bound(self.bounds, query, multipliers, diagonal)
+    def _excess(self, noise: Floats) -> tuple[int, float]:
+        """The constraint N ≽ A_j that is violated most, and by how much."""
+        excess = [float(np.linalg.eigvalsh(a - noise)[-1]) for a in self.matrices]
+        worst = int(np.argmax(excess))
+        return worst, excess[worst]
+
+    def _lifted(self, noise: Floats, floor: float) -> Floats:
+        """The solver's matrix, moved inside its constraints."""
+        out = noise + max(self._excess(noise)[1], 0.0) * np.eye(len(noise))
+        return np.diag(np.maximum(np.diag(out), floor)) if self.diagonal else sdp.raised(out, floor)
+
+    def _bound(self, query: Floats, multipliers: dict[int, Floats]) -> float:
+        return sdp.lower_bound(self.bounds, query, multipliers, self.diagonal)
 
 
-def _lifted(matrix: Floats, excess: float, floor: float, diagonal: bool) -> Floats:
-    """The solver's matrix, moved inside its constraints."""
-    out = matrix + max(excess, 0.0) * np.eye(len(matrix))
-    return np.diag(np.maximum(np.diag(out), floor)) if diagonal else sdp.raised(out, floor)
+def _variance(matrix: Floats, query: Floats) -> float:
+    """tr(L N Lᵀ)."""
+    return float(np.einsum("ij,jk,ik->", query, matrix, query))
 
 
 def _kappa(epsilon: Number, radius: float, order: float, size: int) -> float:
@@ -273,12 +283,8 @@ def _verified(
     covariance: Floats,
     sets: Sequence[Ints],
     promised: tuple[float, float, float],
-    query: Floats,
-    bound: float,
-    isotropic: float,
-    structure: Structure,
-) -> NoiseDesign:
-    """The design, once its loss is proved; the noise grows by rounding errors until it is."""
+) -> tuple[Floats, list[TraceLoss]]:
+    """The noise with its proved losses; it grows by rounding errors until they are."""
     epsilon, radius, order = promised
     covariance = (covariance + covariance.T) / 2
     unit = float(np.linalg.eigvalsh(covariance)[-1])
@@ -294,15 +300,7 @@ def _verified(
             continue
         if all(loss.upper <= epsilon for loss in losses):
             tried.setflags(write=False)
-            return NoiseDesign(
-                tried,
-                float(np.einsum("ij,jk,ik->", query, tried, query)),
-                max(loss.upper for loss in losses),
-                tuple(losses),
-                bound,
-                isotropic,
-                structure,
-            )
+            return tried, losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",
         where="optimal_noise",
@@ -326,8 +324,7 @@ def _priors(trace: GaussianPrior, also: Sequence[GaussianPrior]) -> list[Gaussia
     for k, prior in enumerate(also):
         if not isinstance(prior, GaussianPrior):
             raise ProblemError(f"{type(prior).__name__} is not a prior", where=f"also[{k}]")
-        same = np.array_equal(prior.times, trace.times) and prior.dimensions == trace.dimensions
-        if not same:
+        if prior.dimensions != trace.dimensions or not np.array_equal(prior.times, trace.times):
             raise ProblemError(
                 "has other times or axes",
                 where=f"also[{k}]",
@@ -352,9 +349,3 @@ def _query(trace: GaussianPrior, query: ArrayLike | None) -> Floats:
             remedy=f"Give weights ({size},) or a matrix (q, {size}), not all zero",
         )
     return values
-
-
-def _floor(value: float | None, base: float) -> float:
-    if value is None:
-        return _FLOOR * base
-    return max(amount(value, "floor"), 1e-12 * base)

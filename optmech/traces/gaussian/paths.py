@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.exact.checked import positive
 from optmech.spaces.domain import EARTH_RADIUS_KM
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.loss import scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ def paths(
     than ``least`` positions are left out. Longitude and latitude are projected equirectangularly
     around the mean of the run, good to about 1 % over 100 km.
     """
-    gap = scale(max_gap, "max_gap")
+    gap = positive(max_gap, "max_gap")
     out = []
     for user, seconds, xy in fixes.runs(gap):
         kept = _thinned(seconds, spacing)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -13,7 +12,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.traces.gaussian.balls import BallMatrix, elimination_bits, of_floats, positive_definite
+from optmech.traces.gaussian.balls import BallMatrix, is_definite
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
 
@@ -66,13 +65,7 @@ class GaussianPrior(Shown):
             _require_definite(values, "kernel")
         covariance = np.kron(values, axes)
         covariance.setflags(write=False)
-        for name, value in (
-            ("times", moments),
-            ("kernel", own),
-            ("cross", axes),
-            ("covariance", covariance),
-        ):
-            object.__setattr__(self, name, value)
+        vars(self).update(times=moments, kernel=own, cross=axes, covariance=covariance)
 
     @classmethod
     def from_covariance(
@@ -177,9 +170,7 @@ def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
 
 
 def _require_definite(values: Floats, where: str) -> None:
-    with flint.ctx.workprec(elimination_bits(len(values))):
-        proved = positive_definite(of_floats(values))
-    if not proved:
+    if not is_definite(values):
         least = float(np.linalg.eigvalsh(values)[0])
         raise ProblemError(
             "as a float64 matrix the covariance is singular or not positive definite "

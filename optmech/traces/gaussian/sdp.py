@@ -138,12 +138,10 @@ def lower_bound(
     tr(L N Lᵀ) ≥ Σ tr(L N Lᵀ Z_j) ≥ Σ tr(A_j Lᵀ Z_j L). With a diagonal N only the diagonal of
     Lᵀ(Σ Z_j)L has to stay below that of LᵀL.
     """
-    roots = {j: _root(z) for j, z in multipliers.items()}
-    roots = {j: root for j, root in roots.items() if root.shape[1]}
+    roots = {j: root for j, z in multipliers.items() if (root := _root(z)).shape[1]}
     if not roots:
         return 0.0
-    total = sum(root @ root.T for root in roots.values())
-    assert isinstance(total, np.ndarray)
+    total = np.sum([root @ root.T for root in roots.values()], axis=0)
     if diagonal:
         ratio = np.einsum("ji,jk,ki->i", query, total, query) / (query**2).sum(axis=0)
         largest = float(ratio.max())
@@ -154,15 +152,8 @@ def lower_bound(
             factor = 1.0 / np.sqrt(largest * (1 + margin))
             scaled = {j: of_floats(query.T) * of_floats(factor * root) for j, root in roots.items()}
             if _feasible([of_floats(factor * r) for r in roots.values()], scaled, query, diagonal):
-                return max(
-                    below(sum(map(_gain, matrices_of(matrices, scaled), scaled.values()))), 0.0
-                )
+                return max(below(sum(_gain(matrices[j], z) for j, z in scaled.items())), 0.0)
     return 0.0
-
-
-def matrices_of(matrices: Sequence[Enclosure], chosen: dict[int, object]) -> list[Enclosure]:
-    """The enclosures that have a multiplier, in its order."""
-    return [matrices[j] for j in chosen]
 
 
 def _feasible(
@@ -181,13 +172,10 @@ def _feasible(
 
 def _gain(matrix: Enclosure, root: flint.arb_mat) -> flint.arb:
     """tr(A R Rᵀ) for every A of the enclosure."""
-    weight = root * root.transpose()
+    weight = (root * root.transpose()).entries()
     total = flint.arb(0)
-    size = len(matrix.mid)
-    for i in range(size):
-        for j in range(size):
-            spread = flint.arb(0, 1) * flint.arb(float(matrix.rad[i, j]))
-            total += weight[i, j] * (flint.arb(float(matrix.mid[i, j])) + spread)
+    for w, mid, rad in zip(weight, matrix.mid.flat, matrix.rad.flat, strict=True):
+        total += w * (flint.arb(float(mid)) + flint.arb(0, 1) * flint.arb(float(rad)))
     return total
 
 

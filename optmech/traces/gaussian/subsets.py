@@ -13,17 +13,16 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Ints
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.checked import whole
+from optmech.exact.checked import positive, whole
 from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
     at_first_precision,
-    enclose,
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import axis_groups, noise_matrix
-from optmech.traces.gaussian.loss import TraceLoss, renyi_order, scale, worst
+from optmech.traces.gaussian.information import assembled, axis_groups, noise_matrix
+from optmech.traces.gaussian.loss import TraceLoss, renyi_order, worst
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 MOST = 20_000
@@ -72,7 +71,8 @@ def worst_subset(
         Beyond 20,000 sets.
     """
     pool = secret_steps(trace, range(len(trace)) if among is None else among, where="among")
-    r, power, most = scale(radius, "radius"), renyi_order(order), _size(size, len(pool))
+    r, power = positive(radius, "radius"), renyi_order(order)
+    most = whole(size, "size", 1, len(pool))
     count = sum(math.comb(len(pool), k) for k in range(1, most + 1))
     if count > MOST:
         raise TooLargeError(
@@ -105,16 +105,20 @@ class _Posterior:
 
     def information(self, steps: Ints) -> Enclosure:
         """M of one set; raises ProblemError where it has no bound."""
-        if self.pairs:
-            found = self._narrow(steps)
-            if found is not None:
-                return found
+        found = self._narrow(steps) if self.pairs else None
 
         def attempt() -> Enclosure | None:
-            self.pairs = list(self._covariances())
+            over_time = self.trace.balls()
+            pairs = []
+            for group in self.groups:
+                own = group.coordinates
+                prior = group.covariance(over_time)
+                released = prior + of_floats(self.noise[np.ix_(own, own)])
+                pairs.append((prior, prior - prior * released.solve(prior)))
+            self.pairs = pairs
             return self._narrow(steps)
 
-        found = at_first_precision(attempt)
+        found = found or at_first_precision(attempt)
         if found is None:
             raise ProblemError(
                 f"the loss of the positions {steps.tolist()} has no bound",
@@ -123,31 +127,13 @@ class _Posterior:
             )
         return found
 
-    def _covariances(self) -> Iterator[tuple[BallMatrix, BallMatrix]]:
-        over_time = self.trace.balls()
-        for group in self.groups:
-            own = group.coordinates
-            prior = group.covariance(over_time)
-            released = prior + of_floats(self.noise[np.ix_(own, own)])
-            yield prior, prior - prior * released.solve(prior)
-
     def _narrow(self, steps: Ints) -> Enclosure | None:
-        size = len(steps) * self.trace.dimensions
-        whole = Enclosure(np.zeros((size, size)), np.zeros((size, size)))
-        for group, (prior, left) in zip(self.groups, self.pairs, strict=True):
-            secrets = np.searchsorted(group.coordinates, group.of_steps(steps)).tolist()
-            try:
-                block = enclose(
-                    part(left, secrets, secrets).inv() - part(prior, secrets, secrets).inv()
-                )
-            except ZeroDivisionError:
-                return None
-            if block is None or not block.narrow:
-                return None
-            places = np.ix_(*2 * (group.of_steps(np.arange(len(steps))),))
-            whole.mid[places], whole.rad[places] = block.mid, block.rad
-        return whole
+        def differences() -> Iterator[BallMatrix]:
+            for group, (prior, left) in zip(self.groups, self.pairs, strict=True):
+                own = np.searchsorted(group.coordinates, group.of_steps(steps)).tolist()
+                yield part(left, own, own).inv() - part(prior, own, own).inv()
 
-
-def _size(value: int, most: int) -> int:
-    return whole(value, "size", least=1, most=most)
+        try:
+            return assembled(self.groups, differences(), len(steps))
+        except ZeroDivisionError:
+            return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import flint
@@ -37,9 +38,10 @@ class Model:
         """A linear change of every coefficient."""
         return Model(tuple(change(a) for a in self.coefficients), self.width)
 
-    def __add__(self, other: Model) -> Model:
-        pairs = zip(self.coefficients, other.coefficients, strict=True)
-        return Model(tuple(a + b for a, b in pairs), self.width)
+    def __add__(self, matrix: BallMatrix) -> Model:
+        """The model and a matrix that does not depend on δ."""
+        first, *others = self.coefficients
+        return Model((first + matrix, *others), self.width)
 
     def __sub__(self, other: Model) -> Model:
         pairs = zip(self.coefficients, other.coefficients, strict=True)
@@ -52,20 +54,13 @@ class Model:
         for i, a in enumerate(self.coefficients):
             for j, b in enumerate(other.coefficients):
                 out[i + j] += a * b
-        span = flint.arb(0, 1) * self.width
-        tail = flint.arb_mat(rows, columns)
-        for high in reversed(out[p + 1 :]):
-            tail = (tail + high) * span
-        out[p] += tail
-        return Model(tuple(out[: p + 1]), self.width)
+        # what is beyond the degree becomes part of the last coefficient
+        return Model((*out[:p], Model(tuple(out[p:]), self.width).range()), self.width)
 
     def range(self) -> BallMatrix:
         """Every matrix that the model takes."""
         span = flint.arb(0, 1) * self.width
-        total = self.coefficients[-1]
-        for a in reversed(self.coefficients[:-1]):
-            total = total * span + a
-        return total
+        return reduce(lambda total, a: total * span + a, reversed(self.coefficients))
 
     def inverse(self) -> Model:
         """The inverse, proved to exist on the whole interval.
@@ -93,11 +88,9 @@ class Model:
         if not error < 1:
             raise ZeroDivisionError
         left = error / (1 - error)
-        rows = near.range()
-        for i in range(size):
-            spread = sum((rows[i, k].abs_upper() for k in range(size)), flint.arb(0)) * left
+        for i, row in enumerate(_row_sums(near.range())):
             for j in range(size):
-                series[0][i, j] += flint.arb(0, 1) * spread
+                series[0][i, j] += flint.arb(0, 1) * (row * left)
         return Model(tuple(series), self.width)
 
 
@@ -159,12 +152,9 @@ def _series(
 
 def _norm(matrix: BallMatrix) -> Ball:
     """An upper bound of the largest row sum of moduli."""
-    size = matrix.ncols()
-    sums = [
-        sum((matrix[i, k].abs_upper() for k in range(size)), flint.arb(0))
-        for i in range(matrix.nrows())
-    ]
-    largest = sums[0]
-    for other in sums[1:]:
-        largest = largest.max(other)
-    return largest
+    return reduce(lambda most, row: most.max(row), _row_sums(matrix))
+
+
+def _row_sums(matrix: BallMatrix) -> list[Ball]:
+    """Upper bounds of the sums of moduli."""
+    return [sum((x.abs_upper() for x in row), flint.arb(0)) for row in matrix.table()]
