@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import WHERE, indices, numbers
+from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.plain import WHERE, Plain, indices, numbers
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.errors import ProblemError
@@ -155,10 +155,9 @@ class Ratio(ReadOnly, Trusted):
             return "the privacy ratios"
         return f"constraints[{self.index}] (thresholded metric privacy)"
 
-    def encode(self, given: PairMultipliers | None, statement: Statement) -> Plain:
+    def zeros(self, statement: Statement) -> PairMultipliers:
         nothing = np.zeros(0, dtype=np.int64)
-        part = PairMultipliers(nothing, nothing, nothing, np.zeros(0)) if given is None else given
-        return {field.name: getattr(part, field.name).tolist() for field in fields(part)}
+        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
 
     def decode(self, plain: Plain, statement: Statement) -> PairMultipliers:
         return decode_pairs(plain, statement)

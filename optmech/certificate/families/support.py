@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
@@ -51,8 +51,5 @@ class Support(ReadOnly, Trusted):
     def in_words(self, given: object) -> str:
         return "" if self.allowed.all() else "the support"
 
-    def encode(self, given: object, statement: Statement) -> Plain:
-        return None
-
-    def decode(self, plain: Plain, statement: Statement) -> None:
+    def zeros(self, statement: Statement) -> None:
         return None

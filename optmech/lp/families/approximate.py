@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import Approximate, ApproximateMultipliers
-from optmech.certificate.families.sums import weighed
+from optmech.certificate.families import ApproximateMultipliers
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Point, Sense
-from optmech.lp.families.base import LARGEST_LOG, Part, Reader
+from optmech.lp.families.base import LARGEST_LOG, PushedPart, Reader
 from optmech.lp.families.ratio import MAX_LOG_RATIO
 
 
 @dataclass(frozen=True, eq=False)
-class ApproximatePart(Part):
+class ApproximatePart(PushedPart):
     """Σ_o max(0, left P - exp(log_ratio) right P) <= delta."""
 
     number: int
@@ -26,10 +25,6 @@ class ApproximatePart(Part):
     right: sp.csr_array
     log_ratio: Floats
     delta: float
-
-    @classmethod
-    def of(cls, number: int, family: Approximate) -> ApproximatePart:
-        return cls(number, family.left, family.right, family.log_ratio, float(family.delta))
 
     def write(self, lp: Assembly) -> Reader:
         """a·v - e^r b·v <= w with a slack w >= 0 per inequality; Σ_o w_o <= δ."""
@@ -67,6 +62,3 @@ class ApproximatePart(Part):
 
     def tightened(self, margin: float) -> ApproximatePart:
         return replace(self, delta=self.delta * (1 - margin))
-
-    def weights(self) -> Floats:
-        return weighed((self.left, self.right))
