@@ -54,7 +54,7 @@ def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
     assert "bool" in said[0]
     assert "float" in said[1]
     assert "Mechanism" in said[2]
-    assert "-> optmech.certificate.verdict.CheckReport" in said[3]
+    assert "-> optmech.certificate.check.CheckReport" in said[3]
     assert all(line.startswith('note: Revealed type is "def (') for line in said[3:])
     assert "Any" not in "".join(said[:4])
     errors = [line for line in lines if line.startswith("error")]

@@ -52,6 +52,10 @@ class PairCone:
             return np.ones(len(self), dtype=bool)
         return np.asarray(self.active.all(axis=1))
 
+    def within(self, blocks: int) -> NDArray[np.bool_]:
+        """(m, blocks): where every pair holds."""
+        return np.ones((len(self), blocks), dtype=bool) if self.active is None else self.active
+
     def lengths(self, secrets: int) -> Floats:
         """(S, S): the least log ratio of the pairs that hold everywhere; inf where none does."""
         out, kept = np.full((secrets, secrets), np.inf), self.everywhere
