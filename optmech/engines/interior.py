@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.engines.base import Monitor, Options
 from optmech.engines.highs import HighsSession
-from optmech.lp.blocks import BlockLP, LocalRows
+from optmech.lp.blocks import BlockLP, LocalRows, entries
 from optmech.lp.flatten import FlatLP, flatten
 
 LARGEST = 100_000
@@ -83,14 +83,10 @@ def _near_one(lp: BlockLP) -> BlockLP:
     for part in lp.perspectives:
         most = np.minimum(0.5 * np.sqrt(part.unit), _MOST)
         k = np.arange(len(most))
-        rows = sp.csr_array(
-            (
-                np.concatenate([np.ones(len(k)), -(1 + most)]),
-                (np.concatenate([k, k]), np.concatenate([part.p, part.q])),
-            ),
-            shape=(len(k), lp.block_size),
+        rows = entries(
+            (len(k), lp.block_size), (np.ones(len(k)), k, part.p), (-(1 + most), k, part.q)
         )
-        local.append(LocalRows(rows))
+        local.append(LocalRows(sp.csr_array(rows)))
     return replace(lp, local=tuple(local), perspectives=())
 
 
@@ -102,14 +98,12 @@ def _deepened(
     k, extra = np.arange(len(places)), len(bounded) + len(places) if together else 1
     row_slack = np.arange(len(bounded)) if together else np.zeros(len(bounded), int)
     place_slack = len(bounded) + k if together else np.zeros(len(k), int)
-    shape = (len(flat.lower), extra)
-    own = sp.csr_array((np.ones(len(bounded)), (bounded, row_slack)), shape)
-    below = sp.hstack(
-        [
-            sp.csr_array((-np.ones(len(k)), (k, places)), (len(k), len(flat.cost))),
-            sp.csr_array((np.ones(len(k)), (k, place_slack)), (len(k), extra)),
-        ]
+    own = sp.csr_array(
+        (np.ones(len(bounded)), (bounded, row_slack)), shape=(len(flat.lower), extra)
     )
+    columns = len(flat.cost)
+    slack = (np.ones(len(k)), k, columns + place_slack)
+    below = entries((len(k), columns + extra), (-np.ones(len(k)), k, places), slack)
     return replace(
         flat,
         cost=np.concatenate([np.zeros(len(flat.cost)), np.full(extra, -1.0)]),

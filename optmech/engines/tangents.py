@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options
 from optmech.engines.lazy import NEIGHBOURS, Joining, in_rounds, nearest_pairs
-from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point
+from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point, entries
 from optmech.ratios.generators import generator
 
 ALL_PAIR_ROWS = 8_000
@@ -85,16 +85,9 @@ def _planes(part: Perspective, slopes: list[Floats], size: int) -> sp.csr_array:
     beta = generator(part.kind).intercept(alpha)
     unit = part.unit[row]
     place = np.arange(len(row))
-    return sp.csr_array(
-        (
-            np.concatenate([alpha / unit, beta / unit, -np.ones(len(row))]),
-            (
-                np.concatenate([place, place, place]),
-                np.concatenate([part.p[row], part.q[row], part.w[row]]),
-            ),
-        ),
-        shape=(len(row), size),
-    )
+    p, q = (alpha / unit, place, part.p[row]), (beta / unit, place, part.q[row])
+    w = (-np.ones(len(row)), place, part.w[row])
+    return sp.csr_array(entries((len(row), size), p, q, w))
 
 
 def first_slopes(lp: BlockLP) -> list[list[Floats]]:

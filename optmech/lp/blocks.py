@@ -17,12 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+
+
+def entries(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> sp.coo_array:
+    """A sparse matrix of values, their rows and their columns, part after part."""
+    value, row, column = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return sp.coo_array((value, (row, column)), shape=shape)
 
 
 class Sense(Enum):

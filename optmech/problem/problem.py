@@ -26,25 +26,12 @@ from optmech.statement import Family, Objective, Statement, read_only
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
-    Parameters
-    ----------
-    prior:
-        π(s); its domain is the set of secrets.
-    loss:
-        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
-    observables:
-        Domain of o; default the secrets.
-    objective:
-        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
-    constraints:
-        Any combination of the classes of ``optmech.problem.constraints``.
-    title:
-        A name for reports.
-
-    Raises
-    ------
-    ProblemError
-        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    Parameters ---------- prior: π(s); its domain is the set of secrets. loss: c(s, o): a distance,
+    or an array of shape (secrets, observables), non-negative. observables: Domain of o; default the
+    secrets. objective: ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or
+    ``MaximizeDistortion``. constraints: Any combination of the classes of
+    ``optmech.problem.constraints``. title: A name for reports. Raises ProblemError when anything
+    does not fit; ``TooLargeError`` when the matrices alone exceed memory.
     """
 
     prior: Prior
@@ -163,13 +150,8 @@ class Problem:
 def make_statement(
     space: Space, objective: Objective | MaximizeDistortion, constraints: Sequence[Constraint]
 ) -> Statement:
-    """Evaluate every distance and put the families of all constraints together.
-
-    Raises
-    ------
-    ProblemError
-        Where an array does not fit the domains; the message has the constraint's index.
-    """
+    """Evaluate every distance and put the families of all constraints together. Raises ProblemError
+    where an array does not fit the domains; the message has the constraint's index."""
     families: list[Family] = []
     for k, stated in enumerate(constraints):
         with inside(f"constraints[{k}]"):

@@ -86,13 +86,8 @@ def trusted(kind: C) -> C:
 
 
 def known(statement: Statement) -> tuple[Trusted, ...]:
-    """The families of a statement.
-
-    Raises
-    ------
-    VerificationError
-        Unless the certificate knows all of them, and every other part of the statement.
-    """
+    """The families of a statement. Raises VerificationError unless the certificate knows all of
+    them, and every other part of the statement."""
     unknown = [
         type(family).__name__
         for family in statement.families

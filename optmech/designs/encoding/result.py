@@ -42,13 +42,8 @@ class StatedResult:
 
 
 def decode_result(plain: Plain, released: bool) -> StatedResult:
-    """The claims of a file with a mechanism (``released``) or without one.
-
-    Raises
-    ------
-    ProblemError
-        Where an entry is missing, unknown, of a wrong type or out of range.
-    """
+    """The claims of a file with a mechanism (``released``) or without one. Raises ProblemError
+    where an entry is missing, unknown, of a wrong type or out of range."""
     require_keys(plain, set(RESULT), "result")
     status = plain["status"]
     if status not in (("optimal", "feasible") if released else ("infeasible",)):

@@ -38,13 +38,8 @@ class StructuredEngine:
         return shape.refusal(lp)
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
-        """Iterate until the monitor has the gap, proposing points on the way.
-
-        Raises
-        ------
-        TooLargeError
-            When the estimated memory is not there.
-        """
+        """Iterate until the monitor has the gap, proposing points on the way. Raises TooLargeError
+        when the estimated memory is not there."""
         if reason := self.refusal(lp):
             return EngineResult(Outcome.FAILED, reason)
         _require_memory(lp, options.device)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.certificate.families import ApproximateMultipliers
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Point, Sense
+from optmech.lp.blocks import Point, Sense, entries
 from optmech.lp.families.base import LARGEST_LOG, PushedPart, Reader
 from optmech.lp.families.ratio import MAX_LOG_RATIO
 
@@ -32,16 +32,9 @@ class ApproximatePart(PushedPart):
         columns = lp.auxiliary(count)
         ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
         row, s = (body := (self.left - sp.diags_array(ratio) @ self.right).tocoo()).coords
-        index = np.arange(count)
-        rows = lp.local(
-            sp.coo_array(
-                (
-                    np.concatenate([body.data, -np.ones(count)]),
-                    (np.concatenate([row, index]), np.concatenate([s, columns])),
-                ),
-                shape=(count, int(columns[-1]) + 1),
-            )
-        )
+        shape = (count, int(columns[-1]) + 1)
+        slack = (-np.ones(count), np.arange(count), columns)
+        rows = lp.local(entries(shape, (body.data, row, s), slack))
         total = lp.over_blocks(np.ones(count), columns)
         limit = lp.link(Sense.AT_MOST, np.full(count, float(self.delta)), total)
 
