@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.storage import write_atomically
-from optmech.certificate import Multipliers, check_exact, lower_bound
+from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import figures_of, relative_gap
@@ -38,7 +38,6 @@ from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.reading.sealed import DESIGN, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
-from optmech.statement import Statement
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
@@ -157,7 +156,14 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
         stated = decode_result(body["result"], exact is not None)
         multipliers = decode_multipliers(body["multipliers"], statement)
         checks = () if exact is None else check_exact(statement, exact)
-        reason = _marked(stated.reason) if exact is not None else _proof(statement, multipliers)
+        reason = _marked(stated.reason)
+        if exact is None:  # proved here, or empty
+            reason = (
+                closed_form_reason(statement)
+                or support_reason(statement)
+                or multiplier_reason(statement, multipliers)
+            )
+        sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
         design = Design(
             problem=problem,
             exact=exact,
@@ -165,7 +171,7 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             bound=stated.bound,
             loss=stated.loss,
             lower_bound=stated.lower_bound,
-            gap=relative_gap(*_minimised(statement.objective, stated.objective, stated.bound)),
+            gap=relative_gap(sign * stated.objective, sign * stated.bound),
             verified=bool(checks) and all(check.passed for check in checks),
             certificate=Certificate(checks, multipliers, lower_bound(statement, multipliers)),
             engine=stated.engine,
@@ -177,15 +183,6 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             rounding_cost=stated.rounding_cost,
         )
         return design, stated
-
-
-def _proof(statement: Statement, multipliers: Multipliers) -> str:
-    """Why nothing is feasible, proved here; empty where nothing proves it."""
-    return (
-        closed_form_reason(statement)
-        or support_reason(statement)
-        or multiplier_reason(statement, multipliers)
-    )
 
 
 def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) -> tuple[str, ...]:
@@ -213,7 +210,3 @@ def _given(problem: Problem) -> tuple[str, ...]:
         if distance is not None and distance_words(distance).startswith("given"):
             found.append(f"{where}: the distance is {distance_words(distance)}")
     return tuple(found)
-
-
-def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
-    return (-value, -bound) if objective == "maximize_distortion" else (value, bound)

@@ -78,7 +78,12 @@ class Problem:
                 remedy="Give a list, of one constraint too",
             )
         stated = tuple(constraints)
-        _require_memory(len(prior), len(outputs), len(stated))
+        memory.require(
+            problem_bytes(len(prior), len(outputs), len(stated)),
+            what=f"a problem of {len(prior):,} secrets and {len(outputs):,} observables",
+            where="problem",
+            remedy="Use a coarser domain",
+        )
         if isinstance(objective, MaximizeDistortion) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
@@ -178,12 +183,3 @@ def _require(stated: object) -> Constraint:
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
     """Memory of a problem's matrices; what a search needs comes on top."""
     return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
-
-
-def _require_memory(secrets: int, observables: int, constraints: int) -> None:
-    memory.require(
-        problem_bytes(secrets, observables, constraints),
-        what=f"a problem of {secrets:,} secrets and {observables:,} observables",
-        where="problem",
-        remedy="Use a coarser domain",
-    )

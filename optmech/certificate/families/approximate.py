@@ -7,7 +7,6 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,8 +45,8 @@ class Approximate(Pushed):
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and exp(ε scale[k]).
     """
 
-    kind: ClassVar[str] = "approximate"
-    named: ClassVar[str] = "delta = {.delta:g}"
+    kind = "approximate"
+    named = "delta = {.delta:g}"
     index: int
     left: sp.csr_array
     right: sp.csr_array

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -34,8 +33,8 @@ class Distortion(ReadOnly, Trusted):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
     rounded product of ``distance`` and ``prior``."""
 
-    kind: ClassVar[str] = "distortion"
-    named: ClassVar[str] = "distortion >= {.minimum:.9g}"
+    kind = "distortion"
+    named = "distortion >= {.minimum:.9g}"
     index: int
     weighted: Floats
     minimum: float

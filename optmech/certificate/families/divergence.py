@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -43,8 +42,8 @@ class Divergence(ReadOnly, Trusted):
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0.
     """
 
-    kind: ClassVar[str] = "divergence"
-    named: ClassVar[str] = "divergence"
+    kind = "divergence"
+    named = "divergence"
     index: int
     name: str
     left: Floats

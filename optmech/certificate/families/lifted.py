@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,8 +28,8 @@ class LiftedRatio(Pushed):
     are an array (m, O).
     """
 
-    kind: ClassVar[str] = "lifted"
-    named: ClassVar[str] = "distribution privacy"
+    kind = "lifted"
+    named = "distribution privacy"
     index: int
     left: Floats
     right: Floats

@@ -6,7 +6,6 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,8 +29,8 @@ class LossLimit(ReadOnly, Trusted):
     are one number, or one for every secret.
     """
 
-    kind: ClassVar[str] = "loss"
-    named: ClassVar[str] = "loss <= {.maximum:.9g}"
+    kind = "loss"
+    named = "loss <= {.maximum:.9g}"
     index: int
     weighted: Floats
     maximum: float

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +64,7 @@ class Ratio(ReadOnly, Trusted):
     ``distance`` (S, S) is inf where the pair is not constrained.
     """
 
-    kind: ClassVar[str] = "ratio"
+    kind = "ratio"
     index: int
     epsilon: Exact
     distance: Floats

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ class Support(ReadOnly, Trusted):
     The bound keeps it as it is, in its minimum over allowed observables: no multipliers.
     """
 
-    kind: ClassVar[str] = "support"
+    kind = "support"
     index: int
     allowed: NDArray[np.bool_]
 

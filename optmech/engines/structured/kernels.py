@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.engines.structured.compiling import jit
+from optmech.engines.structured.blas import jit
 
 
 @jit

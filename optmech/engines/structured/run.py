@@ -7,7 +7,7 @@ import numpy as np
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.structured.bounds import Bounds
 from optmech.engines.structured.dense import add_dense
-from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
+from optmech.engines.structured.newton import BreakdownError, factored, iterate
 from optmech.engines.structured.pairs import Rows, add_rows, distinct
 from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
@@ -58,12 +58,8 @@ class Run:
                 step = iterate(self._backend, self._state, now, system)
             except BreakdownError as error:
                 return self._last(now, system, str(error))
-            self._follow(step)
+            self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0
         return self._result(Outcome.FAILED, f"no convergence in {most_iterations} iterations")
-
-    def _follow(self, step: Step) -> None:
-        shorter = min(step.primal, step.dual)
-        self._stalled = self._stalled + 1 if shorter < 1e-3 else 0
 
     def _exhausted(self, now: Residuals) -> bool:
         """Whether further iterations can only do harm."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from optmech.lp.families.base import Part, Reader
 class DistortionPart(Part):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum; ``prior`` is the adversary's."""
 
-    may_be_slack: ClassVar[bool] = True
+    may_be_slack = True
     number: int
     weighted: Floats
     minimum: float
