@@ -81,7 +81,7 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
     dense, coupling = state.dense, model.coupling
     dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
-    _, complementarity = backend.residual(state.rows, state.P, dual)
+    complementarity = backend.residual(state.rows, dual)
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
         dual=dual,
