@@ -33,6 +33,7 @@ def sections(found: Results) -> dict[str, str]:
     """The generated parts of the page, by name."""
     return {
         "overview": _overview(found),
+        "carried": _carried(found),
         "claims": table(("the paper says", "verdict", "here"), claims(found)),
         "table2": _table2(found),
         "table3": _table3(found),
@@ -51,6 +52,18 @@ def _overview(found: Results) -> str:
     keys = ("total_variation", "w_1", "w_inf", "diameter")
     rows = [(row["attribute"], *(_number(row[key]) for key in keys)) for row in found["overview"]]
     return table(head, rows)
+
+
+def _carried(found: Results) -> str:
+    rows = []
+    for row in found["carried"]:
+        values = [
+            f"{_number(at['upper'])} ({_number(at['epsilon'] * row['w_inf'])})"
+            for at in row["carried"]
+        ]
+        rows.append((row["attribute"], *values))
+    names = [f"eps {at['epsilon']:g} per km" for at in found["carried"][0]["carried"]]
+    return table(("attribute", *names), rows)
 
 
 def _table2(found: Results) -> str:

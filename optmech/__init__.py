@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from optmech.errors import VerificationError as VerificationError
     from optmech.files import load_problem as load_problem
     from optmech.files import load_task as load_task
+    from optmech.mesh import Mesh as Mesh
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.search import solve as solve
     from optmech.pipeline.verify import check as check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,11 @@ SKIPS = (
 install, and what a machine or an installation lacks. Any other skip fails the run."""
 
 _skipped: Counter[str] = Counter()
+
+# a shell in the background, or nohup, leaves these ignored, here and in every child
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 _SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

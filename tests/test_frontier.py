@@ -78,6 +78,8 @@ def test_the_ends_of_the_search() -> None:
     assert (at_once.lower, at_once.upper) == (1.0, 1.0)
     with pytest.raises(InfeasibleError, match="is proved to exceed the limit"):
         om.frontier.least_epsilon(response(2), 0.1, 0.1, 1.0)
+    with pytest.raises(InfeasibleError, match=r"ε = 0\.693147 .* exceed the limit 0\.1"):
+        om.frontier.least_epsilon(response(2), "1/10", "1/20", "ln 2")
     impossible = om.Problem(
         om.Prior.uniform(om.Domain.range(2)),
         H,

@@ -32,7 +32,8 @@ def on_pages() -> list[str]:
 
 
 def test_every_public_name_is_on_one_page() -> None:
-    found = on_pages()
+    # what is inherited from and used to make a kind of constraint of one's own is not an om.X
+    found = [name for name in on_pages() if not name.startswith("problem.")]
     assert len(found) > 200
     assert sorted(found) == sorted(PUBLIC)
 
@@ -40,7 +41,7 @@ def test_every_public_name_is_on_one_page() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_public_modules_say_what_is_public(module: str) -> None:
     found = getattr(om, module)
-    assert "__all__" in vars(found)
+    assert found.__all__
     assert found.__doc__
     for name in found.__all__:
         assert not name.startswith("_")

@@ -11,6 +11,8 @@ import pytest
 import optmech as om
 
 SCRIPT = """
+from fractions import Fraction
+
 import optmech as om
 
 cells = om.Grid(2, 3, cell=0.5, unit="km")
@@ -18,50 +20,79 @@ km = om.distances.euclidean()
 prior = om.Prior.from_counts(cells, {(0, 0): 3, (1, 2): 1})
 problem = om.Problem(prior, km, constraints=[om.MetricPrivacy("ln 2", km), om.LossBound(2)])
 profile: om.Profile = om.Profile(engine="highs", gap=1e-3)
-design: om.Design = om.solve(problem, profile)
+design: om.Design = om.solve(problem, profile, gap=1e-4)
+m = design.mechanism
 report: om.CheckReport = om.check("design.json")
-reveal_type(report.passed)
-reveal_type(design.loss)
-reveal_type(design.mechanism.then(design.mechanism))
+attack = om.attacks.optimal(m, prior, [[0.0, 1.0], [1.0, 0.0]])
+table = om.sweep(problem, {"constraints[0].epsilon": [0.5, "ln 2"]}, "runs")
+om.sweep("sweep.toml", directory="runs")
+om.sweep(problem, {"prior": {"even": om.Prior.uniform(cells)}, ("loss", "title"): [(km, "a")]})
+reveal_type(om.solve)
 reveal_type(om.check)
+reveal_type(om.sweep)
 reveal_type(om.plots.mechanism)
 reveal_type(om.plots.save)
+reveal_type(om.measures.delta)
+reveal_type(om.attacks.minimax)
+reveal_type(om.frontier.cheapest)
+reveal_type(om.transport.wasserstein)
+reveal_type(om.mechanisms.optimal_target)
+reveal_type(om.traces.privacy_loss)
+reveal_type(profile.with_limits)
+reveal_type(report.passed)
+reveal_type(design.loss)
+reveal_type(attack.error)
+reveal_type(m.then(m))
+reveal_type(om.measures.tightest(m, km))
+reveal_type(report.checks)
+reveal_type(table.rows)
+reveal_type(om.prices.of_pairs(design))
 figure = om.plots.frontier([design])
 om.plots.save(figure, "picture.png")
-print(om.measures.epsilon(design.mechanism, km), prior.binning, {cells: 1}[cells])
-om.plots.no_such_picture
+print(om.measures.delta(m, Fraction(1, 2), km), prior.binning, {cells: 1}[cells])
+om.solve(problem, "auto", 1e-6)
 report.no_such_figure
+om.plots.no_such_picture
 om.no_such_name
 om.traces.no_such_name
 """
+FUNCTIONS = 12
 
 
 def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
+    """Every expression has a type: ``--disallow-any-expr`` finds each that is, or holds, Any."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     package = Path(om.__file__).parent.parent
     done = subprocess.run(
         [
-            sys.executable, "-m", "mypy", "--strict", "--no-incremental", "--cache-dir=/dev/null",
-            "--follow-imports=silent", "--ignore-missing-imports", "--no-error-summary",
-            "--config-file=", str(script),
+            sys.executable, "-m", "mypy", "--strict", "--disallow-any-expr", "--no-incremental",
+            "--cache-dir=/dev/null", "--follow-imports=silent", "--ignore-missing-imports",
+            "--no-error-summary", "--config-file=", str(script),
         ],
         check=False, capture_output=True, text=True, cwd=package,
     )  # fmt: skip
     lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if ".py:" in line]
-    said = [line for line in lines if line.startswith("note: Revealed")]
-    assert len(said) == 6, done.stdout + done.stderr
-    assert "bool" in said[0]
-    assert "float" in said[1]
-    assert "Mechanism" in said[2]
-    assert "-> optmech.certificate.check.CheckReport" in said[3]
-    assert all(line.startswith('note: Revealed type is "def (') for line in said[3:])
-    assert "Any" not in "".join(said[:4])
+    said = [line.split('"')[1] for line in lines if line.startswith("note: Revealed")]
+    assert len(said) == SCRIPT.count("reveal_type"), done.stdout + done.stderr
+    assert not any("object" in line for line in said)
+    assert all(line.startswith("def (") for line in said[:FUNCTIONS])
+    assert "-> optmech.designs.design.Design" in said[0]
+    assert "-> optmech.certificate.check.CheckReport" in said[1]
+    assert "-> optmech.sweeps.run.SweepResult" in said[2]
+    assert said[FUNCTIONS : FUNCTIONS + 5] == [
+        "bool", "float", "float", "optmech.spaces.mechanism.Mechanism",
+        "optmech.analysis.measures.Tightest",
+    ]  # fmt: skip
     errors = [line for line in lines if line.startswith("error")]
-    assert len(errors) == 4
-    assert 'has no attribute "no_such_picture"' in errors[0]
+    assert 'Too many positional arguments for "solve"' in errors[0]
     assert 'has no attribute "no_such_figure"' in errors[1]
-    assert all('has no attribute "no_such_name"' in line for line in errors[2:])
+    # the attributes that there are not have no type, which is said besides
+    rest = [line for line in errors[2:] if "Any" not in line]
+    names = ["no_such_picture", "no_such_name", "no_such_name"]
+    assert [f'has no attribute "{n}"' in line for n, line in zip(names, rest, strict=True)] == [
+        True, True, True,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["CheckReport", "Profile"])
@@ -99,3 +130,31 @@ def test_large_objects_take_a_few_lines_in_an_interpreter() -> None:
         assert len(repr(part)) < 500
     none = om.solve(om.Problem(small.prior, km, constraints=[om.DistortionPrivacy(99, km)]))
     assert repr(none).startswith("Design(infeasible, 9 secrets, 9 observables: ")
+
+
+def test_results_take_a_few_lines_in_an_interpreter() -> None:
+    line = om.Domain.range(300)
+    prior, km = om.Prior.uniform(line), om.distances.euclidean()
+    m = om.mechanisms.exponential(line, 1)
+    chain = om.traces.MarkovPrior.random_walk(line, km, 2.0)
+    times = [float(t) for t in range(300)]
+    path = om.traces.GaussianPrior(times, om.traces.white(1.0))
+    moved = om.Prior(line, [1, *[2] * 299])
+    for value in (
+        om.attacks.optimal(m, prior, km),
+        om.distributional.pairwise_epsilon(m, [prior, moved]),
+        om.distributional.attack_success(m, [prior, moved]),
+        om.measures.hockey_stick_curve(prior, moved),
+        om.transport.wasserstein(prior, moved, km),
+        om.mechanisms.tupling(m, 3),
+        om.mechanisms.coupling_design([prior], prior, km),
+        chain,
+        path,
+        om.traces.FixedPolicy(chain, m),
+        om.traces.SequentialDesigner(chain, km),
+        om.traces.SequentialDesigner(chain, km).start(),
+        om.traces.privacy_loss(path, 1.0, range(100), 1.0, 2.0),
+    ):
+        assert len(repr(value)) < 1500, type(value)
+        assert repr(value).count("\n") < 8
+        assert repr(value).startswith(f"{type(value).__name__}(")

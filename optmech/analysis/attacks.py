@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.measures import posterior, prior_weights
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
 from optmech.spaces.distances import DistanceLike
@@ -43,8 +44,8 @@ _METHODS: dict[Over, tuple[dict[str, str], ...]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Attack:
+@dataclass(frozen=True, eq=False, repr=False)
+class Attack(Shown):
     """An attack with the error that it makes against one mechanism."""
 
     name: str

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis import measures
 from optmech.analysis.measures import per_unit
 from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact import checked
 from optmech.exact.checked import nonnegative, probability, whole
@@ -44,8 +45,8 @@ __all__ = [
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False)
-class Pairwise:
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairwise(Shown):
     """A number for every pair of a set of distributions, both directions in one."""
 
     values: Floats
@@ -145,8 +146,8 @@ def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Float
     return np.asarray(np.where(q.positive, p.over(q).floats(), excluded))
 
 
-@dataclass(frozen=True, eq=False)
-class AttackSuccess:
+@dataclass(frozen=True, eq=False, repr=False)
+class AttackSuccess(Shown):
     """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3)."""
 
     guess: Ints

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.analysis.everywhere import Everywhere, everywhere
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability
@@ -33,6 +34,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior, weights_of
 
 __all__ = [
+    "Everywhere",
     "HockeyStick",
     "Tightest",
     "bayes_vulnerability",
@@ -43,6 +45,7 @@ __all__ = [
     "distribution_epsilon",
     "epsilon",
     "epsilon_for_delta",
+    "everywhere",
     "expected_loss",
     "hockey_stick_curve",
     "mutual_information",

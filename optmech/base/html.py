@@ -71,7 +71,7 @@ def marks(points: Floats, values: Sequence[float], label: str) -> str:
 
 
 def _shaded(cells: Sequence[tuple[float, float, float, float]], values: Sequence[float]) -> str:
-    """One path for every shade."""
+    """One path for every shade, with light lines between the cells."""
     top = max(values, default=0.0)
     paths: dict[int, list[str]] = {}
     for (x, y, width, height), value in zip(cells, values, strict=True):
@@ -80,7 +80,8 @@ def _shaded(cells: Sequence[tuple[float, float, float, float]], values: Sequence
             f"M{x:.6g} {y:.6g}h{width:.6g}v{height:.6g}h{-width:.6g}z"
         )
     return "".join(
-        f"<path fill='rgb({247 - 30 * shade},{251 - 22 * shade},{255 - 12 * shade})' "
+        f"<path fill='rgb({247 - 30 * shade},{251 - 22 * shade},{255 - 12 * shade})' stroke='#fff' "
+        "stroke-width='0.5' vector-effect='non-scaling-stroke' "
         f"d='{''.join(parts)}'/>"
         for shade, parts in sorted(paths.items())
     )

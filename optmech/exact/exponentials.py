@@ -15,7 +15,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.exact.number import Exact, rounded_up
+from optmech.exact.number import Exact, rounded_down, rounded_up
 
 _OVERFLOW = 709.0
 """e^709 is the last power of e that is a float64, and above 2^1022."""
@@ -35,6 +35,11 @@ def bracket(value: float) -> tuple[Fraction, Fraction]:
 def stated_up(value: float) -> float:
     """A float >= a stated number, and equal to it where it is a float."""
     return rounded_up(bracket(value)[1])
+
+
+def stated_down(value: float) -> float:
+    """The same below it."""
+    return rounded_down(bracket(value)[0])
 
 
 def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:

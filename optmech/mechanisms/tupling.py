@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.interval import Interval
@@ -42,8 +43,8 @@ _LARGEST_LOG = 600.0
 """Quotients of outputs and dummy weights within e^±600 are floats, and so are sums of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tupling:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tupling(Shown):
     """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (DP19 Alg. 1).
 
     Make it with ``tupling``.

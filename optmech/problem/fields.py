@@ -18,11 +18,11 @@ import attrs
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, inside
+from optmech.errors import inside
 from optmech.exact.checked import probability
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem.space import Place, Space
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import table
@@ -81,12 +81,12 @@ def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attr
     ]
 
 
-def number(value: object) -> Exact:
+def number(value: Number) -> Exact:
     """A finite number >= 0, or an exact string such as "ln 3"."""
     return parse_exact(value, where="")
 
 
-def delta(value: object) -> Exact:
+def delta(value: Number) -> Exact:
     """A number from 0 to 1."""
     return probability(value, where="")
 
@@ -101,14 +101,9 @@ def flag(value: bool) -> bool:
     return bool(value)
 
 
-def distance(value: Distance) -> Distance:
-    """A member of ``om.distances``, or another callable of two domains."""
-    if not callable(value):
-        raise ProblemError(
-            f"{type(value).__name__} is not a distance",
-            remedy="Use a member of om.distances; arrays go through distances.matrix(array)",
-        )
-    return value
+def distance(value: DistanceLike) -> Distance:
+    """A member of ``om.distances``, another callable of two domains, or a table of values."""
+    return as_distance(value, where="")
 
 
 def adversary(value: Prior | None) -> Prior | None:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
 from optmech.exact.checked import probability
 from optmech.exact.number import Number, log_of_fraction, parse_exact
 
@@ -123,8 +124,8 @@ def _least_exactly(p: Floats, q: Floats, delta: float) -> float:
     return log_of_fraction((head - spare) / tail)
 
 
-@dataclass(frozen=True, eq=False)
-class HockeyStick:
+@dataclass(frozen=True, eq=False, repr=False)
+class HockeyStick(Shown):
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for ε >= 0, one direction of one pair (DP19 Def. 1).
 
     ``p`` and ``q`` are non-negative arrays of shape (m,).

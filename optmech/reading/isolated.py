@@ -1,4 +1,4 @@
-"""Reading Parquet and NetCDF files in a process of its own, with limits on its time and memory.
+"""Reading Parquet, NetCDF and meshes in a process of its own, with limits on its time and memory.
 
 The libraries that read them trust what a file says of itself: a damaged file may loop for ever,
 claim any amount of memory, print to standard error or end the process. Here that is the child's end
@@ -39,7 +39,7 @@ class Found:
 
 
 def read_isolated(kind: str, path: Path, **options: object) -> Found:
-    """What ``reading.isolated_reader`` finds in a file of the ``kind`` "parquet" or "netcdf".
+    """What ``reading.isolated_reader`` finds in a file of its ``kind``: parquet, netcdf or mesh.
 
     Raises
     ------

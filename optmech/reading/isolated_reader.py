@@ -37,8 +37,8 @@ def main() -> None:
     os.dup2(silent, 2)
     kind: str = order["kind"]
     try:
-        what = f"cannot be read as {'Parquet' if kind == 'parquet' else 'NetCDF'}"
-        with translated("", what, "Write the file again, or as CSV"):
+        name, other = _NAMES[kind]
+        with translated("", f"cannot be read as {name}", f"Write the file again, or as {other}"):
             values, arrays = _READERS[kind](order)
     except ProblemError as error:
         values, arrays = {"error": error.message, "remedy": error.remedy}, []
@@ -170,6 +170,23 @@ def _netcdf(order: dict[str, Any]) -> Answer:
     return {"dims": dimensions, "labels": labels, "coordinates": coordinates}, arrays
 
 
+def _mesh(order: dict[str, Any]) -> Answer:
+    """The points and the triangles of a mesh, in two dimensions and as they are numbered."""
+    import meshio
+
+    _limit(_ROOM)
+    try:
+        found = meshio.read(order["path"])
+    except SystemExit as error:
+        # how meshio ends where none of its readers takes the file
+        raise ProblemError("is none of the formats that its ending stands for") from error
+    blocks = [block.data for block in found.cells if block.type == "triangle"]
+    points = np.asarray(found.points, dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] < 2 or not blocks:
+        raise ProblemError("holds no triangles", remedy="Give a mesh of triangles")
+    return {}, [points[:, :2], np.vstack(blocks).astype(np.int64)]
+
+
 def _refuse_elsewhere(file: Any) -> None:
     """Refuse datasets whose content lies in other files: those may be anything."""
     import h5py
@@ -199,4 +216,9 @@ def _limit(room: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Answer]] = {"parquet": _parquet, "netcdf": _netcdf}
+_READERS: dict[str, Callable[[dict[str, Any]], Answer]] = {
+    "parquet": _parquet,
+    "netcdf": _netcdf,
+    "mesh": _mesh,
+}
+_NAMES = {"parquet": ("Parquet", "CSV"), "netcdf": ("NetCDF", "CSV"), "mesh": ("a mesh", "GeoJSON")}

@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
-from optmech.exact.number import parse_exact
+from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem import MaximizeDistortion, Problem
+from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 
-Row = Mapping[str, object]
+Row = Mapping[str, Cell]
 _SHARPER = 0.01
 _SHARPEST = 1e-9
 _MOST_HALVINGS = 200
@@ -113,8 +115,8 @@ def cheapest(
     return best[1]
 
 
-@dataclass(frozen=True, eq=False)
-class LeastEpsilon:
+@dataclass(frozen=True, eq=False, repr=False)
+class LeastEpsilon(Shown):
     """The least ε whose optimal loss stays under a limit lies in (``lower``, ``upper``].
 
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
@@ -133,12 +135,12 @@ class LeastEpsilon:
 
 def least_epsilon(
     problem: Problem,
-    maximum_loss: float,
-    low: float,
-    high: float,
+    maximum_loss: Number,
+    low: Number,
+    high: Number,
     *,
     place: str = "constraints[0].epsilon",
-    tolerance: float = 1e-3,
+    tolerance: Number = 1e-3,
     profile: str | Path | Profile = "auto",
 ) -> LeastEpsilon:
     """Bisect for the least ε whose optimal loss is at most ``maximum_loss``.
@@ -174,7 +176,7 @@ def least_epsilon(
     at_high = search.decide(high)
     if at_high is None or not at_high.within:
         raise InfeasibleError(
-            f"at ε = {high:g} the loss {search.seen(at_high)} the limit {maximum_loss:g}",
+            f"at ε = {high:g} the loss {search.seen(at_high)} the limit {search.limit:g}",
             where="maximum_loss",
             remedy="Allow more loss or a larger ε",
         )
@@ -209,7 +211,7 @@ class _Verdict:
 class _Bisection:
     """Decides whether the optimal loss at an ε is within the limit, proof at hand."""
 
-    def __init__(self, problem: Problem, place: str, limit: float, profile: Profile) -> None:
+    def __init__(self, problem: Problem, place: str, limit: Number, profile: Profile) -> None:
         if not isinstance(problem, Problem):
             raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
         if isinstance(problem.objective, MaximizeDistortion):
@@ -223,7 +225,7 @@ class _Bisection:
                 f"the loss need not fall as {place} grows", where="place", remedy="Name an ε or a δ"
             )
         self._template, self._place, self._profile = ObjectTemplate(problem), place, profile
-        self._limit = float(parse_exact(limit, where="maximum_loss"))
+        self.limit = float(parse_exact(limit, where="maximum_loss"))
         self._nearest: dict[float, Design] = {}
         self.solves = 0
 
@@ -238,9 +240,9 @@ class _Bisection:
             if design.status == "infeasible":
                 return _Verdict(False, design, math.inf)
             self._nearest[epsilon] = start = design
-            if design.loss <= self._limit:
+            if design.loss <= self.limit:
                 return _Verdict(True, design, design.lower_bound)
-            if design.lower_bound > self._limit:
+            if design.lower_bound > self.limit:
                 return _Verdict(False, design, design.lower_bound)
             if design.gap > gap or gap <= _SHARPEST:
                 return None
@@ -260,7 +262,7 @@ class _Bisection:
         return self._nearest[min(self._nearest, key=lambda other: abs(other - epsilon))]
 
 
-def _ends(low: float, high: float) -> tuple[float, float]:
+def _ends(low: Number, high: Number) -> tuple[float, float]:
     first = float(parse_exact(low, where="low"))
     last = float(parse_exact(high, where="high"))
     if not first < last:

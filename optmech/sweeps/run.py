@@ -7,15 +7,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import TypeAlias
 
+from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.designs.file import load_design
 from optmech.errors import ProblemError
+from optmech.exact.number import Number
 from optmech.files import find_problem
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem import Problem
 from optmech.reading.source import read_document
+from optmech.spaces.distances import DistanceLike
+from optmech.spaces.prior import Prior
 from optmech.sweeps import pools
 from optmech.sweeps.axes import Axis, named, simple_axis, zipped
 from optmech.sweeps.directory import RunDirectory, read_manifest
@@ -30,11 +34,15 @@ _FIGURES = (
     "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "secrets",
     "observables",
 )  # fmt: skip
-Values = Sequence[Any] | Mapping[str, Any]
+Plain: TypeAlias = "Number | bool | Sequence[Plain] | Mapping[str, Plain] | None"
+"""What problem files are made of."""
+Value: TypeAlias = "Plain | Prior | DistanceLike | Sequence[Value]"
+Values: TypeAlias = "Sequence[Value] | Mapping[str, Value]"
+Axes: TypeAlias = "Mapping[str | tuple[str, ...], Values]"
 
 
-@dataclass(frozen=True)
-class SweepResult:
+@dataclass(frozen=True, repr=False)
+class SweepResult(Shown):
     """A run directory and its table, one row per task."""
 
     directory: Path
@@ -75,8 +83,8 @@ class SweepResult:
 
 
 def sweep(
-    problem: str | Path | Problem | Mapping[str, Any],
-    axes: Mapping[str | tuple[str, ...], Values] | None = None,
+    problem: str | Path | Problem | Mapping[str, Plain],
+    axes: Axes | None = None,
     directory: str | Path | None = None,
     *,
     profile: str | Path | Profile | None = None,
@@ -147,7 +155,7 @@ def sweep(
 
 def _plan(
     problem: object,
-    axes: Mapping[str | tuple[str, ...], Values] | None,
+    axes: Axes | None,
     profile: str | Path | Profile | None,
     gap: float | None,
     time_limit: float | None,
@@ -185,7 +193,7 @@ def _template(problem: object) -> Template:
     )
 
 
-def _axes(axes: Mapping[str | tuple[str, ...], Values]) -> list[Axis]:
+def _axes(axes: Axes) -> list[Axis]:
     if not axes or not hasattr(axes, "items"):
         raise ProblemError(
             "is not a mapping of places to values",

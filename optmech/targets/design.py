@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
 from optmech.certificate.objective import is_optimal
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
@@ -34,8 +35,8 @@ Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
 
 
-@dataclass(frozen=True, eq=False)
-class TargetDesign:
+@dataclass(frozen=True, eq=False, repr=False)
+class TargetDesign(Shown):
     """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
 
     ``task`` is "coupling" where the common output distribution was given, and "target" where the

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
@@ -35,8 +36,8 @@ REFINED_ABOVE = 1e-9
 """A relative gap above this is closed by refinement in whole numbers."""
 
 
-@dataclass(frozen=True, eq=False)
-class Barycenter:
+@dataclass(frozen=True, eq=False, repr=False)
+class Barycenter(Shown):
     """A distribution μ that minimises Σ_t w_t W_1(λ_t, μ), with its proof."""
 
     exact: Shares

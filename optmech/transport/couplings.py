@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.shown import Shown
 
 
-@dataclass(frozen=True, eq=False)
-class Violation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Violation(Shown):
     """A set that breaks Hall's condition: it holds more mass than all that it may be moved to.
 
     No coupling of the two distributions stays inside the relation, since one would move the mass
@@ -33,8 +34,8 @@ class Violation:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Coupling:
+@dataclass(frozen=True, eq=False, repr=False)
+class Coupling(Shown):
     """A joint distribution of two given ones (DP19 Def. 5), and what it attains."""
 
     plan: Floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -209,6 +210,9 @@ def test_conversion_to_approximate_privacy() -> None:
         assert loss.epsilon(loss.delta(epsilon)) == pytest.approx(epsilon, abs=1e-9)
         # a single order of Rényi divergence implies less
         assert traces.renyi_delta(loss.upper, 2.0, epsilon) >= loss.delta(epsilon)
+    assert loss.delta("ln 3") == pytest.approx(loss.delta(math.log(3)), rel=1e-12)
+    assert loss.delta("ln 3") >= loss.delta(math.nextafter(math.log(3), 2)), "never less than at ε"
+    assert loss.epsilon("1/1000") == loss.epsilon(Fraction(1, 1000))
     # the implied δ is the least value of E[(1 - e^(ε-x))+] bounds over e^((λ-1)x): its supremum
     x = np.linspace(1.0, 40.0, 400_001)
     ratio = np.exp(-x * 2.0) * (1 - np.exp(1.0 - x))

@@ -20,6 +20,10 @@ assert abs(om.transport.wasserstein(a, b, d).value - wasserstein_distance(x, y, 
 w = om.transport.wasserstein(a, b, d, math.inf)
 assert d[w.plan > 0].max() == w.value
 assert w.below is not None
+near = np.abs(np.subtract.outer(x[:8], x[:8]))
+found = om.guarantees.carry_over(near, a[:8], b[:8])
+assert 0 < found.lower <= found.upper <= found.lower + 1e-11
+assert found.upper <= om.transport.wasserstein(a[:8], b[:8], near, math.inf).value
 """
 
 

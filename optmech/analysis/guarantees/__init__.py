@@ -26,9 +26,13 @@ from optmech.analysis.guarantees.lifting import (
     weaken_metric,
 )
 from optmech.analysis.guarantees.weakening import weaken
+from optmech.transport.carry import CarryOver, carry_over, carry_over_many
 
 __all__ = [
+    "CarryOver",
     "Guarantee",
+    "carry_over",
+    "carry_over_many",
     "close_beliefs",
     "close_beliefs_metric",
     "compose_independent",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
@@ -25,8 +26,8 @@ from optmech.traces.chains.policy import Policy, State
 _LARGEST_MEMO = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Series:
+@dataclass(frozen=True, eq=False, repr=False)
+class Series(Shown):
     """A figure per time, shape (T,), with the standard errors of its estimate (0 where exact)."""
 
     mean: Floats
@@ -40,8 +41,8 @@ class Series:
         return float(self.mean.mean())
 
 
-@dataclass(frozen=True, eq=False)
-class AdversaryReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class AdversaryReport(Shown):
     """What was protected over a trace; distances in their unit.
 
     "Believed" errors are those that the adversary expects from the posterior, which are the true

@@ -15,20 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.ratios.wide import Wide, log_ratio, log_values, product
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import State, require_cells
+from optmech.transport.gains import Logs, gains
 
 _UNIT = 2.0**-53
-_NARROW = np.log(1e12)
-"""The linear program sees weights within e^±this of the decisive one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Leakage:
+@dataclass(frozen=True, eq=False, repr=False)
+class Leakage(Shown):
     """Bounds on the worst log-likelihood ratio about X_t, for every pair of locations.
 
     Both hold whatever was rounded on the way, and however small likelihoods become.
@@ -171,68 +171,24 @@ def _extreme(vectors: Wide, pairs: np.ndarray) -> Ints:
 def _through(kernel: Wide, bound: Floats, pairs: np.ndarray) -> Floats:
     """max ln (K u)[x] / (K u)[x'] over all u >= 0 with ln u[y] / u[y'] <= bound[y, y']."""
     logs = log_values(kernel)
-    some = kernel.positive.any(axis=1)
+    wanted = pairs & np.logical_and.outer(*[kernel.positive.any(axis=1)] * 2)
     out = np.zeros(pairs.shape)
-    for x, other in np.argwhere(pairs & np.outer(some, some)).tolist():
-        out[x, other] = _least_gain(logs[x], logs[other], bound)
+    for x in np.flatnonzero(wanted.any(axis=1)).tolist():
+        others = np.flatnonzero(wanted[x])
+        out[x, others] = _gains(
+            np.broadcast_to(logs[x], (len(others), len(logs))), logs[others], bound
+        )
     return out
 
 
 def gain(p: Floats, q: Floats, bound: Floats) -> float:
-    """An r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'].
-
-    Mass p[y] is sent to places y', where it counts e^{bound[y, y']} times; e^r is the largest
-    ratio of what arrives to q. A linear program finds the best plan; any plan gives a valid r.
-    Logarithms are kept throughout: ``bound`` may range as far as it likes, and be inf.
-    """
+    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
+    little more: ``transport.gains`` has the proof."""
     with np.errstate(divide="ignore"):
-        return _least_gain(np.log(p), np.log(q), bound)
+        return float(_gains(np.log(p)[None], np.log(q)[None], bound)[0])
 
 
-def _least_gain(log_p: Floats, log_q: Floats, bound: Floats) -> float:
-    sources, targets = np.flatnonzero(log_p > -np.inf), np.flatnonzero(log_q > -np.inf)
-    # what a whole row adds to the ratio at its target, as a logarithm
-    logs = bound[np.ix_(sources, targets)] + log_p[sources][:, None] - log_q[targets]
-    cheapest = logs.argmin(axis=1)
-    decisive = float(logs.min(axis=1).max())
-    if not np.isfinite(decisive):
-        return float("inf")
-    # sending every row where it is cheapest comes within a factor n of the best plan: what is far
-    # more expensive than the decisive row is of no use, what is far cheaper all the same
-    relative = logs - decisive
-    usable = relative <= _NARROW
-    weight = np.exp(np.minimum(relative, _NARROW))
-    plan = np.zeros(logs.shape)
-    plan[np.arange(len(sources)), cheapest] = 1.0
-    best = _arrival(plan, weight)
-    proposed = _proposed(np.exp(np.clip(relative, -_NARROW, _NARROW)), usable)
-    if proposed is not None:
-        best = min(best, _arrival(proposed, weight))
-    return float(np.log(best) + decisive)
-
-
-def _proposed(weight: Floats, usable: np.ndarray) -> Floats | None:
-    """A plan on the usable pairs by linear programming; None where the solver gives none."""
-    from scipy.optimize import linprog
-
-    i, j = np.nonzero(usable)
-    edges = np.arange(len(i))
-    ship = np.zeros((weight.shape[0], len(edges) + 1))
-    ship[i, edges] = 1.0
-    arrive = np.zeros((weight.shape[1], len(edges) + 1))
-    arrive[j, edges] = weight[i, j]
-    arrive[:, -1] = -1.0
-    cost = np.append(np.zeros(len(edges)), 1.0)
-    whole_rows = np.ones(weight.shape[0])
-    solved = linprog(cost, arrive, np.zeros(weight.shape[1]), ship, whole_rows, method="highs")
-    if solved.x is None or not np.isfinite(solved.x).all():
-        return None
-    plan = np.zeros(weight.shape)
-    plan[i, j] = np.maximum(solved.x[:-1], 0.0)
-    return plan if plan.any(axis=1).all() else None
-
-
-def _arrival(plan: Floats, weight: Floats) -> float:
-    """Largest ratio of what arrives to q, when every row of the plan is sent as a whole."""
-    shares = plan / plan.sum(axis=1, keepdims=True)
-    return float((shares * weight).sum(axis=0).max())
+def _gains(log_p: Floats, log_q: Floats, bound: Floats) -> Floats:
+    """The same for k pairs of logarithms, which count as they are: shapes (k, n)."""
+    every = np.broadcast_to(bound, (len(log_p), *bound.shape))
+    return gains(every, Logs(log_p, log_p), Logs(log_q, log_q)).upper

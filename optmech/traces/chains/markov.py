@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import parse_exact
@@ -29,8 +30,8 @@ LONGEST = 100_000
 """Steps beyond which a time is taken for a mistake."""
 
 
-@dataclass(frozen=True, eq=False)
-class MarkovPrior:
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkovPrior(Shown):
     """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (TP19 Def. 2.1 with
     a finite domain).
 

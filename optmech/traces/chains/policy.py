@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -78,8 +79,8 @@ def updated(
     return belief.given({time: column})
 
 
-@dataclass(frozen=True, eq=False)
-class FixedPolicy:
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedPolicy(Shown):
     """The same mechanism at every time, or one per time, whatever was released before.
 
     This is how mechanisms for single locations are used on traces (TP19 section 1).
@@ -123,8 +124,8 @@ class FixedState:
         return FixedState(self.policy, self.time + 1, belief)
 
 
-@dataclass(frozen=True, eq=False)
-class ProtectedTrace:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProtectedTrace(Shown):
     """A trace as it was released."""
 
     releases: tuple[Hashable | None, ...]

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
 from optmech.spaces.domain import Domain
@@ -17,8 +18,8 @@ from optmech.spaces.domain import Domain
 _DAY = 86_400.0
 
 
-@dataclass(frozen=True, eq=False)
-class CellSequence:
+@dataclass(frozen=True, eq=False, repr=False)
+class CellSequence(Shown):
     """Where one user was, step by step."""
 
     user: str
@@ -42,8 +43,8 @@ class CellSequence:
         return np.asarray((np.searchsorted(hours, clock, side="right") - 1) % len(hours))
 
 
-@dataclass(frozen=True, eq=False)
-class Fixes:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fixes(Shown):
     """Positions of users at times, in the order of the data.
 
     Parameters

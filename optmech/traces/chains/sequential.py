@@ -16,6 +16,7 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, Number, parse_exact
@@ -87,8 +88,8 @@ def _budget(value: Number | None) -> Exact | None:
     return parse_exact(value, where="total_epsilon", positive=True)
 
 
-@frozen(eq=False)
-class SequentialDesigner:
+@frozen(eq=False, repr=False)
+class SequentialDesigner(Shown):
     """Designs one mechanism per time on the prior that the earlier releases leave.
 
     Parameters
@@ -159,8 +160,8 @@ class Outcome:
     """Why the action is not "design"."""
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+@dataclass(frozen=True, eq=False, repr=False)
+class Step(Shown):
     """One time of a sequential design: what is known, and the mechanism for it, which is designed
     when it is first asked for."""
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.traces.gaussian.balls import (
     BallMatrix,
@@ -37,8 +38,8 @@ _DEGREE = 8
 _BITS = 256
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalLoss:
+@dataclass(frozen=True, eq=False, repr=False)
+class IntervalLoss(Shown):
     """The largest loss over an interval of length scales."""
 
     length_scale: float

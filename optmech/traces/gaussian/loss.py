@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.number import Number
 from optmech.traces.gaussian.balls import Enclosure, above, below
 from optmech.traces.gaussian.conversion import gaussian_delta, gaussian_epsilon
 from optmech.traces.gaussian.extremes import over_ball, over_box
@@ -19,8 +21,8 @@ from optmech.traces.gaussian.information import information, noise_matrix
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 
-@dataclass(frozen=True, eq=False)
-class TraceLoss:
+@dataclass(frozen=True, eq=False, repr=False)
+class TraceLoss(Shown):
     """Bounds of the worst Rényi loss over all hypotheses about the secret positions."""
 
     lower: float
@@ -47,7 +49,7 @@ class TraceLoss:
         lower, upper = self.lower / self.order, self.upper / self.order
         return max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf)
 
-    def delta(self, epsilon: float) -> float:
+    def delta(self, epsilon: Number) -> float:
         """An upper bound of the δ at which the release keeps (ε, δ) for every hypothesis.
 
         Exact for the Gaussians at hand (Balle and Wang, ICML 2018, Theorem 8), and so
@@ -55,7 +57,7 @@ class TraceLoss:
         """
         return gaussian_delta(self.upper, self.order, epsilon)
 
-    def epsilon(self, delta: float) -> float:
+    def epsilon(self, delta: Number) -> float:
         """The least ε, rounded up, for which the release keeps (ε, δ) for every hypothesis."""
         return gaussian_epsilon(self.upper, self.order, delta)
 

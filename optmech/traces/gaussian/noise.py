@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount
 from optmech.exact.exponentials import bracket
@@ -33,8 +34,8 @@ _LARGEST_CONE = 24
 """Coordinates beyond which a conic solver takes minutes for a few sets."""
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseDesign:
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseDesign(Shown):
     """A noise covariance whose loss was proved afterwards, in ball arithmetic."""
 
     covariance: Floats

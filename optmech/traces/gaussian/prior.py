@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.traces.gaussian.balls import BallMatrix, elimination_bits, of_floats, positive_definite
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianPrior:
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianPrior(Shown):
     """How the positions of a trace depend on each other: a Gaussian process at given times.
 
     Only conditional distributions of some positions given others are used, so the marginal

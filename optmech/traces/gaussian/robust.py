@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number
 from optmech.traces.gaussian.calibration import promise
@@ -24,8 +25,8 @@ from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 _ROUNDS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class RobustNoise:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobustNoise(Shown):
     """A design, and the proof over the interval."""
 
     design: NoiseDesign

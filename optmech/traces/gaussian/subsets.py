@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Ints
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.traces.gaussian.balls import (
@@ -29,8 +30,8 @@ MOST = 20_000
 """Sets that are looked at before the question is refused as too large."""
 
 
-@dataclass(frozen=True, eq=False)
-class WorstSubset:
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstSubset(Shown):
     """The set with the largest loss among all that were asked about."""
 
     secrets: tuple[int, ...]

@@ -1,0 +1,193 @@
+"""What a mechanism on cells promises between the points of its domain (theory: "Privacy at every
+point").
+
+A fix is snapped to the cell that holds it, so that two fixes on both sides of an edge, however
+close, are reported with the rows of two cells. Values are in floating point, as in ``measures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.errors import ProblemError
+from optmech.exact.checked import probability, whole
+from optmech.exact.number import Number, parse_exact
+from optmech.ratios.hockey_stick import most_revealing
+from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.regions import Regions, grid_boxes
+
+_TOUCH = 1e-9
+"""Cells whose distance is below this share of their size touch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Everywhere:
+    """P(x) <= e^{ε(‖x−y‖ + slack)} P(y) for all fixes x, y of the area, and how much of that is
+    slack."""
+
+    epsilon: float
+    """The least ε of metric privacy between the centres of the cells."""
+    slack: float
+    """The largest distance of two centres less that of their cells, over pairs of cells: the
+    diagonal of the largest cell, where that has a neighbour of its size."""
+    step: float
+    """The largest log ratio of two fixes at distance zero, on both sides of an edge or corner."""
+    edge: tuple[Hashable, Hashable] | None
+    """Labels of the cells on its sides; None where no two cells touch."""
+    violated: float
+    """Fraction of the sampled pairs of fixes with a log ratio, either way, above ε times their
+    distance."""
+    interval: tuple[float, float]
+    """Of that fraction among all pairs, with probability ``confidence`` (Clopper and Pearson)."""
+    pairs: int
+    """Pairs of fixes that were sampled."""
+    confidence: float
+    _logs: Floats = field(repr=False)
+    _gap: Floats = field(repr=False)
+    _reach: Floats = field(repr=False)
+
+    def epsilon_between(self, apart: float) -> float:
+        """The least ε with P(x) <= e^{ε‖x−y‖} P(y) for all fixes that are at least ``apart`` > 0
+        from each other; it tends to infinity, as step / apart, where a step is above 0."""
+        distance = float(parse_exact(apart, where="apart", positive=True))
+        possible = self._reach >= distance
+        values = np.where(possible, self._logs / np.maximum(self._gap, distance), 0.0)
+        return max(0.0, float(values.max()))
+
+
+def everywhere(
+    m: Mechanism,
+    epsilon: Number | None = None,
+    *,
+    pairs: int = 100_000,
+    within: float | None = None,
+    seed: int = 0,
+    confidence: Number = 0.99,
+) -> Everywhere:
+    """What ``m``, on the cells of a grid or of regions, promises for all fixes of the area.
+
+    Parameters
+    ----------
+    m:
+        A mechanism whose secrets are a ``Grid`` or ``Regions``, with Euclidean distance.
+    epsilon:
+        The ε against which pairs count as violated; by default the mechanism's own.
+    pairs, seed:
+        Pairs of fixes to sample: the first uniform in the area, the second too, or uniform in the
+        part of the area ``within`` a distance of the first.
+    confidence:
+        Of the interval around the fraction of violated pairs.
+
+    Raises
+    ------
+    ProblemError
+        On secrets that are no cells, and on unusable arguments.
+    """
+    boxes = _boxes(m.secrets)
+    count = whole(pairs, "pairs", least=1)
+    sure = probability(confidence, "confidence", positive=True)
+    centres = (boxes[:, :2] + boxes[:, 2:]) / 2
+    between = np.hypot(*(centres[:, None] - centres).transpose(2, 0, 1))
+    logs = np.array([most_revealing(row[None, :], m.matrix)[1] for row in m.matrix])
+    np.fill_diagonal(logs, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = float(np.where(logs > 0, logs / between, 0.0).max())
+    rate = own if epsilon is None else float(parse_exact(epsilon, where="epsilon"))
+    gap, reach = _distances(boxes)
+    size = np.hypot(*(boxes[:, 2:] - boxes[:, :2]).T)
+    touching = (gap <= _TOUCH * size.min()) & ~np.eye(len(boxes), dtype=bool)
+    steps = np.where(touching, logs, -np.inf)
+    i, j = divmod(int(steps.argmax()), len(boxes))
+    first, second, apart = _fixes(boxes, count, within, np.random.default_rng(whole(seed, "seed")))
+    either = np.maximum(logs, logs.T)
+    broken = int((either[first, second] > rate * apart).sum())
+    labels = m.secrets.labels
+    return Everywhere(
+        own,
+        float((between - gap).max()),
+        float(steps[i, j]) if touching.any() else 0.0,
+        (labels[i], labels[j]) if touching.any() else None,
+        broken / count,
+        _clopper_pearson(broken, count, float(sure)),
+        count,
+        float(sure),
+        logs,
+        gap,
+        reach,
+    )
+
+
+def _boxes(cells: Domain) -> Floats:
+    if isinstance(cells, Grid):
+        return grid_boxes(cells)
+    if isinstance(cells, Regions):
+        return cells.boxes
+    raise ProblemError(
+        f"a {type(cells).__name__} has no cells between its points",
+        where="mechanism",
+        remedy="Measure a mechanism whose secrets are a Grid, or regions of one",
+    )
+
+
+def _distances(boxes: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest distance between the points of every two rectangles."""
+    low, high = boxes[:, :2], boxes[:, 2:]
+    gap = np.maximum(np.maximum(low[:, None] - high, low - high[:, None]), 0.0)
+    reach = np.maximum(high[:, None] - low, high - low[:, None])
+    return np.hypot(gap[..., 0], gap[..., 1]), np.hypot(reach[..., 0], reach[..., 1])
+
+
+def _fixes(
+    boxes: Floats, count: int, within: float | None, rng: np.random.Generator
+) -> tuple[Ints, Ints, Floats]:
+    """The cells of ``count`` random pairs of fixes, and the distances of the pairs."""
+    sides = boxes[:, 2:] - boxes[:, :2]
+    area = sides.prod(axis=1) / sides.prod(axis=1).sum()
+
+    def uniform(many: int) -> tuple[Ints, Floats]:
+        cell = rng.choice(len(boxes), size=many, p=area)
+        return cell, boxes[cell, :2] + rng.random((many, 2)) * sides[cell]
+
+    first, x = uniform(count)
+    if within is None:
+        second, y = uniform(count)
+        return first, second, np.hypot(*(x - y).T)
+    limit = float(parse_exact(within, where="within", positive=True))
+    wide = np.pi * limit**2 > float(sides.prod(axis=1).sum())
+    second, y = np.zeros(count, dtype=np.int64), np.array(x)
+    left = np.arange(count)
+    while len(left):
+        # drawn from the smaller of area and disc, until both hold it
+        if wide:
+            second[left], y[left] = uniform(len(left))
+        else:
+            angle = 2 * np.pi * rng.random(len(left))
+            radius = limit * np.sqrt(rng.random((len(left), 1)))
+            y[left] = x[left] + radius * np.column_stack([np.cos(angle), np.sin(angle)])
+            second[left] = _cells(boxes, y[left])
+        apart = np.hypot(*(x[left] - y[left]).T)
+        left = left[(second[left] < 0) | (apart > limit * (1 + 1e-12))]
+    return first, second, np.hypot(*(x - y).T)
+
+
+def _cells(boxes: Floats, points: Floats) -> Ints:
+    """The cell that holds each point, -1 outside."""
+    found = np.full(len(points), -1, dtype=np.int64)
+    for k, (west, south, east, north) in enumerate(boxes.tolist()):
+        inside = (points[:, 0] >= west) & (points[:, 0] <= east)
+        found[inside & (points[:, 1] >= south) & (points[:, 1] <= north)] = k
+    return found
+
+
+def _clopper_pearson(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    from scipy.stats import beta
+
+    tail = (1 - confidence) / 2
+    low = float(beta.ppf(tail, hits, count - hits + 1)) if hits else 0.0
+    high = float(beta.isf(tail, hits + 1, count - hits)) if hits < count else 1.0
+    return low, high

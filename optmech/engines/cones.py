@@ -1,0 +1,285 @@
+"""The program of privacy at every point, with its cones as they are:
+
+    minimise Σ_o c_o·p_o  over  ‖∇p_o‖ <= ε p_o(v) in every triangle and vertex,  Σ_o p_o = 1
+
+by a primal-dual interior-point method (Nesterov-Todd scaling, Mehrotra's predictor). Every report
+is a block whose matrix has the pattern of the mesh; the Schur complement over the row sums is the
+sum of the blocks' inverses.
+
+What it returns is believed by nobody: matrices are repaired and decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import threadpool_limits
+
+from optmech.base import cores
+from optmech.base.arrays import Floats
+from optmech.engines.levels import Factor, Levels
+from optmech.lp.gradients import slopes
+from optmech.mesh import Mesh
+
+_MOST = 100
+_SMALL = 300
+"""Vertices up to which one thread is enough."""
+_STEP = 0.99
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class ConePoint:
+    """A primal-dual point."""
+
+    matrix: Floats
+    """p, (V, O); rows sum to one, every column strictly inside its cones."""
+    prices: Floats
+    """y, of the row sums, (V,)."""
+    multipliers: Floats
+    """z, (O, T, 3, 3): of every report, triangle and corner, in the cone z_0 >= ‖(z_1, z_2)‖."""
+    value: float
+    bound: float
+    """A lower bound of the program over the mesh, in floating point: Σ y and the least of what the
+    multipliers leave of each row's costs."""
+    iterations: int
+    """Until value or bound last improved."""
+
+    def joined(self, other: ConePoint) -> ConePoint:
+        """The better matrix and the better multipliers of this point and a later one."""
+        primal = other if other.value < self.value else self
+        dual = other if other.bound > self.bound else self
+        least = 1e-9 * abs(self.value)
+        gained = other.value < self.value - least or other.bound > self.bound + least
+        return ConePoint(
+            primal.matrix,
+            dual.prices,
+            dual.multipliers,
+            primal.value,
+            dual.bound,
+            other.iterations if gained else self.iterations,
+        )
+
+    @property
+    def gap(self) -> float:
+        """The relative difference of value and bound."""
+        return (self.value - self.bound) / max(abs(self.value), _TINY)
+
+
+def solve(
+    mesh: Mesh,
+    epsilon: float,
+    costs: Floats,
+    gap: float = 1e-6,
+    should_stop: Callable[[ConePoint], bool] = lambda _: False,
+    threads: int | None = None,
+) -> ConePoint:
+    """The program of ``mesh`` with objective coefficients ``costs`` (V, O), to a relative ``gap``,
+    or as far as floating point leads; ``should_stop`` is asked after every step. On as many
+    ``threads`` as there are processors, by default."""
+    with threadpool_limits(1, user_api="blas"):
+        return _solve(mesh, epsilon, costs, gap, should_stop, threads or cores.at_hand())
+
+
+def _solve(
+    mesh: Mesh,
+    epsilon: float,
+    costs: Floats,
+    gap: float,
+    should_stop: Callable[[ConePoint], bool],
+    threads: int,
+) -> ConePoint:
+    scale = float(np.abs(costs).max()) or 1.0
+    state = _State(mesh, epsilon, costs.T / scale)
+    best = state.point(0, scale)
+    for count in range(1, _MOST + 1):
+        try:
+            state.advance(threads if len(mesh) > _SMALL else 1)
+        except np.linalg.LinAlgError:
+            break
+        best = best.joined(state.point(count, scale))
+        if best.gap <= gap or should_stop(best) or count - best.iterations > 3:
+            break
+    return best
+
+
+class _State:
+    """p (O, V), y (V,) and z (O, T, 3, 3), the last two axes corner and component."""
+
+    def __init__(self, mesh: Mesh, epsilon: float, costs: Floats) -> None:
+        self.costs, self.triangles = costs, mesh.triangles
+        reports, count = costs.shape
+        self.levels = Levels(mesh.triangles, count)
+        # (T, corner of the cone, component, corner of the value)
+        slope = slopes(mesh).transpose(0, 2, 1)
+        self.rows = np.zeros((len(slope), 3, 3, 3))
+        self.rows[:, :, 0, :] = epsilon * np.eye(3)
+        self.rows[:, :, 1:, :] = slope[:, None]
+        self.p = np.full((reports, count), 1 / reports)
+        self.y = costs.min(axis=0)
+        self.z = np.zeros((reports, len(slope), 3, 3))
+        self.z[..., 0] = float(np.abs(costs).mean()) * 3 * count / self.z[0, ..., 0].size / epsilon
+        self.s = self.cones(self.p)
+
+    def cones(self, p: Floats) -> Floats:
+        """A p: (O, T, 3, 3)."""
+        found = np.einsum("tvck,otk->otvc", self.rows, p[:, self.triangles], optimize=True)
+        return np.asarray(found)
+
+    def columns(self, z: Floats) -> Floats:
+        """Aᵀ z: (O, V)."""
+        at = np.einsum("tvck,otvc->otk", self.rows, z, optimize=True)
+        flat, count = self.triangles.ravel(), self.costs.shape[1]
+        return np.array([np.bincount(flat, part.ravel(), count) for part in at])
+
+    def point(self, iterations: int, scale: float) -> ConePoint:
+        left = self.costs - self.y - self.columns(self.z)
+        return ConePoint(
+            self.p.T.copy(),
+            scale * self.y,
+            scale * self.z,
+            scale * float((self.costs * self.p).sum()),
+            scale * float(self.y.sum() + left.min(axis=0).sum()),
+            iterations,
+        )
+
+    def advance(self, threads: int) -> None:
+        """One step: predictor, corrector."""
+        w, beta = _scaling(self.s, self.z)
+        # W⁻² = (2 q qᵀ − J) / β², q = J w
+        q = w * _J
+        inner = (2 * q[..., :, None] * q[..., None, :] - np.diag(_J)) / (beta**2)[..., None, None]
+        local = np.einsum("tvck,otvcd,tvdl->otkl", self.rows, inner, self.rows, optimize=True)
+        factor = self.levels.factor(local)
+        schur = factor.summed_inverse(threads)
+        system = _System(
+            self, w, beta, inner, factor, cho_factor(schur, lower=True, check_finite=False)
+        )
+        cones = self.s[..., 0].size
+        mu = float((self.s * self.z).sum()) / cones
+        dual = self.costs - self.y - self.columns(self.z)
+        product = -_circle(system.scaled, system.scaled)
+        dp, _, ds, dz = system.direction(dual, product)
+        long = min(_longest(self.s, ds), _longest(self.z, dz), 1.0)
+        centre = (1 - long) ** 3
+        second = _circle(system.unscale(ds), system.scale(dz))
+        product -= second
+        product[..., 0] += centre * mu
+        dp, dy, ds, dz = system.direction((1 - centre) * dual, product)
+        primal = min(1.0, _STEP * _longest(self.s, ds))
+        other = min(1.0, _STEP * _longest(self.z, dz))
+        self.p += primal * dp
+        # rows keep their sums but for rounding
+        self.p /= self.p.sum(axis=0)
+        self.s = self.cones(self.p)
+        self.y += other * dy
+        self.z += other * dz
+        # rounding grows with the weights: what it left of the dual equations is taken out
+        wanted = (1 - other * (1 - centre)) * dual
+        for _ in range(_REFINED):
+            error = self.costs - self.y - self.columns(self.z) - wanted
+            dz = system.correction(error)
+            if not _longest(self.z, dz) > 1:
+                break
+            self.z += dz
+
+
+class _System:
+    """The Newton equations at one point."""
+
+    def __init__(
+        self, state: _State, w: Floats, beta: Floats, inner: Floats, factor: Factor, schur: Any
+    ) -> None:
+        self._state, self._w, self._beta = state, w, beta
+        self._inner, self._factor, self._schur = inner, factor, schur
+        self.scaled = self.scale(state.z)
+
+    def scale(self, x: Floats) -> Floats:
+        """W x."""
+        return _apply(self._w, x) * self._beta[..., None]
+
+    def unscale(self, x: Floats) -> Floats:
+        """W⁻¹ x."""
+        return _apply(self._w * _J, x) / self._beta[..., None]
+
+    def correction(self, error: Floats) -> Floats:
+        """The least dz, in the scaling's norm, with Aᵀdz = error."""
+        moved = self._state.cones(self._factor.solve(error))
+        return np.asarray(np.einsum("otvcd,otvd->otvc", self._inner, moved))
+
+    def direction(self, dual: Floats, product: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """dp, dy, ds, dz with dy + Aᵀdz = dual, Σ dp = 0 and λ ∘ (W dz + W⁻¹ ds) = product."""
+        state, order = self._state, self._state.levels.order
+        wanted = self.unscale(_divide(self.scaled, product))
+        right = state.columns(wanted) - dual
+        total = -self._factor.solve(right).sum(axis=0)[order]
+        solved = cho_solve(self._schur, total, check_finite=False)
+        dy = np.empty_like(solved)
+        dy[order] = solved
+        dp = self._factor.solve(right + dy)
+        dp -= dp.mean(axis=0)
+        ds = state.cones(dp)
+        dz = wanted - np.einsum("otvcd,otvd->otvc", self._inner, ds)
+        return dp, dy, ds, dz
+
+
+_REFINED = 2
+_J = np.array([1.0, -1.0, -1.0])
+
+
+def _root(x: Floats) -> Floats:
+    """√(x_0² − ‖x_1‖²)."""
+    size = np.hypot(x[..., 1], x[..., 2])
+    return np.asarray(np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), _TINY)))
+
+
+def _scaling(s: Floats, z: Floats) -> tuple[Floats, Floats]:
+    """w and β of the Nesterov-Todd scaling W = β (…) with W z = W⁻¹ s."""
+    a, b = _root(s), _root(z)
+    one, other = s / a[..., None], z / b[..., None]
+    gamma = np.sqrt((1 + (one * other).sum(axis=-1)) / 2)
+    return (one + other * _J) / (2 * gamma)[..., None], np.sqrt(a / b)
+
+
+def _apply(w: Floats, x: Floats) -> Floats:
+    inner = w[..., 1] * x[..., 1] + w[..., 2] * x[..., 2]
+    out = np.empty_like(x)
+    out[..., 0] = w[..., 0] * x[..., 0] + inner
+    factor = x[..., 0] + inner / (1 + w[..., 0])
+    out[..., 1:] = x[..., 1:] + factor[..., None] * w[..., 1:]
+    return out
+
+
+def _circle(x: Floats, y: Floats) -> Floats:
+    out = x[..., :1] * y + y[..., :1] * x
+    out[..., 0] = (x * y).sum(axis=-1)
+    return np.asarray(out)
+
+
+def _divide(x: Floats, y: Floats) -> Floats:
+    """The u with x ∘ u = y."""
+    square = _root(x) ** 2
+    inner = x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
+    first = (x[..., 0] * y[..., 0] - inner) / square
+    out = np.empty_like(y)
+    out[..., 0] = first
+    out[..., 1:] = (y[..., 1:] - first[..., None] * x[..., 1:]) / x[..., :1]
+    return out
+
+
+def _longest(x: Floats, dx: Floats) -> float:
+    """The longest step from x along dx that stays in all cones, at most 1e8."""
+    a = (dx[..., 0] ** 2 - dx[..., 1] ** 2 - dx[..., 2] ** 2).ravel()
+    b = (x[..., 0] * dx[..., 0] - x[..., 1] * dx[..., 1] - x[..., 2] * dx[..., 2]).ravel()
+    c = (_root(x) ** 2).ravel()
+    # the least positive root of a t² + 2 b t + c
+    disc = b * b - a * c
+    with np.errstate(all="ignore"):
+        root = c / (-b + np.sqrt(np.maximum(disc, 0.0)))
+        down = np.where(dx[..., 0] < 0, -x[..., 0] / dx[..., 0], np.inf).ravel()
+    leaves = (disc >= 0) & (root > 0)
+    return float(min(1e8, np.where(leaves, root, np.inf).min(), down.min()))

@@ -1,0 +1,130 @@
+"""Matrices of a mesh's pattern, one a report, factored and inverted along the levels of a
+breadth-first search: neighbours lie in the same or adjacent levels, so that every matrix is block
+tridiagonal, with blocks of about the square root of the number of vertices."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.base.arrays import Floats, Ints
+
+
+class Levels:
+    """The levels of a triangulation of ``count`` vertices."""
+
+    def __init__(self, triangles: Ints, count: int) -> None:
+        level = _levels(triangles, count)
+        self.order = np.argsort(level, kind="stable")
+        """Vertices in the order of the factors."""
+        self.ends = np.concatenate([[0], np.cumsum(np.bincount(level))])
+        place = np.empty(count, dtype=np.int64)
+        place[self.order] = np.arange(count)
+        inner = place - self.ends[level]
+        size = np.diff(self.ends)
+        # diagonal blocks, and those below them, one after the other
+        both = np.column_stack([size * size, np.append(size[1:], 0) * size]).ravel()
+        self._begin = np.concatenate([[0], np.cumsum(both)])
+        row, column = (
+            np.repeat(triangles, 3, axis=1).ravel(),
+            np.tile(triangles, (1, 3)).ravel(),
+        )
+        below = level[row] - level[column]
+        start = self._begin[2 * level[column] + np.maximum(below, 0)]
+        self._kept = below >= 0
+        self._target = (start + inner[row] * size[level[column]] + inner[column])[self._kept]
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def factor(self, local: Floats) -> Factor:
+        """Cholesky factors of Σ_t of ``local`` (O, T, 3, 3); LinAlgError where one is not positive
+        definite."""
+        total, size = int(self._begin[-1]), np.diff(self.ends)
+        flat = np.array(
+            [np.bincount(self._target, part.ravel()[self._kept], total) for part in local]
+        )
+        inverses, below = [], []
+        previous: Floats | None = None
+        for k, width in enumerate(size.tolist()):
+            diagonal = flat[:, self._begin[2 * k] : self._begin[2 * k + 1]].reshape(
+                -1, width, width
+            )
+            if previous is not None:
+                diagonal = diagonal - previous @ previous.transpose(0, 2, 1)
+            inverse = np.linalg.inv(np.linalg.cholesky(diagonal))
+            inverses.append(inverse)
+            if k + 1 < len(size):
+                part = flat[:, self._begin[2 * k + 1] : self._begin[2 * k + 2]]
+                previous = part.reshape(-1, int(size[k + 1]), width) @ inverse.transpose(0, 2, 1)
+                below.append(previous)
+        return Factor(self, inverses, below)
+
+
+class Factor:
+    """L with L Lᵀ the matrices: inverses of its diagonal blocks, and the blocks below them."""
+
+    def __init__(self, levels: Levels, inverses: list[Floats], below: list[Floats]) -> None:
+        self._levels, self._inverses, self._below = levels, inverses, below
+
+    def solve(self, right: Floats) -> Floats:
+        """The solution for (O, V), of the same shape."""
+        levels = self._levels
+        rows = right[:, levels.order][..., None]
+        parts = [rows[:, a:b] for a, b in zip(levels.ends, levels.ends[1:], strict=False)]
+        for k, inverse in enumerate(self._inverses):
+            if k:
+                parts[k] = parts[k] - self._below[k - 1] @ parts[k - 1]
+            parts[k] = inverse @ parts[k]
+        for k in range(len(parts) - 1, -1, -1):
+            if k + 1 < len(parts):
+                parts[k] = parts[k] - self._below[k].transpose(0, 2, 1) @ parts[k + 1]
+            parts[k] = self._inverses[k].transpose(0, 2, 1) @ parts[k]
+        out = np.empty_like(right)
+        out[:, levels.order] = np.concatenate(parts, axis=1)[..., 0]
+        return out
+
+    def summed_inverse(self, threads: int = 1) -> Floats:
+        """The lower triangle of the sum of the inverses, (V, V), rows and columns in the order of
+        the levels."""
+        reports = range(len(self._inverses[0]))
+        if threads == 1:
+            return self._summed(reports)
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(self._summed, [reports[k::threads] for k in range(threads)]))
+        return np.asarray(sum(parts[1:], start=parts[0]))
+
+    def _summed(self, reports: range) -> Floats:
+        ends = self._levels.ends
+        out = np.zeros((int(ends[-1]), int(ends[-1])))
+        for o in reports:
+            forward: list[Floats] = []
+            for k, inverse in enumerate(self._inverses):
+                part = np.zeros((len(inverse[o]), int(ends[k + 1])))
+                if k:
+                    part[:, : ends[k]] = -inverse[o] @ (self._below[k - 1][o] @ forward[-1])
+                part[:, ends[k] :] = inverse[o]
+                forward.append(part)
+            last: Floats | None = None
+            for k in range(len(forward) - 1, -1, -1):
+                part = forward[k]
+                if last is not None:
+                    part = part - self._below[k][o].T @ last[:, : ends[k + 1]]
+                last = self._inverses[k][o].T @ part
+                out[ends[k] : ends[k + 1], : ends[k + 1]] += last
+        return out
+
+
+def _levels(triangles: Ints, count: int) -> Ints:
+    """The distance of every vertex, in edges, from one at an end of the mesh."""
+    from scipy.sparse.csgraph import shortest_path
+
+    row, column = triangles.ravel(), triangles[:, (1, 2, 0)].ravel()
+    graph = sp.csr_array((np.ones(len(row)), (row, column)), shape=(count, count))
+    start = 0
+    for _ in range(2):
+        start = int(shortest_path(graph, directed=False, unweighted=True, indices=start).argmax())
+    found = shortest_path(graph, directed=False, unweighted=True, indices=start)
+    return np.asarray(found).astype(np.int64)

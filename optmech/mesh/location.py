@@ -1,0 +1,113 @@
+"""The triangle that holds a point, and the point's barycentric weights there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.mesh.covering import Corners, Place
+
+_EDGE = 1e-12
+"""A point is taken to lie in a triangle whose weights fall below zero by no more than this."""
+_STEPS = 1000
+"""Of a walk before all triangles are tried: meshes that are not Delaunay may lead in circles."""
+
+
+def neighbours(triangles: Ints) -> Ints:
+    """The triangle across the edge opposite every corner, -1 at the border; shape (T, 3)."""
+    tails, heads = triangles[:, (1, 2, 0)], triangles[:, (2, 0, 1)]
+    size = int(triangles.max()) + 1
+    mine, theirs = (tails * size + heads).ravel(), (heads * size + tails).ravel()
+    order = np.argsort(mine)
+    found = np.minimum(np.searchsorted(mine, theirs, sorter=order), len(mine) - 1)
+    edge = order[found]
+    return np.where(mine[edge] == theirs, edge // 3, -1).reshape(triangles.shape)
+
+
+def incident(triangles: Ints, count: int) -> Ints:
+    """Some triangle at every one of ``count`` vertices."""
+    out = np.zeros(count, dtype=np.int64)
+    out[triangles.ravel()] = np.repeat(np.arange(len(triangles)), 3)
+    return out
+
+
+def located(
+    points: Floats, vertices: Floats, triangles: Ints, beside: Ints, start: Ints
+) -> tuple[Ints, Floats]:
+    """For points (k, 2) the triangle of each, -1 outside, and its weights (k, 3), which are >= 0
+    and sum to one up to rounding. ``beside`` as from ``neighbours``; ``start`` (k,) are triangles
+    from which to walk."""
+    corners = vertices[triangles]
+    at, weights = start.copy(), np.zeros((len(points), 3))
+    active = np.flatnonzero(np.isfinite(points).all(axis=1))
+    found = np.full(len(points), -1, dtype=np.int64)
+    for _ in range(_STEPS):
+        if not len(active):
+            break
+        own = _weights(points[active], corners[at[active]])
+        worst = own.argmin(axis=1)
+        rows = np.arange(len(active))
+        done = own[rows, worst] >= -_EDGE
+        found[active[done]], weights[active[done]] = at[active[done]], own[done]
+        after = beside[at[active], worst]
+        # at the border another edge may lead on, around a corner of the region
+        others = np.where(own < -_EDGE, beside[at[active]], -1)
+        after = np.where(after >= 0, after, others.max(axis=1))
+        going = ~done & (after >= 0)
+        at[active[going]] = after[going]
+        active = active[going]
+    for k in active.tolist():
+        own = _weights(points[[k]], corners)
+        best = int(own.min(axis=1).argmax())
+        if own[best].min() >= -_EDGE:
+            found[k], weights[k] = best, own[best]
+    weights = np.maximum(weights, 0.0)
+    inside = found >= 0
+    weights[inside] /= weights[inside].sum(axis=1, keepdims=True)
+    return found, weights
+
+
+def located_exactly(
+    point: tuple[Fraction, Fraction],
+    places: Sequence[Place],
+    triangles: Sequence[Corners],
+    beside: Ints,
+    start: int,
+) -> tuple[int, tuple[int, int, int]] | None:
+    """A triangle with the point, and its weights in whole numbers >= 0 over their sum; None
+    outside. ``places`` are the vertices in whole numbers, on the scale of the point."""
+    scale = lcm(point[0].denominator, point[1].denominator)
+    x, y = (int(value * scale) for value in point)
+
+    def weights(t: int) -> tuple[int, int, int]:
+        (a, b, c) = ((u * scale - x, v * scale - y) for u, v in (places[k] for k in triangles[t]))
+        return (
+            b[0] * c[1] - b[1] * c[0],
+            c[0] * a[1] - c[1] * a[0],
+            a[0] * b[1] - a[1] * b[0],
+        )
+
+    seen: set[int] = set()
+    t = start
+    while t >= 0 and t not in seen:
+        seen.add(t)
+        own = weights(t)
+        if min(own) >= 0:
+            return t, own
+        t = int(beside[t][own.index(min(own))])
+    for t in range(len(triangles)):
+        if t not in seen and min(own := weights(t)) >= 0:
+            return t, own
+    return None
+
+
+def _weights(points: Floats, corners: Floats) -> Floats:
+    """Signed areas opposite every corner over their sum, for points (k, 2) and (k, 3, 2)."""
+    away = corners - points[:, None, :]
+    ahead, after = away[:, (1, 2, 0)], away[:, (2, 0, 1)]
+    areas = ahead[..., 0] * after[..., 1] - ahead[..., 1] * after[..., 0]
+    return np.asarray(areas / areas.sum(axis=1, keepdims=True))

@@ -1,0 +1,102 @@
+"""A mechanism that reports from any point of a region: barycentric weights of a mesh's vertices,
+and a row of probabilities for each of these."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.numerators import Numerators
+from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
+from optmech.mesh import Mesh
+from optmech.spaces.domain import Domain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EverywhereMechanism:
+    """p_o(x) = Σ_k λ_k(x) P[k,o], λ the barycentric weights of x in its triangle.
+
+    Raises
+    ------
+    ProblemError
+        Where the matrix has not a row for every vertex and a column for every observable.
+    """
+
+    mesh: Mesh
+    observables: Domain
+    exact: Numerators
+
+    def __post_init__(self) -> None:
+        if self.exact.shape != (len(self.mesh), len(self.observables)):
+            raise ProblemError(
+                f"shape {self.exact.shape} does not fit {len(self.mesh)} vertices x "
+                f"{len(self.observables)} observables",
+                where="matrix",
+            )
+
+    def __repr__(self) -> str:
+        return f"EverywhereMechanism(from {self.mesh!r} to {self.observables!r})"
+
+    def at(self, points: ArrayLike) -> Floats:
+        """Probabilities of the observables at points (k, 2), as floats of shape (k, O).
+
+        Raises
+        ------
+        ProblemError
+            On a point outside of the region.
+        """
+        return np.asarray(self.mesh.interpolation(points) @ self.exact.matrix)
+
+    def exactly_at(self, point: Sequence[float | Fraction]) -> tuple[Fraction, ...]:
+        """The probabilities at one point, exactly; coordinates are fractions, or floats that count
+        as the binary fractions that they are."""
+        corners, weights = self._corners(point)
+        unit = sum(weights) << self.exact.bits
+        columns = zip(*(self.exact.rows[k] for k in corners), strict=True)
+        return tuple(
+            Fraction(sum(w * n for w, n in zip(weights, column, strict=True)), unit)
+            for column in columns
+        )
+
+    def sample_at(
+        self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
+    ) -> Any:
+        """Draw an observable's label at a point, or a list of ``size`` of them, with exactly the
+        probabilities of ``exactly_at``.
+
+        A vertex of the point's triangle is drawn by the point's weights, in whole numbers, and then
+        an observable from its row, from the entropy of the operating system. The second draw takes
+        the same work for all vertices; finding the triangle, and the length of the weights, depend
+        on the point. A ``seed`` makes the draws reproducible, and therefore unfit for release.
+        """
+        for where, value in (("size", size), ("seed", seed)):
+            if value is not None:
+                whole(value, where)
+        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        corners, weights = self._corners(point)
+        drawn = draw(Table.of([weights]), 0, 1 if size is None else int(size), source)
+        labels: list[Hashable] = list(self.observables.labels)
+        table = self.exact.table
+        out = [labels[int(draw(table, corners[k], 1, source)[0])] for k in drawn.tolist()]
+        return out[0] if size is None else out
+
+    def _corners(
+        self, point: Sequence[float | Fraction]
+    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        """The vertices around a point and its weights there, in whole numbers."""
+        found = self.mesh.locate_exactly(point)
+        if found is None:
+            raise ProblemError(
+                f"({', '.join(map(str, point))}) lies outside of the region",
+                where="point",
+                remedy="Choose a point of the mesh, or a larger mesh",
+            )
+        return self.mesh.corners[found[0]], found[1]

@@ -1,0 +1,55 @@
+"""A matrix over a mesh's vertices, moved inside the cone of privacy at every point and released.
+
+Constants have no gradient: added to a column they raise what its gradient may be, and the rows
+still have one sum (theory: "Privacy at every point").
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.certificate.check import Check
+from optmech.certificate.everywhere import check_gradients
+from optmech.errors import VerificationError
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators
+from optmech.lp.gradients import gradients
+from optmech.mesh import Mesh
+
+_MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
+
+
+def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
+    """Near ``matrix`` (V, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
+    one, and ‖∇p_o‖ <= (1 − margin) ε p_o(v) in every triangle, up to rounding."""
+    raised = np.maximum(matrix, 0.0)
+    raised = raised / raised.sum(axis=1, keepdims=True)
+    rate = (1 - margin) * epsilon
+    size = np.linalg.norm(gradients(mesh, raised), axis=2)
+    excess = size - rate * raised[mesh.triangles].min(axis=1)
+    constant = np.maximum(excess.max(axis=0), 0.0) / rate
+    return np.asarray((raised + constant) / (1 + constant.sum()))
+
+
+def released_inside(
+    mesh: Mesh, epsilon: Exact, matrix: Floats, index: int | None = None
+) -> tuple[Numerators, Check]:
+    """Whole numbers near a matrix whose gradients pass the exact check, and that check.
+
+    Raises
+    ------
+    VerificationError
+        Where none near it pass.
+    """
+    check = None
+    for margin in _MARGINS:
+        released = Numerators.rounded(inside(mesh, float(epsilon), matrix, margin))
+        check = check_gradients(mesh, epsilon, released, index)
+        if check.passed:
+            return released, check
+    raise VerificationError(
+        f"no matrix near the solution is private at every point: {check.detail if check else ''}",
+        where="everywhere",
+        remedy="Use a wider mesh: its triangles are too small for floating point",
+    )

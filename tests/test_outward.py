@@ -1,0 +1,64 @@
+"""Exponentials and logarithms against mpmath: on the right side, and close."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from optmech.exact.outward import exp_down, exp_up, log_floats, log_range
+
+
+def between(low: float, value: mpmath.mpf, high: float, width: float) -> bool:
+    return bool(low <= value <= high and high - low <= width * max(1, abs(value)))
+
+
+@given(st.floats(-700, 700))
+@example(700.0)
+@example(-700.0)
+@example(0.0)
+@example(0.34657359027997264)
+@example(-0.34657359027997264)
+@example(5e-324)
+def test_exponentials_are_enclosed(x: float) -> None:
+    with mpmath.workdps(60):
+        power = mpmath.exp(x)
+        low, high = (float(f(np.array(x))) for f in (exp_down, exp_up))
+        assert low <= power <= high
+        assert high - low <= 6e-15 * power
+
+
+def test_exponentials_beyond_floats_stay_bounds() -> None:
+    x = np.array([-np.inf, -1e300, -701.0, 701.0, 1e300, np.inf])
+    low, high = exp_down(x), exp_up(x)
+    assert (low[:3] == 0).all()
+    assert (high[:3] > 0).all()
+    assert (high[:3] < 1e-303).all()
+    assert (high[3:] == np.inf).all()
+    assert np.isfinite(low[3:]).all()
+    assert (low[3:] > 1e303).all()
+
+
+@given(st.floats(0, 1e308, exclude_min=True))
+@example(5e-324)
+@example(1.0)
+@example(0.5)
+@example(1.7976931348623157e308)
+def test_logarithms_are_enclosed(y: float) -> None:
+    with mpmath.workdps(60):
+        low, high = (float(end) for end in log_floats(np.array(y)))
+        assert between(low, mpmath.log(y), high, 1e-14)
+
+
+@given(st.floats(0.5, 1, exclude_max=True), st.integers(-(2**40), 2**40))
+def test_logarithms_of_numbers_with_exponents_of_their_own(m: float, e: int) -> None:
+    with mpmath.workdps(60):
+        low, high = (float(end) for end in log_range(np.array(m), np.array(e)))
+        assert between(low, mpmath.log(m) + e * mpmath.log(2), high, 1e-14)
+
+
+def test_the_logarithm_of_zero() -> None:
+    low, high = log_floats(np.array([0.0, 1.0]))
+    assert low[0] == high[0] == -np.inf
+    assert low[1] <= 0 <= high[1]
