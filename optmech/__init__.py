@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from optmech.analysis import guarantees as guarantees
     from optmech.analysis import measures as measures
     from optmech.base.version import __version__ as __version__
-    from optmech.certificate.verdict import CheckReport as CheckReport
+    from optmech.certificate.check import CheckReport as CheckReport
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
     from optmech.errors import InfeasibleError as InfeasibleError

@@ -78,7 +78,7 @@ def test_a_user_s_script_under_mypy_strict(tmp_path: Path) -> None:
     assert not any("object" in line for line in said)
     assert all(line.startswith("def (") for line in said[:FUNCTIONS])
     assert "-> optmech.designs.design.Design" in said[0]
-    assert "-> optmech.certificate.verdict.CheckReport" in said[1]
+    assert "-> optmech.certificate.check.CheckReport" in said[1]
     assert "-> optmech.sweeps.run.SweepResult" in said[2]
     assert said[FUNCTIONS : FUNCTIONS + 5] == [
         "bool", "float", "float", "optmech.spaces.mechanism.Mechanism",

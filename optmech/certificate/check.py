@@ -1,4 +1,4 @@
-"""The verdict on one family of inequalities."""
+"""The verdict on one family of inequalities, and on a file."""
 
 from __future__ import annotations
 
@@ -24,3 +24,40 @@ class Check:
 def tightest(checks: tuple[Check, ...]) -> Check | None:
     """The check whose likelihood ratios come closest to their limit, if there is one."""
     return max((c for c in checks if c.ratios), key=lambda c: c.worst, default=None)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What ``check`` found in a design file."""
+
+    path: str
+    status: str
+    """That of its own gap, "infeasible" where that is proved, "failed" where anything is not."""
+    checks: tuple[Check, ...]
+    """One verdict per family of inequalities, recomputed from the file's numbers."""
+    objective: float
+    bound: float
+    gap: float
+    loss: float
+    lower_bound: float
+    faults: tuple[str, ...]
+    """What does not hold, in words; empty when the design passes."""
+    reason: str = ""
+    """The proof, in words, that nothing is feasible."""
+    notes: tuple[str, ...] = ()
+    """What a reader should know although it is no fault: distances that are only matrices, and
+    constraints that constrain nothing."""
+
+    @property
+    def inequalities(self) -> int:
+        """How many inequalities were checked."""
+        return sum(check.inequalities for check in self.checks)
+
+    @property
+    def tightest(self) -> Check | None:
+        """The check whose likelihood ratios come closest to their limit, if there is one."""
+        return tightest(self.checks)
+
+    @property
+    def passed(self) -> bool:
+        return not self.faults

@@ -15,13 +15,8 @@ from optmech.statement import Statement
 
 
 def check_exact(statement: Statement, released: Numerators) -> tuple[Check, ...]:
-    """Check every inequality that the statement claims; never raises on a bad matrix.
-
-    Raises
-    ------
-    VerificationError
-        Where the statement has parts that the certificate does not know.
-    """
+    """Check every inequality that the statement claims; never raises on a bad matrix. Raises
+    VerificationError where the statement has parts that the certificate does not know."""
     families = known(statement)
     shape = released.shape
     if shape != (statement.secrets, statement.observables):

@@ -1,11 +1,20 @@
-"""The value of a matrix under a statement's objective, in minimised form."""
+"""What a matrix is worth under a statement's objective, in minimised form; and the figures of a
+released one, exact and then rounded to the safe side."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
+from optmech.certificate.families import LossLimit
+from optmech.certificate.lagrangian import Bound
+from optmech.certificate.multipliers import Multipliers
+from optmech.exact.exponentials import bracket
+from optmech.exact.numerators import Numerators
 from optmech.statement import Statement
 
 
@@ -43,3 +52,50 @@ def trivial_bound(statement: Statement) -> float:
         assert statement.target_factors is not None
         return values.rounded_down(-values.blind(*statement.target_factors))
     return 0.0
+
+
+class Figures(NamedTuple):
+    """What a design reports, in its order: see ``Design``."""
+
+    objective: float
+    bound: float
+    loss: float
+    lower_bound: float
+    gap: float
+
+
+def figures_of(
+    statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
+) -> Figures:
+    """Loss rounded up, distortion rounded down; ``bound`` is what these multipliers prove."""
+    value = values.objective(statement, released)
+    top = values.rounded_up(value)
+    best = max(bound.value, trivial_bound(statement))
+    gap = relative_gap(top, best)
+    if statement.target_factors is None:
+        return Figures(top, best, top, best, gap)
+    loss = values.expected(statement.prior, values.losses(statement.loss, released))
+    lower = _least_loss(statement, value, bound, multipliers)
+    return Figures(-top, -best, values.rounded_up(loss), lower, gap)
+
+
+def _least_loss(
+    statement: Statement, value: Fraction, bound: Bound, multipliers: Multipliers
+) -> float:
+    """With D <= U + μ (loss - q) for every mechanism that keeps the other constraints, distortion
+    D costs at least q - (U - D) / μ. Known where one expected-loss bound on the problem's own
+    loss is stated; 0 otherwise."""
+    limits = [pair for pair in multipliers.of(statement) if isinstance(pair[0], LossLimit)]
+    if len(limits) != 1 or limits[0][1] is None or not np.isfinite(bound.value):
+        return 0.0
+    ((limit, given),) = limits
+    assert isinstance(limit, LossLimit)
+    price = float(np.atleast_1d(given)[0])
+    if (
+        limit.per_secret
+        or not np.array_equal(limit.loss, statement.loss)
+        or not 0 < price <= 2.0**100
+    ):
+        return 0.0
+    slack = (value - Fraction(bound.value)) / Fraction(price)
+    return max(0.0, values.rounded_down(bracket(limit.maximum)[0] - slack))

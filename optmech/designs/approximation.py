@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +19,8 @@ _NEAR = 1e-9
 """What ε measured on another machine may differ by."""
 _REPAIRED = 1e-6
 """The same of a repaired loss."""
+MEASURED = ("constraint", "promised_epsilon", "epsilon", "repaired_loss")
+"""What files and summaries have of an approximation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,21 +60,8 @@ def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximat
     return tuple(found)
 
 
-class Stated(Protocol):
-    """What a file says of one constraint."""
-
-    @property
-    def constraint(self) -> int: ...
-    @property
-    def promised_epsilon(self) -> float: ...
-    @property
-    def epsilon(self) -> float: ...
-    @property
-    def repaired_loss(self) -> float: ...
-
-
 def disagreements(
-    stated: Sequence[Stated], found: Sequence[Approximation], *, larger_is_better: bool
+    stated: Sequence[Approximation], found: Sequence[Approximation], *, larger_is_better: bool
 ) -> list[str]:
     """Where a file's entries are not those measured again, in words: ε beyond rounding, or a
     repaired loss better than what repair attains here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,16 +14,17 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.certificate import Bound, Check, Multipliers
 from optmech.certificate.objective import is_optimal
-from optmech.designs.approximation import Approximation
+from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.spaces.mechanism import Mechanism
 
-if TYPE_CHECKING:
-    pass
-
 Status = Literal["optimal", "feasible", "infeasible"]
+_SUMMARY = (
+    "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "bits",
+    "rounding_cost", "engine", "engine_reason", "seconds",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,41 +126,23 @@ class Design:
         """The first entry of ``approximations``."""
         return self.approximations[0] if self.approximations else None
 
+    @property
+    def bits(self) -> int | None:
+        """The power of two that the released numerators are over."""
+        return None if self.exact is None else self.exact.bits
+
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON (nan and inf become None)."""
-
-        def plain(value: float) -> float | None:
-            return float(value) if np.isfinite(value) else None
-
-        out: dict[str, Any] = {
-            "status": self.status,
-            "loss": plain(self.loss),
-            "lower_bound": plain(self.lower_bound),
-            "gap": plain(self.gap),
-            "objective": plain(self.objective),
-            "bound": plain(self.bound),
-            "verified": self.verified,
-            "bits": None if self.exact is None else self.exact.bits,
-            "rounding_cost": plain(self.rounding_cost),
-            "engine": self.engine,
-            "engine_reason": self.engine_reason,
-            "seconds": self.seconds,
+        found = {
+            **{name: plain(getattr(self, name)) for name in _SUMMARY},
             "secrets": len(self.problem.secrets),
             "observables": len(self.problem.observables),
             "reason": self.reason,
             "notes": list(self.notes),
         }
         if self.approximations:
-            out["approximations"] = [
-                {
-                    "constraint": part.constraint,
-                    "promised_epsilon": plain(part.promised_epsilon),
-                    "epsilon": plain(part.epsilon),
-                    "repaired_loss": plain(part.repaired_loss),
-                }
-                for part in self.approximations
-            ]
-        return out
+            found["approximations"] = plain(self.approximations)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the design to one JSON file, atomically."""
@@ -173,6 +156,15 @@ class Design:
         from optmech.designs.file import load_design
 
         return load_design(path)
+
+
+def plain(value: Any) -> Any:
+    """A figure, or some, as JSON has them."""
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, Approximation):
+        return {name: plain(getattr(value, name)) for name in MEASURED}
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _word(text: str) -> str:

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from optmech.base.storage import write_atomically
-from optmech.certificate import Multipliers, check_exact, lower_bound
-from optmech.certificate.figures import figures_of
+from optmech.certificate import check_exact, lower_bound
+from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.objective import relative_gap
-from optmech.certificate.verdict import CheckReport
+from optmech.certificate.objective import figures_of, relative_gap
 from optmech.designs.approximation import disagreements, measure_approximations
-from optmech.designs.design import Certificate, Design
+from optmech.designs.design import Certificate, Design, plain
 from optmech.designs.encoding import (
+    RESULT,
     StatedResult,
     decode_multipliers,
     decode_numerators,
@@ -40,7 +38,6 @@ from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.reading.sealed import DESIGN, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
-from optmech.statement import Statement
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
@@ -57,28 +54,7 @@ def encode_design(design: Design) -> bytes:
     body = {
         "format": DESIGN,
         "problem": encode_problem(design.problem),
-        "result": {
-            "status": design.status,
-            "objective": _number(design.objective),
-            "bound": _number(design.bound),
-            "loss": _number(design.loss),
-            "lower_bound": _number(design.lower_bound),
-            "engine": design.engine,
-            "engine_reason": design.engine_reason,
-            "seconds": design.seconds,
-            "rounding_cost": design.rounding_cost,
-            "reason": design.reason,
-            "notes": list(design.notes),
-            "approximations": [
-                {
-                    "constraint": part.constraint,
-                    "promised_epsilon": part.promised_epsilon,
-                    "epsilon": _number(part.epsilon),
-                    "repaired_loss": _number(part.repaired_loss),
-                }
-                for part in design.approximations
-            ],
-        },
+        "result": {name: plain(getattr(design, name)) for name in RESULT},
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
         "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
     }
@@ -104,22 +80,16 @@ def decode_design(content: bytes, where: str) -> Design:
 
 
 def _examined(body: dict[str, Any], where: str) -> Design:
-    claimed = _decode(body, where)
-    report = _examine(claimed, where)
+    design, stated = _decode(body, where)
+    report = _examine(design, stated, where)
     if not report.passed:
         raise VerificationError(report.faults[0], where=where, remedy=REWRITE)
-    return claimed.design
+    return design
 
 
 def examine_design(body: dict[str, Any], path: str) -> CheckReport:
     """Every claim of a design file, recomputed from its numbers."""
-    return _examine(_decode(body, path), path)
-
-
-def _examine(claimed: _Claimed, path: str) -> CheckReport:
-    if claimed.design.exact is None:
-        return _examine_infeasible(claimed.design, path)
-    return _examine_mechanism(claimed, path)
+    return _examine(*_decode(body, path), path)
 
 
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
@@ -133,9 +103,10 @@ def _examine_infeasible(design: Design, path: str) -> CheckReport:
     return CheckReport(path, status, (), nan, nan, nan, nan, nan, tuple(missing), design.reason)
 
 
-def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
-    design, statement = claimed.design, claimed.design.problem.statement
-    assert design.exact is not None
+def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
+    if design.exact is None:
+        return _examine_infeasible(design, path)
+    statement = design.problem.statement
     checks = design.certificate.checks
     # what the stored multipliers prove here; the file may claim less, never more
     bound = design.certificate.bound
@@ -144,20 +115,20 @@ def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     maximised = statement.target_factors is not None
     sign = -1.0 if maximised else 1.0
-    for name, stated, proper, sense in (
+    for name, said, proper, sense in (
         ("objective", design.objective, found.objective, 0),
         ("loss", design.loss, found.loss, 0),
         ("bound", sign * design.bound, sign * found.bound, 1),
         ("lower bound", design.lower_bound, found.lower_bound, 1),
     ):
-        if not (stated == proper or (sense and stated <= proper)):
-            faults.append(f"{name} is {stated!r} in the file and {proper!r} recomputed")
+        if not (said == proper or (sense and said <= proper)):
+            faults.append(f"{name} is {said!r} in the file and {proper!r} recomputed")
     if not maximised and design.bound != design.lower_bound:
         faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
-    if claimed.stated.status == "optimal" and design.status != "optimal":
+    if stated.status == "optimal" and design.status != "optimal":
         faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
     faults += disagreements(
-        claimed.stated.approximations, design.approximations, larger_is_better=maximised
+        stated.approximations, design.approximations, larger_is_better=maximised
     )
     return CheckReport(
         path=path,
@@ -173,15 +144,8 @@ def _examine_mechanism(claimed: _Claimed, path: str) -> CheckReport:
     )
 
 
-@dataclass(frozen=True)
-class _Claimed:
+def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
     """A design with everything computed that can be, and what its file says."""
-
-    design: Design
-    stated: StatedResult
-
-
-def _decode(body: dict[str, Any], path: str) -> _Claimed:
     with decoding(path, REWRITE):
         require_keys(body, _KEYS, "file")
         problem = decode_problem(body["problem"])
@@ -192,7 +156,14 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
         stated = decode_result(body["result"], exact is not None)
         multipliers = decode_multipliers(body["multipliers"], statement)
         checks = () if exact is None else check_exact(statement, exact)
-        reason = _marked(stated.reason) if exact is not None else _proof(statement, multipliers)
+        reason = _marked(stated.reason)
+        if exact is None:  # proved here, or empty
+            reason = (
+                closed_form_reason(statement)
+                or support_reason(statement)
+                or multiplier_reason(statement, multipliers)
+            )
+        sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
         design = Design(
             problem=problem,
             exact=exact,
@@ -200,7 +171,7 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
             bound=stated.bound,
             loss=stated.loss,
             lower_bound=stated.lower_bound,
-            gap=relative_gap(*_minimised(statement.objective, stated.objective, stated.bound)),
+            gap=relative_gap(sign * stated.objective, sign * stated.bound),
             verified=bool(checks) and all(check.passed for check in checks),
             certificate=Certificate(checks, multipliers, lower_bound(statement, multipliers)),
             engine=stated.engine,
@@ -211,16 +182,7 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
             approximations=() if exact is None else measure_approximations(problem, exact.matrix),
             rounding_cost=stated.rounding_cost,
         )
-        return _Claimed(design, stated)
-
-
-def _proof(statement: Statement, multipliers: Multipliers) -> str:
-    """Why nothing is feasible, proved here; empty where nothing proves it."""
-    return (
-        closed_form_reason(statement)
-        or support_reason(statement)
-        or multiplier_reason(statement, multipliers)
-    )
+        return design, stated
 
 
 def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) -> tuple[str, ...]:
@@ -248,11 +210,3 @@ def _given(problem: Problem) -> tuple[str, ...]:
         if distance is not None and distance_words(distance).startswith("given"):
             found.append(f"{where}: the distance is {distance_words(distance)}")
     return tuple(found)
-
-
-def _minimised(objective: str, value: float, bound: float) -> tuple[float, float]:
-    return (-value, -bound) if objective == "maximize_distortion" else (value, bound)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.engines.base import Monitor, Options
 from optmech.engines.highs import HighsSession
-from optmech.lp.blocks import BlockLP, LocalRows
+from optmech.lp.blocks import BlockLP, LocalRows, entries
 from optmech.lp.flatten import FlatLP, flatten
 
 LARGEST = 100_000
@@ -49,12 +49,12 @@ def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None
     size = lp.blocks * lp.block_size
     index = np.arange(size)
     places = index[(index % lp.block_size < lp.secrets) & (flat.upper_x[:size] > 0)]
-    found = _solved(_slacks(flat, bounded, places), options, monitor)
+    found = _solved(_deepened(flat, bounded, places, True), options, monitor)
     if found is None:
         return None
     slack = found[len(flat.cost) :]
     tight, empty = slack[: len(bounded)] < _NONE, slack[len(bounded) :] < _NONE
-    deeper = _solved(_least(flat, bounded[~tight], places[~empty]), options, monitor)
+    deeper = _solved(_deepened(flat, bounded[~tight], places[~empty], False), options, monitor)
     x = (found if deeper is None else deeper)[:size]
     zero = np.ones(size, dtype=bool)
     zero[places[~empty]] = False
@@ -83,62 +83,34 @@ def _near_one(lp: BlockLP) -> BlockLP:
     for part in lp.perspectives:
         most = np.minimum(0.5 * np.sqrt(part.unit), _MOST)
         k = np.arange(len(most))
-        rows = sp.csr_array(
-            (
-                np.concatenate([np.ones(len(k)), -(1 + most)]),
-                (np.concatenate([k, k]), np.concatenate([part.p, part.q])),
-            ),
-            shape=(len(k), lp.block_size),
+        rows = entries(
+            (len(k), lp.block_size), (np.ones(len(k)), k, part.p), (-(1 + most), k, part.q)
         )
-        local.append(LocalRows(rows))
+        local.append(LocalRows(sp.csr_array(rows)))
     return replace(lp, local=tuple(local), perspectives=())
 
 
-def _slacks(flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64]) -> FlatLP:
-    """Maximise Σ t with matrix x + t <= upper, x >= t and t <= a hair."""
-    count, extra = len(flat.cost), len(bounded) + len(places)
-    rows = len(flat.lower)
-    own = sp.csr_array((np.ones(len(bounded)), (bounded, np.arange(len(bounded)))), (rows, extra))
-    k = np.arange(len(places))
-    below = sp.hstack(
-        [
-            sp.csr_array((-np.ones(len(k)), (k, places)), (len(k), count)),
-            sp.csr_array((np.ones(len(k)), (k, len(bounded) + k)), (len(k), extra)),
-        ]
+def _deepened(
+    flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64], together: bool
+) -> FlatLP:
+    """Maximise t with matrix x + t <= upper and x >= t; ``together`` Σ t for a t of every row and
+    place, each of at most a hair."""
+    k, extra = np.arange(len(places)), len(bounded) + len(places) if together else 1
+    row_slack = np.arange(len(bounded)) if together else np.zeros(len(bounded), int)
+    place_slack = len(bounded) + k if together else np.zeros(len(k), int)
+    own = sp.csr_array(
+        (np.ones(len(bounded)), (bounded, row_slack)), shape=(len(flat.lower), extra)
     )
-    return _program(
-        flat,
-        sp.vstack([sp.hstack([flat.matrix, own]), below]),
-        len(k),
-        np.full(extra, -1.0),
-        np.full(extra, _HAIR),
-    )
-
-
-def _least(flat: FlatLP, bounded: NDArray[np.int64], places: NDArray[np.int64]) -> FlatLP:
-    """Maximise t with matrix x + t <= upper and x >= t."""
-    count, rows = len(flat.cost), len(flat.lower)
-    own = sp.csr_array((np.ones(len(bounded)), (bounded, np.zeros(len(bounded), int))), (rows, 1))
-    k = np.arange(len(places))
-    below = sp.hstack(
-        [
-            sp.csr_array((-np.ones(len(k)), (k, places)), (len(k), count)),
-            sp.csr_array(np.ones((len(k), 1))),
-        ]
-    )
-    body = sp.vstack([sp.hstack([flat.matrix, own]), below])
-    return _program(flat, body, len(k), np.array([-1.0]), np.ones(1))
-
-
-def _program(flat: FlatLP, matrix: sp.coo_array, more: int, cost: Floats, upper: Floats) -> FlatLP:
-    """``flat`` with ``more`` rows <= 0, other columns and no other cost."""
+    columns = len(flat.cost)
+    slack = (np.ones(len(k)), k, columns + place_slack)
+    below = entries((len(k), columns + extra), (-np.ones(len(k)), k, places), slack)
     return replace(
         flat,
-        cost=np.concatenate([np.zeros(len(flat.cost)), cost]),
-        matrix=sp.csr_array(matrix),
-        lower=np.concatenate([flat.lower, np.full(more, -np.inf)]),
-        upper=np.concatenate([flat.upper, np.zeros(more)]),
-        upper_x=np.concatenate([flat.upper_x, upper]),
+        cost=np.concatenate([np.zeros(len(flat.cost)), np.full(extra, -1.0)]),
+        matrix=sp.csr_array(sp.vstack([sp.hstack([flat.matrix, own]), below])),
+        lower=np.concatenate([flat.lower, np.full(len(k), -np.inf)]),
+        upper=np.concatenate([flat.upper, np.zeros(len(k))]),
+        upper_x=np.concatenate([flat.upper_x, np.full(extra, _HAIR if together else 1.0)]),
     )
 
 

@@ -7,6 +7,7 @@ agree. Every round proposes a point: its multipliers are multipliers of the whol
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,14 @@ from optmech.base.arrays import Floats, Ints
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.engines.highs import NOT_LINEAR, HighsSession, attempts, require_memory
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, PairCone
+from optmech.lp.blocks import BlockLP, PairCone, Point
 from optmech.lp.flatten import flatten
 
 NEIGHBOURS = 8
 NEARLY_ACTIVE = 0.05
 MAX_ROUNDS = 60
+_PROGRESS = 0.9
+"""Rounds in which the gap stays above this share of the best count as stalled."""
 
 
 class LazyEngine:
@@ -37,41 +40,74 @@ class LazyEngine:
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         neighbours = _neighbours(options.parameters.get("neighbours", NEIGHBOURS))
         given = {k: v for k, v in options.parameters.items() if k != "neighbours"}
-        solver_options = replace(options, parameters=given)
-        allowed = (
-            np.ones((len(lp.cone), lp.blocks), dtype=bool)
-            if lp.cone.active is None
-            else lp.cone.active
-        )
-        active = nearest_pairs(lp.cone, lp.secrets, neighbours)[:, None] & allowed
-        methods = list(attempts(options))
-        outcome, message, rounds = Outcome.FAILED, "", 0
-        for rounds in range(1, MAX_ROUNDS + 1):
-            block, pair = np.nonzero(active.T)
-            require_memory(lp.with_cone(replace(lp.cone, active=active)))
-            flat = flatten(lp, (pair, block))
-            session = HighsSession(flat, solver_options)
-            status = session.solve(methods[0], monitor)
-            message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
-            if status == "Infeasible":
-                return EngineResult(Outcome.INFEASIBLE, message)
-            if not session.has_point():
+        near = nearest_pairs(lp.cone, lp.secrets, neighbours)
+        return in_rounds(Joining(lp), near, replace(options, parameters=given), monitor)
+
+
+class Joining:
+    """What joins a program round after round beside its pairs: here nothing."""
+
+    name = "lazy"
+    patience = math.inf
+    """Rounds without progress after which another method is tried."""
+
+    def __init__(self, lp: BlockLP) -> None:
+        self.lp = lp
+
+    def program(self) -> BlockLP:
+        """The linear program of this round, over all pairs."""
+        return self.lp
+
+    def size(self, pair_rows: int) -> str:
+        """How large it is, in words."""
+        return f"{pair_rows:,} pair rows"
+
+    def grow(self, point: Point) -> bool:
+        """Add what cuts off a point of the program; whether there was anything."""
+        return False
+
+
+def in_rounds(
+    joining: Joining, near: NDArray[np.bool_], options: Options, monitor: Monitor
+) -> EngineResult:
+    """Solve with the pairs ``near`` (m,), and again with what each point misses."""
+    lp = joining.lp
+    allowed = lp.cone.within(lp.blocks)
+    active = near[:, None] & allowed
+    methods = list(attempts(options))
+    outcome, message, rounds = Outcome.FAILED, "", 0
+    best, stalled = np.inf, 0
+    for rounds in range(1, MAX_ROUNDS + 1):
+        block, pair = np.nonzero(active.T)
+        program = joining.program()
+        require_memory(program.with_cone(replace(lp.cone, active=active)))
+        flat = flatten(program, (pair, block))
+        session = HighsSession(flat, options)
+        status = session.solve(methods[0], monitor)
+        size = joining.size(len(pair))
+        message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
+        if status == "Infeasible":
+            return EngineResult(Outcome.INFEASIBLE, message)
+        if not session.has_point():
+            break
+        point = flat.point(*session.solution())
+        gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
+        monitor.report(f"{joining.name} round {rounds}: {size}, gap {gap:.2g}")
+        outcome = Outcome.STOPPED
+        if gap <= options.gap or monitor.should_stop():
+            break
+        found = separate(lp.cone, point.z[: lp.secrets]) & allowed & ~active
+        active |= found
+        grown = joining.grow(point) or found.any()
+        stalled = stalled + 1 if gap > _PROGRESS * best else 0
+        best = min(best, gap)
+        if not grown or stalled >= joining.patience:
+            # all rows that matter are in: only a more accurate method can close the gap
+            outcome = Outcome.SOLVED if status == "Optimal" else Outcome.FAILED
+            methods, stalled = methods[1:], 0
+            if not methods:
                 break
-            point = flat.point(*session.solution())
-            gap = monitor.propose(point)
-            monitor.report(f"lazy round {rounds}: {len(pair):,} pair rows, gap {gap:.2g}")
-            outcome = Outcome.STOPPED
-            if gap <= options.gap or monitor.should_stop():
-                break
-            found = separate(lp.cone, point.z[: lp.secrets]) & allowed & ~active
-            active |= found
-            if not found.any():
-                # all rows that matter are in: only a more accurate method can close the gap
-                outcome = Outcome.SOLVED if status == "Optimal" else Outcome.FAILED
-                methods = methods[1:]
-                if not methods:
-                    break
-        return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
+    return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
 
 
 def nearest_pairs(cone: PairCone, secrets: int, count: int) -> NDArray[np.bool_]:

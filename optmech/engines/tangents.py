@@ -15,22 +15,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats
-from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.engines.highs import HighsSession, attempts, require_memory
-from optmech.engines.lazy import NEIGHBOURS, nearest_pairs, separate
-from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point
-from optmech.lp.flatten import flatten
+from optmech.engines.base import EngineResult, Monitor, Options
+from optmech.engines.lazy import NEIGHBOURS, Joining, in_rounds, nearest_pairs
+from optmech.lp.blocks import BlockLP, LocalRows, Perspective, Point, entries
 from optmech.ratios.generators import generator
 
-MAX_ROUNDS = 60
 ALL_PAIR_ROWS = 8_000
 _FIRST = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0, 8.0])
 """Logarithms of the first ratios, in units of the root of the limit."""
 _EXTREME = 20.0
 """Ratios beyond e^±20 are left to repair."""
-_PATIENCE = 4
-_PROGRESS = 0.9
-"""Rounds in which the gap stays above this share of the best count as stalled."""
 _SAME = 1e-9
 _NEGLIGIBLE = 1e-12
 """What a plane must add to a term, in units of the limit, to be worth a row."""
@@ -51,49 +45,28 @@ class TangentEngine:
         self, lp: BlockLP, options: Options, monitor: Monitor, slopes: list[list[Floats]]
     ) -> EngineResult:
         """The search from given planes on; ``slopes`` grows."""
-        every = (
-            np.ones((len(lp.cone), lp.blocks), dtype=bool)
-            if lp.cone.active is None
-            else lp.cone.active
-        )
         near = np.ones(len(lp.cone), dtype=bool)
         if lp.cone_rows > ALL_PAIR_ROWS:
             near = nearest_pairs(lp.cone, lp.secrets, NEIGHBOURS)
-        active = near[:, None] & every
-        methods = list(attempts(options))
-        outcome, message, rounds = Outcome.FAILED, "", 0
-        best, stalled = np.inf, 0
-        for rounds in range(1, MAX_ROUNDS + 1):
-            linear = with_tangents(lp, slopes)
-            require_memory(linear.with_cone(replace(lp.cone, active=active)))
-            block, pair = np.nonzero(active.T)
-            flat = flatten(linear, (pair, block))
-            session = HighsSession(flat, options)
-            status = session.solve(methods[0], monitor)
-            planes = sum(len(row) for part in slopes for row in part)
-            message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
-            if status == "Infeasible":
-                return EngineResult(Outcome.INFEASIBLE, message)
-            if not session.has_point():
-                break
-            point = flat.point(*session.solution())
-            gap = monitor.propose(replace(point, local=point.local[: len(lp.local)]))
-            monitor.report(f"tangents round {rounds}: {planes:,} planes, gap {gap:.2g}")
-            outcome = Outcome.STOPPED
-            if gap <= options.gap or monitor.should_stop():
-                break
-            found = separate(lp.cone, point.z[: lp.secrets]) & every & ~active
-            active |= found
-            refined = refine(lp, slopes, point) or found.any()
-            stalled = stalled + 1 if gap > _PROGRESS * best else 0
-            best = min(best, gap)
-            if not refined or stalled >= _PATIENCE:
-                # only a more accurate method can close the gap
-                outcome = Outcome.SOLVED if status == "Optimal" else Outcome.FAILED
-                methods, stalled = methods[1:], 0
-                if not methods:
-                    break
-        return EngineResult(outcome, message, {"rounds": rounds, "pair rows": int(active.sum())})
+        return in_rounds(_Planes(lp, slopes), near, options, monitor)
+
+
+class _Planes(Joining):
+    name = "tangents"
+    patience = 4
+
+    def __init__(self, lp: BlockLP, slopes: list[list[Floats]]) -> None:
+        super().__init__(lp)
+        self.slopes = slopes
+
+    def program(self) -> BlockLP:
+        return with_tangents(self.lp, self.slopes)
+
+    def size(self, pair_rows: int) -> str:
+        return f"{sum(len(row) for part in self.slopes for row in part):,} planes"
+
+    def grow(self, point: Point) -> bool:
+        return refine(self.lp, self.slopes, point)
 
 
 def with_tangents(lp: BlockLP, slopes: list[list[Floats]]) -> BlockLP:
@@ -112,16 +85,9 @@ def _planes(part: Perspective, slopes: list[Floats], size: int) -> sp.csr_array:
     beta = generator(part.kind).intercept(alpha)
     unit = part.unit[row]
     place = np.arange(len(row))
-    return sp.csr_array(
-        (
-            np.concatenate([alpha / unit, beta / unit, -np.ones(len(row))]),
-            (
-                np.concatenate([place, place, place]),
-                np.concatenate([part.p[row], part.q[row], part.w[row]]),
-            ),
-        ),
-        shape=(len(row), size),
-    )
+    p, q = (alpha / unit, place, part.p[row]), (beta / unit, place, part.q[row])
+    w = (-np.ones(len(row)), place, part.w[row])
+    return sp.csr_array(entries((len(row), size), p, q, w))
 
 
 def first_slopes(lp: BlockLP) -> list[list[Floats]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from optmech.certificate import Multipliers, check_exact, lower_bound
-from optmech.certificate.figures import figures_of
-from optmech.certificate.verdict import CheckReport
+from optmech.certificate.check import CheckReport
+from optmech.certificate.objective import figures_of
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
@@ -104,9 +104,9 @@ def _design(problem: Problem, released: Released) -> Design:
     bound = lower_bound(problem.statement, multipliers)
     figures = figures_of(problem.statement, released.exact, bound, multipliers)
     return Design(
-        problem=problem,
-        exact=released.exact,
-        **vars(figures),
+        problem,
+        released.exact,
+        *figures,
         verified=all(check.passed for check in released.checks),
         certificate=Certificate(released.checks, multipliers, bound),
         engine="none",

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Perspective, Sense
+from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Perspective, Sense, entries
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,8 @@ class Assembly:
         (column,) = self.auxiliary(1, cost).tolist()
         estimates = len(weighted)
         t, s = np.nonzero(weighted)
-        rows = sp.coo_array(
-            (
-                np.concatenate([np.ones(estimates), -weighted[t, s]]),
-                (
-                    np.concatenate([np.arange(estimates), t]),
-                    np.concatenate([np.full(estimates, column), s]),
-                ),
-            ),
-            shape=(estimates, column + 1),
-        )
+        x = (np.ones(estimates), np.arange(estimates), np.full(estimates, column))
+        rows = entries((estimates, column + 1), x, (-weighted[t, s], t, s))
         return column, self.local(rows)
 
     def add_elastic(self) -> None:

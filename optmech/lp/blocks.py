@@ -17,12 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+
+
+def entries(shape: tuple[int, int], *parts: tuple[Any, Any, Any]) -> sp.coo_array:
+    """A sparse matrix of values, their rows and their columns, part after part."""
+    value, row, column = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return sp.coo_array((value, (row, column)), shape=shape)
 
 
 class Sense(Enum):
@@ -51,6 +58,10 @@ class PairCone:
         if self.active is None:
             return np.ones(len(self), dtype=bool)
         return np.asarray(self.active.all(axis=1))
+
+    def within(self, blocks: int) -> NDArray[np.bool_]:
+        """(m, blocks): where every pair holds."""
+        return np.ones((len(self), blocks), dtype=bool) if self.active is None else self.active
 
     def lengths(self, secrets: int) -> Floats:
         """(S, S): the least log ratio of the pairs that hold everywhere; inf where none does."""

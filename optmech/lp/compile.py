@@ -54,9 +54,7 @@ class Compiled:
 
 def compile_lp(given: Inequalities) -> Compiled:
     """Write a design problem as a BlockLP (PG 21, 22, 24; DP19 Def. 8, 9)."""
-    assembly = _begun(given)
-    objective = _objective(given, assembly)
-    return _compiled(given, assembly, objective)
+    return _compiled(given, elastic=False)
 
 
 def compile_feasibility(given: Inequalities) -> Compiled:
@@ -66,24 +64,30 @@ def compile_feasibility(given: Inequalities) -> Compiled:
     which is minimised: P = 0 with e = 1 is always feasible, and the multipliers of an optimum
     e > 0 are a Farkas certificate.
     """
-    return _compiled(given, _begun(given), lambda _: None, elastic=True)
+    return _compiled(given, elastic=True)
 
 
-def _begun(given: Inequalities) -> Assembly:
-    """With the row sums."""
+def _compiled(given: Inequalities, *, elastic: bool) -> Compiled:
     lp = Assembly(given.allowed)
     index = np.arange(lp.secrets * lp.blocks)
-    rows = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
-    lp.link(Sense.EQUAL, np.ones(lp.secrets), rows)
-    return lp
+    sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
+    lp.link(Sense.EQUAL, np.ones(lp.secrets), sums)
+    objective = _nothing if elastic else _objective(given.statement, lp)
+    readers = tuple(part.write(lp) for part in given.parts)
+    if elastic:
+        lp.add_elastic()
+    return Compiled(lp.finish(), readers, objective)
 
 
-def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | None]:
+def _nothing(point: Point) -> None:
+    """The multipliers of an objective that has none."""
+
+
+def _objective(statement: Statement, lp: Assembly) -> Callable[[Point], Floats | None]:
     """Add what is minimised; the way back to its multipliers."""
-    statement = given.statement
     if statement.objective == "expected_loss":
         lp.cost = statement.cost
-        return lambda _: None
+        return _nothing
     if statement.objective == "worst_loss":
         column, secrets = lp.shared(1.0), lp.secrets
         rows = lp.weighted_rows(statement.loss, per_secret=True)
@@ -94,16 +98,3 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
     assert statement.target is not None
     _, attack = lp.attack_rows(statement.target, -1.0)
     return lambda point: point.local[attack].T
-
-
-def _compiled(
-    given: Inequalities,
-    lp: Assembly,
-    objective: Callable[[Point], Floats | None],
-    *,
-    elastic: bool = False,
-) -> Compiled:
-    readers = tuple(part.write(lp) for part in given.parts)
-    if elastic:
-        lp.add_elastic()
-    return Compiled(lp.finish(), readers, objective)

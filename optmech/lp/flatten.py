@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, PairCone, Point, Sense
+from optmech.lp.blocks import BlockLP, PairCone, Point, Sense, entries
 
 _COUNTS = 1e-20
 """Share of a row's largest entry from which on an entry has a say in the row's scale."""
@@ -76,17 +76,10 @@ def cone_matrix(
     scale = np.exp(-half)
     row = np.arange(len(pairs))
     offset = blocks * lp.block_size
-    matrix = sp.csr_array(
-        (
-            np.concatenate([scale, -np.exp(half)]),
-            (
-                np.concatenate([row, row]),
-                np.concatenate([offset + cone.i[pairs], offset + cone.j[pairs]]),
-            ),
-        ),
-        shape=(len(pairs), lp.blocks * lp.block_size + lp.shared),
-    )
-    return matrix, scale
+    shape = (len(pairs), lp.blocks * lp.block_size + lp.shared)
+    left = (scale, row, offset + cone.i[pairs])
+    right = (-np.exp(half), row, offset + cone.j[pairs])
+    return sp.csr_array(entries(shape, left, right)), scale
 
 
 def cone_rows(cone: PairCone, blocks: int) -> tuple[Ints, Ints]:

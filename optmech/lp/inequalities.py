@@ -28,13 +28,8 @@ class Inequalities:
 
     @classmethod
     def of(cls, statement: Statement) -> Inequalities:
-        """As they were stated, rounded.
-
-        Raises
-        ------
-        VerificationError
-            Where the certificate does not know a family; ProblemError where it is not searched.
-        """
+        """As they were stated, rounded. Raises VerificationError where the certificate does not
+        know a family; ProblemError where it is not searched."""
         parts: list[Part] = [Ratios(statement.log_ratio)]
         families = known(statement)
         for family in families:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from optmech.certificate import Bound, values
-from optmech.certificate.figures import figures_of
-from optmech.certificate.objective import is_optimal
+from optmech.certificate.objective import Figures, figures_of, is_optimal
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
@@ -25,13 +24,9 @@ def make_design(
     if infeasible:
         nan = float("nan")
         return Design(
-            problem=problem,
-            exact=None,
-            objective=nan,
-            bound=nan,
-            loss=nan,
-            lower_bound=nan,
-            gap=nan,
+            problem,
+            None,
+            *Figures(nan, nan, nan, nan, nan),
             verified=False,
             certificate=Certificate((), session.multipliers, Bound(nan, nan)),
             engine=engine,
@@ -45,13 +40,9 @@ def make_design(
     released = session.released
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
     return Design(
-        problem=problem,
-        exact=released.exact,
-        objective=figures.objective,
-        bound=figures.bound,
-        loss=figures.loss,
-        lower_bound=figures.lower_bound,
-        gap=figures.gap,
+        problem,
+        released.exact,
+        *figures,
         verified=True,
         certificate=Certificate(released.checks, session.multipliers, session.bound),
         engine=engine,

@@ -31,10 +31,9 @@ class Witness:
 class WitnessChannel(Channel):
     """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
 
-    witness: Witness | None = None
+    witness: Witness = field(kw_only=True)
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.witness is not None
         matrix, multipliers = self.recover(point)
         reason = multiplier_reason(self.witness.statement, multipliers)
         if reason and not self.witness.reason:
@@ -48,11 +47,10 @@ class WitnessChannel(Channel):
 class RelaxedChannel(Channel):
     """The monitor of a program without some constraints, ``left_out``: stops once they bind."""
 
-    left_out: Inequalities | None = None
+    left_out: Inequalities = field(kw_only=True)
     binding: bool = False
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        assert self.left_out is not None
         matrix, multipliers = self.recover(point)
         if dual and self.dual:
             self.session.offer_bound(multipliers)

@@ -184,10 +184,9 @@ class _Search:
     def settle(self) -> None:
         """Where repair lost much of the last proposal, or all, or release failed: bring it to the
         equations that all mechanisms share, and mix it with one as far inside as there are."""
-        session = self.session
-        inside = None if session.proposal is None else self._inside()
-        if inside is not None and session.proposal is not None:
-            self._offer_near(session.proposal, inside)
+        proposal = self.session.proposal
+        if proposal is not None and (inside := self._inside()) is not None:
+            self._offer_near(proposal, inside)
 
     def prepare(self) -> None:
         """Where no mechanism that ignores the secret is feasible, have one inside to mix with."""
@@ -267,7 +266,12 @@ class _Search:
     ) -> EngineResult:
         """Run the engine on every reduced program; ``connect`` makes its monitor from the session
         and the way back. ``named`` records the engine as the design's."""
-        _require_memory(given)
+        memory.require(
+            64.0 * given.pairs,
+            what="the list of constrained pairs",
+            where="problem",
+            remedy="Use a coarser domain, a threshold or a spanner",
+        )
         compiled = compiler(given)
         result = EngineResult(Outcome.FAILED, "nothing was run")
         late = EngineResult(Outcome.STOPPED, "the time was over before the search began")
@@ -354,13 +358,4 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
         outer.primal and inner.primal,
         outer.dual and inner.dual,
         lambda start: inner.enter(outer.enter(start)),
-    )
-
-
-def _require_memory(given: Inequalities) -> None:
-    memory.require(
-        64.0 * given.pairs,
-        what="the list of constrained pairs",
-        where="problem",
-        remedy="Use a coarser domain, a threshold or a spanner",
     )

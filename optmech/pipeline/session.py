@@ -13,7 +13,7 @@ from types import FrameType
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate import Bound, Multipliers, check_exact, lower_bound
+from optmech.certificate import Bound, Multipliers, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
@@ -149,9 +149,9 @@ class Session:
             rounded = Numerators.rounded(candidate)
             if _tells_apart(statement, rounded.matrix):
                 continue
-            checks = check_exact(statement, rounded)
-            if all(check.passed for check in checks):
-                self.offer_exact(Released(rounded, checks))
+            found = Released.of(statement, rounded)
+            if found is not None:
+                self.offer_exact(found)
                 return
 
     def offer_exact(self, found: Released) -> None:

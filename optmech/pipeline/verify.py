@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from optmech.certificate.verdict import CheckReport
+from optmech.certificate.check import CheckReport
 from optmech.designs.file import REWRITE, examine_design
 from optmech.reading.sealed import DESIGN, FAMILY, read_sealed
 

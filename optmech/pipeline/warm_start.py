@@ -18,13 +18,8 @@ from optmech.statement import Statement
 
 
 def require_fit(problem: Problem, start: object) -> Design:
-    """``start`` as a design whose matrix has the problem's shape.
-
-    Raises
-    ------
-    ProblemError
-        Where it is no design, or one over other numbers of secrets or observables.
-    """
+    """``start`` as a design whose matrix has the problem's shape. Raises ProblemError where it is
+    no design, or one over other numbers of secrets or observables."""
     if not isinstance(start, Design):
         raise ProblemError(
             f"{type(start).__name__} is not a Design",

@@ -1,25 +1,11 @@
 """What is wanted: a problem, its constraints, and the statement that they make."""
 
-from optmech.problem.constraint import Constraint
-from optmech.problem.constraints import (
-    DifferentialPrivacy,
-    DistortionPrivacy,
-    DistributionPrivacy,
-    LossBound,
-    MetricPrivacy,
-    Support,
-)
-from optmech.problem.objective import MaximizeDistortion
-from optmech.problem.problem import Problem
-
-__all__ = [
-    "Constraint",
-    "DifferentialPrivacy",
-    "DistortionPrivacy",
-    "DistributionPrivacy",
-    "LossBound",
-    "MaximizeDistortion",
-    "MetricPrivacy",
-    "Problem",
-    "Support",
-]
+from optmech.problem.constraint import Constraint as Constraint
+from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
+from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
+from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints import LossBound as LossBound
+from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
+from optmech.problem.constraints import Support as Support
+from optmech.problem.objective import MaximizeDistortion as MaximizeDistortion
+from optmech.problem.problem import Problem as Problem

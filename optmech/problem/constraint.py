@@ -47,13 +47,8 @@ class Constraint(Record, ABC):
     @abstractmethod
     def families(self, index: int, space: Space) -> Iterator[Any]:
         """The inequalities of the constraint at ``index`` of its problem, as families of
-        ``optmech.statement``.
-
-        Raises
-        ------
-        ProblemError
-            Where a field does not fit the secrets or observables.
-        """
+        ``optmech.statement``. Raises ProblemError where a field does not fit the secrets or
+        observables."""
 
     @abstractmethod
     def promise(self, space: Space) -> str:
@@ -78,13 +73,8 @@ C = TypeVar("C", bound=type[Constraint])
 
 
 def constraint(kind: str) -> Callable[[C], C]:
-    """Register a class as the kind that files call ``kind``.
-
-    Raises
-    ------
-    TypeError
-        Where a part of the class is missing, or the name is taken.
-    """
+    """Register a class as the kind that files call ``kind``. Raises TypeError where a part of the
+    class is missing, or the name is taken."""
 
     def register(cls: C) -> C:
         missing = sorted(cls.__abstractmethods__)

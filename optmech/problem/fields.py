@@ -61,13 +61,8 @@ FIELDS: dict[Any, Field] = {}
 
 
 def placed(cls: type, attributes: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
-    """The ``field_transformer`` of constraints: errors of a converter name the field.
-
-    Raises
-    ------
-    TypeError
-        Where ``FIELDS`` lacks the converter of a field.
-    """
+    """The ``field_transformer`` of constraints: errors of a converter name the field. Raises
+    TypeError where ``FIELDS`` lacks the converter of a field."""
 
     def named(name: str, converter: Any) -> Any:
         @wraps(converter)

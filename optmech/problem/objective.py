@@ -25,11 +25,6 @@ class MaximizeDistortion(Record):
     prior: Prior | None = field(default=None, converter=fields.adversary)
 
     def factors(self, space: Space) -> tuple[Floats, Floats]:
-        """d(t,s), shape (S, S), and the adversary's π(s).
-
-        Raises
-        ------
-        ProblemError
-            Where they do not fit the secrets.
-        """
+        """d(t,s), shape (S, S), and the adversary's π(s). Raises ProblemError where they do not fit
+        the secrets."""
         return space.apart(self.distance), space.adversary(self.prior).weights

@@ -11,41 +11,27 @@ from numpy.typing import ArrayLike
 from optmech.base import html, memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import short
-from optmech.errors import ProblemError
-from optmech.problem.constraint import Constraint, idle_notes
+from optmech.errors import ProblemError, inside
+from optmech.problem.constraint import Constraint, idle_notes, kinds
 from optmech.problem.objective import MaximizeDistortion
 from optmech.problem.space import Space
-from optmech.problem.stated import make_statement
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Objective, Statement, read_only
+from optmech.statement import Family, Objective, Statement, read_only
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
-    Parameters
-    ----------
-    prior:
-        π(s); its domain is the set of secrets.
-    loss:
-        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
-    observables:
-        Domain of o; default the secrets.
-    objective:
-        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
-    constraints:
-        Any combination of the classes of ``optmech.problem.constraints``.
-    title:
-        A name for reports.
-
-    Raises
-    ------
-    ProblemError
-        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    Parameters ---------- prior: π(s); its domain is the set of secrets. loss: c(s, o): a distance,
+    or an array of shape (secrets, observables), non-negative. observables: Domain of o; default the
+    secrets. objective: ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or
+    ``MaximizeDistortion``. constraints: Any combination of the classes of
+    ``optmech.problem.constraints``. title: A name for reports. Raises ProblemError when anything
+    does not fit; ``TooLargeError`` when the matrices alone exceed memory.
     """
 
     prior: Prior
@@ -92,7 +78,12 @@ class Problem:
                 remedy="Give a list, of one constraint too",
             )
         stated = tuple(constraints)
-        _require_memory(len(prior), len(outputs), len(stated))
+        memory.require(
+            problem_bytes(len(prior), len(outputs), len(stated)),
+            what=f"a problem of {len(prior):,} secrets and {len(outputs):,} observables",
+            where="problem",
+            remedy="Use a coarser domain",
+        )
         if isinstance(objective, MaximizeDistortion) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
@@ -103,15 +94,17 @@ class Problem:
             )
         given = as_loss(loss, "loss")
         values = loss_matrix(given, prior.domain, outputs, where="loss")
-        object.__setattr__(self, "prior", prior)
-        object.__setattr__(self, "loss", given)
-        object.__setattr__(self, "observables", outputs)
-        object.__setattr__(self, "objective", objective)
-        object.__setattr__(self, "constraints", stated)
-        object.__setattr__(self, "title", title)
         space = Space(prior, outputs, read_only(values))
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "statement", make_statement(space, objective, stated))
+        vars(self).update(
+            prior=prior,
+            loss=given,
+            observables=outputs,
+            objective=objective,
+            constraints=stated,
+            title=title,
+            space=space,
+            statement=make_statement(space, objective, stated),
+        )
 
     def __repr__(self) -> str:
         title = f"{self.title[:60]!r}, " if self.title else ""
@@ -159,15 +152,34 @@ class Problem:
         return (*found, *idle_notes(self.constraints, self.space))
 
 
+def make_statement(
+    space: Space, objective: Objective | MaximizeDistortion, constraints: Sequence[Constraint]
+) -> Statement:
+    """Evaluate every distance and put the families of all constraints together. Raises ProblemError
+    where an array does not fit the domains; the message has the constraint's index."""
+    families: list[Family] = []
+    for k, stated in enumerate(constraints):
+        with inside(f"constraints[{k}]"):
+            families += _require(stated).families(k, space)
+    if not isinstance(objective, MaximizeDistortion):
+        return Statement(space.prior.weights, space.loss, objective, tuple(families))
+    with inside("objective"):
+        factors = objective.factors(space)
+    return Statement(
+        space.prior.weights, space.loss, "maximize_distortion", tuple(families), factors
+    )
+
+
+def _require(stated: object) -> Constraint:
+    if isinstance(stated, Constraint):
+        return stated
+    names = [kind.__name__ for kind in kinds().values()]
+    raise ProblemError(
+        f"{type(stated).__name__} is not a constraint",
+        remedy=f"Use {', '.join(names[:-1])} or {names[-1]}",
+    )
+
+
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
     """Memory of a problem's matrices; what a search needs comes on top."""
     return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
-
-
-def _require_memory(secrets: int, observables: int, constraints: int) -> None:
-    memory.require(
-        problem_bytes(secrets, observables, constraints),
-        what=f"a problem of {secrets:,} secrets and {observables:,} observables",
-        where="problem",
-        remedy="Use a coarser domain",
-    )

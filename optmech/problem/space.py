@@ -52,13 +52,8 @@ class Space:
         return loss_matrix(loss, self.secrets, self.observables, where="loss")
 
     def adversary(self, prior: Prior | None) -> Prior:
-        """The adversary's prior, the problem's for None.
-
-        Raises
-        ------
-        ProblemError
-            Where it is no prior over the secrets.
-        """
+        """The adversary's prior, the problem's for None. Raises ProblemError where it is no prior
+        over the secrets."""
         adversary = self.prior if prior is None else prior
         if not isinstance(adversary, Prior) or adversary.domain.labels != self.secrets.labels:
             raise ProblemError(

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optmech.errors import ProblemError
-from optmech.reductions.base import Reduced, Reduction
-from optmech.reductions.dominated_estimates import DominatedEstimates
-from optmech.reductions.dominated_observables import DominatedObservables
-from optmech.reductions.implied_pairs import ImpliedPairs
-from optmech.reductions.spanner import Spanner
-
-__all__ = [
-    "DominatedEstimates",
-    "DominatedObservables",
-    "ImpliedPairs",
-    "Reduced",
-    "Reduction",
-    "Spanner",
-    "parse_reduction",
-]
+from optmech.reductions.base import Reduced as Reduced
+from optmech.reductions.base import Reduction as Reduction
+from optmech.reductions.dominated_estimates import DominatedEstimates as DominatedEstimates
+from optmech.reductions.dominated_observables import DominatedObservables as DominatedObservables
+from optmech.reductions.implied_pairs import ImpliedPairs as ImpliedPairs
+from optmech.reductions.spanner import Spanner as Spanner
 
 _PLAIN: dict[str, Callable[[], Reduction]] = {
     "dominated-observables": DominatedObservables,

@@ -33,17 +33,12 @@ class ImpliedPairs:
         if keep.all():
             return (Reduced(lp),)
         kept = np.flatnonzero(keep)
-        return (Reduced(lp.with_cone(lp.cone.take(kept)), scatter(kept, len(lp.cone))),)
-
-
-def scatter(kept: Ints, pairs: int) -> Scatter:
-    """Recovery for programs that kept only some pairs: the others get multiplier zero."""
-    return Scatter(kept, pairs)
+        return (Reduced(lp.with_cone(lp.cone.take(kept)), Scatter(kept, len(lp.cone))),)
 
 
 @dataclass(frozen=True, eq=False)
 class Scatter:
-    """Puts the cone multipliers of the pairs ``kept`` back into a cone of ``pairs`` pairs."""
+    """Recovery for programs that kept only some of ``pairs`` pairs: the others get multiplier 0."""
 
     kept: Ints
     pairs: int

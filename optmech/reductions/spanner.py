@@ -22,7 +22,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP
 from optmech.reductions.base import Reduced
-from optmech.reductions.implied_pairs import scatter
+from optmech.reductions.implied_pairs import Scatter
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Spanner:
         relaxed = cone.take(kept)
         shrink = np.where(relaxed.everywhere, self.stretch, 1.0)
         restricted = replace(relaxed, log_ratio=relaxed.log_ratio / shrink)
-        recover = scatter(kept, len(cone))
+        recover = Scatter(kept, len(cone))
         return (
             Reduced(lp.with_cone(restricted), recover, dual=False),
             Reduced(lp.with_cone(relaxed), recover, primal=False),

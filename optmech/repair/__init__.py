@@ -9,11 +9,9 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import objective_value
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.cone import Cone
-from optmech.repair.implied import Implied
+from optmech.repair.cone import Cone as Cone
+from optmech.repair.implied import Implied as Implied
 from optmech.repair.mixing import best_mixture, constant_anchors
-
-__all__ = ["Cone", "Implied", "repair"]
 
 _PRICE = 1e-8
 """What room below the limits may cost, relatively."""

@@ -50,7 +50,7 @@ class Cone:
             joint = np.minimum(joint, ratios)
         if windows:
             joint = _closed(joint)
-        component = _components(joint)
+        component = components(np.isfinite(joint))
         allowed = ~forced_zeros(given.statement)
         rows = LiftedRows.of(given)
         if len(rows) and allowed.all(axis=0).any():
@@ -137,10 +137,10 @@ def _closed(log_ratio: Floats) -> Floats:
     return out
 
 
-def _components(log_ratio: Floats) -> Ints:
-    """Number of the component of every secret that ratios tie together, in either direction."""
-    if np.isinf(log_ratio).sum() <= len(log_ratio):
-        return np.zeros(len(log_ratio), dtype=np.int64)
+def components(tied: NDArray[np.bool_]) -> Ints:
+    """Number of the component of every secret, where ``tied`` (S, S) ties two in one direction."""
+    if (tied | np.eye(len(tied), dtype=bool)).all():
+        return np.zeros(len(tied), dtype=np.int64)
     from scipy.sparse.csgraph import connected_components
 
-    return np.asarray(connected_components(np.isfinite(log_ratio), directed=False)[1], np.int64)
+    return np.asarray(connected_components(tied, directed=False)[1], np.int64)

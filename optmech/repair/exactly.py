@@ -14,15 +14,14 @@ from collections.abc import Iterator
 
 import flint
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.certificate import check_exact
 from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators, enough_bits
 from optmech.lp.inequalities import Inequalities
+from optmech.repair.cone import components
 from optmech.repair.implied import Implied
 from optmech.repair.release import Released, differences
 
@@ -49,8 +48,7 @@ def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Release
             candidate = equations.solved((1 - share) * near + share * anchor)
         except ProblemError:
             return None
-        checks = check_exact(implied.given.statement, candidate)
-        return Released(candidate, checks) if all(check.passed for check in checks) else None
+        return Released.of(implied.given.statement, candidate)
 
     for shift in _SHIFTS:
         found = mixed(shift)
@@ -69,7 +67,7 @@ class _Equations:
         self.inside = inside.matrix
         secrets, observables = self.zero.shape
         zero = given.log_ratio == 0
-        same = _components(zero & zero.T)
+        same = components(zero & zero.T)
         first = np.unique(same, return_index=True)[1][same]
         self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
         self.common += map(tuple, differences(given))
@@ -135,7 +133,7 @@ class _Equations:
         secrets = len(self.zero)
         used = np.array([[value != 0 for value in row] for row in self.common], dtype=float)
         used = used.reshape(len(self.common), secrets)
-        component = _components(used.T @ used > 0)
+        component = components(used.T @ used > 0)
         out = np.zeros(secrets, dtype=np.int64)
         for c in range(int(component.max()) + 1):
             rows = np.flatnonzero(component == c)
@@ -167,13 +165,6 @@ def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64
             v * max(step, 0) for v, step in zip(row, steps, strict=True)
         )
     return out
-
-
-def _components(tied: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Number of the component of every secret, where ``tied`` (S, S) ties two of them."""
-    from scipy.sparse.csgraph import connected_components
-
-    return np.asarray(connected_components(sp.coo_array(tied), directed=False)[1])
 
 
 def _floor(value: float, bits: int) -> int:

@@ -26,6 +26,12 @@ class Released:
     exact: Numerators
     checks: tuple[Check, ...]
 
+    @classmethod
+    def of(cls, statement: Statement, candidate: Numerators) -> Released | None:
+        """The candidate, if it passes the exact check."""
+        checks = check_exact(statement, candidate)
+        return cls(candidate, checks) if all(check.passed for check in checks) else None
+
 
 def release(
     given: Inequalities, matrix: Floats, anchors: Iterable[Floats], *, alone: bool = False
@@ -37,7 +43,7 @@ def release(
     "Release"); with ``alone``, at last an anchor by itself.
     """
     statement, rounded = given.statement, Numerators.rounded(matrix)
-    found = _checked(statement, rounded)
+    found = Released.of(statement, rounded)
     if found is not None:
         return found
     others = [Numerators.rounded(anchor) for anchor in anchors]
@@ -45,7 +51,7 @@ def release(
     for shift in (*_SHIFTS, 0) if alone else _SHIFTS:
         for other in others:
             try:
-                found = _checked(statement, rounded.mixed(other, shift))
+                found = Released.of(statement, rounded.mixed(other, shift))
             except ProblemError:
                 continue
             if found is not None:
@@ -105,8 +111,3 @@ def _steps(row: tuple[int, ...], common: list[int], den: int, shift: int) -> lis
     steps = [((value << shift) - c) // den for value, c in zip(row, common, strict=True)]
     steps[row.index(max(row))] -= sum(steps)
     return steps
-
-
-def _checked(statement: Statement, candidate: Numerators) -> Released | None:
-    checks = check_exact(statement, candidate)
-    return Released(candidate, checks) if all(check.passed for check in checks) else None

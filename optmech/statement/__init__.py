@@ -1,6 +1,8 @@
 """What is to be proved: a design problem as plain arrays and families of inequalities."""
 
-from optmech.statement.family import Family, ReadOnly, locked, read_only
-from optmech.statement.statement import Objective, Statement
-
-__all__ = ["Family", "Objective", "ReadOnly", "Statement", "locked", "read_only"]
+from optmech.statement.family import Family as Family
+from optmech.statement.family import ReadOnly as ReadOnly
+from optmech.statement.family import locked as locked
+from optmech.statement.family import read_only as read_only
+from optmech.statement.statement import Objective as Objective
+from optmech.statement.statement import Statement as Statement

@@ -19,9 +19,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
-from optmech.certificate.check import Check
+from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import is_optimal
-from optmech.certificate.verdict import CheckReport
 from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal

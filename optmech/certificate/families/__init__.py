@@ -1,28 +1,19 @@
 """The families of inequalities that the certificate decides, one module each."""
 
-from optmech.certificate.families.approximate import Approximate, ApproximateMultipliers
-from optmech.certificate.families.base import FAMILIES, Trusted, known, trusted
-from optmech.certificate.families.distortion import AttackMultipliers, Distortion
-from optmech.certificate.families.divergence import Divergence, DivergenceMultipliers
-from optmech.certificate.families.lifted import LiftedRatio
-from optmech.certificate.families.loss import LossLimit
-from optmech.certificate.families.ratio import PairMultipliers, Ratio
-from optmech.certificate.families.support import Support
-
-__all__ = [
-    "FAMILIES",
-    "Approximate",
-    "ApproximateMultipliers",
-    "AttackMultipliers",
-    "Distortion",
-    "Divergence",
-    "DivergenceMultipliers",
-    "LiftedRatio",
-    "LossLimit",
-    "PairMultipliers",
-    "Ratio",
-    "Support",
-    "Trusted",
-    "known",
-    "trusted",
-]
+from optmech.certificate.families.approximate import Approximate as Approximate
+from optmech.certificate.families.approximate import (
+    ApproximateMultipliers as ApproximateMultipliers,
+)
+from optmech.certificate.families.base import FAMILIES as FAMILIES
+from optmech.certificate.families.base import Trusted as Trusted
+from optmech.certificate.families.base import known as known
+from optmech.certificate.families.base import trusted as trusted
+from optmech.certificate.families.distortion import AttackMultipliers as AttackMultipliers
+from optmech.certificate.families.distortion import Distortion as Distortion
+from optmech.certificate.families.divergence import Divergence as Divergence
+from optmech.certificate.families.divergence import DivergenceMultipliers as DivergenceMultipliers
+from optmech.certificate.families.lifted import LiftedRatio as LiftedRatio
+from optmech.certificate.families.loss import LossLimit as LossLimit
+from optmech.certificate.families.ratio import PairMultipliers as PairMultipliers
+from optmech.certificate.families.ratio import Ratio as Ratio
+from optmech.certificate.families.support import Support as Support

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,15 +14,13 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import WHERE, dense, numbers, sparse
-from optmech.certificate.families.sums import factors
+from optmech.certificate.families.base import trusted
+from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
-from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import bracket, exp_lower
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 _LOST = 1e-280
 """More than underflow costs a sum."""
@@ -43,13 +39,14 @@ class ApproximateMultipliers:
 
 @trusted
 @dataclass(frozen=True, eq=False)
-class Approximate(ReadOnly, Trusted):
+class Approximate(Pushed):
     """Σ_o max(0, (left P)[k,o] - exp(log_ratio[k]) (right P)[k,o]) <= delta for all k.
 
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and exp(ε scale[k]).
     """
 
-    kind: ClassVar[str] = "approximate"
+    kind = "approximate"
+    named = "delta = {.delta:g}"
     index: int
     left: sp.csr_array
     right: sp.csr_array
@@ -57,14 +54,6 @@ class Approximate(ReadOnly, Trusted):
     delta: Exact
     epsilon: Exact
     scale: Floats
-
-    @cached_property
-    def factors(self) -> tuple[Floats, Floats]:
-        """See ``sums.factors``."""
-        return factors(self.left, self.right, self.epsilon, self.scale)
-
-    def signature(self) -> Hashable:
-        return self.kind, self.left.shape
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
         matrix = released.matrix
@@ -116,24 +105,9 @@ class Approximate(ReadOnly, Trusted):
         total = math.fsum((weight * sums).tolist()) * (1 + (2 * statement.secrets + 8) * UNIT)
         lagrangian.constant -= Fraction(total) * bracket(self.delta)[1]
 
-    def in_words(self, given: ApproximateMultipliers | None) -> str:
-        involved = given is not None and (given.weight > 0).any()
-        return f"constraints[{self.index}] (delta = {self.delta:g})" if involved else ""
-
-    def encode(self, given: ApproximateMultipliers | None, statement: Statement) -> Plain:
+    def zeros(self, statement: Statement) -> ApproximateMultipliers:
         count = len(self.scale)
-        if given is None:
-            given = ApproximateMultipliers(
-                np.zeros(count), np.zeros((count, statement.observables))
-            )
-        return {"weight": given.weight.tolist(), "test": sparse(given.test)}
-
-    def decode(self, plain: Plain, statement: Statement) -> ApproximateMultipliers:
-        require_keys(plain, {"weight", "test"}, WHERE)
-        count = len(self.scale)
-        return ApproximateMultipliers(
-            numbers(plain["weight"], count), dense(plain["test"], (count, statement.observables))
-        )
+        return ApproximateMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
 
 
 def _combined(side: sp.csr_array, k: int, released: Numerators) -> tuple[Sequence[int], int]:

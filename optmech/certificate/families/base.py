@@ -7,15 +7,17 @@ on ``known(statement)`` only: a statement with anything else is refused as a who
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
+
+import numpy as np
 
 from optmech.certificate.check import Check
+from optmech.certificate.families.plain import Plain, decoded, encoded
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.statement import Family, Statement
 
-Plain = Any
 _OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion")
 
 
@@ -24,6 +26,9 @@ class Trusted(Family, Protocol):
 
     ``given`` are the family's multipliers, of a type of its own; nothing about them is trusted.
     """
+
+    named: ClassVar[str] = ""
+    """What it is in proofs, a format of the family."""
 
     @property
     def written(self) -> str:
@@ -46,17 +51,23 @@ class Trusted(Family, Protocol):
         """What is to be said of how its limit is meant; mostly nothing."""
         return ""
 
-    @abstractmethod
     def in_words(self, given: Any) -> str:
         """Its name in a proof with these multipliers; empty where it has no part in it."""
+        if given is None or not (np.asarray(getattr(given, "weight", given)) > 0).any():
+            return ""
+        return f"constraints[{self.index}] ({self.named.format(self)})"
 
     @abstractmethod
+    def zeros(self, statement: Statement) -> Any:
+        """Multipliers of zero: an array, or a dataclass of arrays that has a ``weight``."""
+
     def encode(self, given: Any, statement: Statement) -> Plain:
         """Multipliers as plain JSON values; None are zeros."""
+        return encoded(self.zeros(statement) if given is None else given)
 
-    @abstractmethod
     def decode(self, plain: Plain, statement: Statement) -> Any:
         """The inverse. Raises ProblemError where types, indices or shapes do not fit."""
+        return decoded(plain, self.zeros(statement))
 
 
 FAMILIES: dict[str, type[Trusted]] = {}
@@ -75,13 +86,8 @@ def trusted(kind: C) -> C:
 
 
 def known(statement: Statement) -> tuple[Trusted, ...]:
-    """The families of a statement.
-
-    Raises
-    ------
-    VerificationError
-        Unless the certificate knows all of them, and every other part of the statement.
-    """
+    """The families of a statement. Raises VerificationError unless the certificate knows all of
+    them, and every other part of the statement."""
     unknown = [
         type(family).__name__
         for family in statement.families

@@ -6,17 +6,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import WHERE, dense, numbers, sparse
+from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack
-from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
@@ -36,7 +33,8 @@ class Distortion(ReadOnly, Trusted):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum, with weighted[t,s] = π(s) d(t,s), the
     rounded product of ``distance`` and ``prior``."""
 
-    kind: ClassVar[str] = "distortion"
+    kind = "distortion"
+    named = "distortion >= {.minimum:.9g}"
     index: int
     weighted: Floats
     minimum: float
@@ -94,19 +92,5 @@ class Distortion(ReadOnly, Trusted):
             "itself is meant"
         )
 
-    def in_words(self, given: AttackMultipliers | None) -> str:
-        if given is None or not given.weight > 0:
-            return ""
-        return f"constraints[{self.index}] (distortion >= {self.minimum:.9g})"
-
-    def encode(self, given: AttackMultipliers | None, statement: Statement) -> Plain:
-        if given is None:
-            given = AttackMultipliers(0.0, np.zeros((statement.observables, statement.secrets)))
-        return {"weight": given.weight, "strategy": sparse(given.strategy)}
-
-    def decode(self, plain: Plain, statement: Statement) -> AttackMultipliers:
-        require_keys(plain, {"weight", "strategy"}, WHERE)
-        shape = statement.observables, statement.secrets
-        return AttackMultipliers(
-            float(numbers([plain["weight"]])[0]), dense(plain["strategy"], shape)
-        )
+    def zeros(self, statement: Statement) -> AttackMultipliers:
+        return AttackMultipliers(0.0, np.zeros((statement.observables, statement.secrets)))

@@ -7,17 +7,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import WHERE, dense, numbers, sparse
+from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
-from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
@@ -45,7 +42,8 @@ class Divergence(ReadOnly, Trusted):
     Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0.
     """
 
-    kind: ClassVar[str] = "divergence"
+    kind = "divergence"
+    named = "divergence"
     index: int
     name: str
     left: Floats
@@ -99,19 +97,6 @@ class Divergence(ReadOnly, Trusted):
         for price, (_, high) in zip(weight.tolist(), self.limits, strict=True):
             lagrangian.constant -= Fraction(price) * high
 
-    def in_words(self, given: DivergenceMultipliers | None) -> str:
-        involved = given is not None and (given.weight > 0).any()
-        return f"constraints[{self.index}] (divergence)" if involved else ""
-
-    def encode(self, given: DivergenceMultipliers | None, statement: Statement) -> Plain:
+    def zeros(self, statement: Statement) -> DivergenceMultipliers:
         count = len(self.limit)
-        if given is None:
-            given = DivergenceMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
-        return {"weight": given.weight.tolist(), "slope": sparse(given.slope)}
-
-    def decode(self, plain: Plain, statement: Statement) -> DivergenceMultipliers:
-        require_keys(plain, {"weight", "slope"}, WHERE)
-        count = len(self.limit)
-        return DivergenceMultipliers(
-            numbers(plain["weight"], count), dense(plain["slope"], (count, statement.observables))
-        )
+        return DivergenceMultipliers(np.zeros(count), np.zeros((count, statement.observables)))

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import dense, sparse
+from optmech.certificate.families.base import trusted
+from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
-from optmech.certificate.families.sums import factors
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.exact.exponentials import at_most
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @trusted
 @dataclass(frozen=True, eq=False)
-class LiftedRatio(ReadOnly, Trusted):
+class LiftedRatio(Pushed):
     """(left P)[k,o] <= exp(log_ratio[k]) (right P)[k,o] for all k, o; left, right (m, S).
 
     Exactly: rows of ``left`` and ``right`` divided by their sums, and exp(ε scale[k]). Multipliers
     are an array (m, O).
     """
 
-    kind: ClassVar[str] = "lifted"
+    kind = "lifted"
+    named = "distribution privacy"
     index: int
     left: Floats
     right: Floats
     log_ratio: Floats
     epsilon: Exact
     scale: Floats
-
-    @cached_property
-    def factors(self) -> tuple[Floats, Floats]:
-        """See ``sums.factors``."""
-        return factors(self.left, self.right, self.epsilon, self.scale)
-
-    def signature(self) -> Hashable:
-        return self.kind, self.left.shape
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
         """Whole numbers A Σb <= e^r B Σa, with A = aN and B = bN on one scale."""
@@ -73,13 +62,5 @@ class LiftedRatio(ReadOnly, Trusted):
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
         lagrangian.add_sums(self.left, self.right, self.factors[1], positive(given))
 
-    def in_words(self, given: Floats | None) -> str:
-        involved = given is not None and (given > 0).any()
-        return f"constraints[{self.index}] (distribution privacy)" if involved else ""
-
-    def encode(self, given: Floats | None, statement: Statement) -> Plain:
-        shape = len(self.scale), statement.observables
-        return sparse(np.zeros(shape) if given is None else given)
-
-    def decode(self, plain: Plain, statement: Statement) -> Floats:
-        return dense(plain, (len(self.scale), statement.observables))
+    def zeros(self, statement: Statement) -> Floats:
+        return np.zeros((len(self.scale), statement.observables))

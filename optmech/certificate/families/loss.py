@@ -6,15 +6,14 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import numbers
+from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.plain import Plain
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
@@ -30,7 +29,8 @@ class LossLimit(ReadOnly, Trusted):
     are one number, or one for every secret.
     """
 
-    kind: ClassVar[str] = "loss"
+    kind = "loss"
+    named = "loss <= {.maximum:.9g}"
     index: int
     weighted: Floats
     maximum: float
@@ -101,13 +101,8 @@ class LossLimit(ReadOnly, Trusted):
             "by rounding only; the least possible loss is meant"
         )
 
-    def in_words(self, given: Floats | None) -> str:
-        involved = given is not None and (np.asarray(given) > 0).any()
-        return f"constraints[{self.index}] (loss <= {self.maximum:.9g})" if involved else ""
+    def zeros(self, statement: Statement) -> Floats:
+        return np.zeros(statement.secrets if self.per_secret else 1)
 
     def encode(self, given: Floats | None, statement: Statement) -> Plain:
-        count = statement.secrets if self.per_secret else 1
-        return np.atleast_1d(np.zeros(count) if given is None else given).tolist()
-
-    def decode(self, plain: Plain, statement: Statement) -> Floats:
-        return numbers(plain, statement.secrets if self.per_secret else 1)
+        return super().encode(None if given is None else np.atleast_1d(given), statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,25 @@ from optmech.exact.checked import require_keys
 
 Plain = Any
 WHERE = "multipliers"
+
+
+def encoded(given: Any) -> Plain:
+    """Multipliers: an array (matrices as ``sparse`` has them), or a dataclass of arrays by name."""
+    if is_dataclass(given):
+        return {field.name: encoded(getattr(given, field.name)) for field in fields(given)}
+    return sparse(given) if np.ndim(given) == 2 else np.asarray(given).tolist()
+
+
+def decoded(plain: Plain, like: Any) -> Any:
+    """The inverse, of the kind and shapes of ``like``; ProblemError where they do not fit."""
+    if is_dataclass(like) and not isinstance(like, type):
+        names = [field.name for field in fields(like)]
+        require_keys(plain, set(names), WHERE)
+        return replace(like, **{name: decoded(plain[name], getattr(like, name)) for name in names})
+    shape = np.shape(like)
+    if len(shape) == 2:
+        return dense(plain, shape)
+    return numbers(plain, *shape) if shape else float(numbers([plain])[0])
 
 
 def sparse(values: Any) -> Plain:

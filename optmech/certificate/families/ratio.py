@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
-from optmech.certificate.families.plain import WHERE, indices, numbers
+from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.plain import WHERE, Plain, indices, numbers
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.errors import ProblemError
@@ -65,7 +64,7 @@ class Ratio(ReadOnly, Trusted):
     ``distance`` (S, S) is inf where the pair is not constrained.
     """
 
-    kind: ClassVar[str] = "ratio"
+    kind = "ratio"
     index: int
     epsilon: Exact
     distance: Floats
@@ -155,10 +154,9 @@ class Ratio(ReadOnly, Trusted):
             return "the privacy ratios"
         return f"constraints[{self.index}] (thresholded metric privacy)"
 
-    def encode(self, given: PairMultipliers | None, statement: Statement) -> Plain:
+    def zeros(self, statement: Statement) -> PairMultipliers:
         nothing = np.zeros(0, dtype=np.int64)
-        part = PairMultipliers(nothing, nothing, nothing, np.zeros(0)) if given is None else given
-        return {field.name: getattr(part, field.name).tolist() for field in fields(part)}
+        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
 
     def decode(self, plain: Plain, statement: Statement) -> PairMultipliers:
         return decode_pairs(plain, statement)

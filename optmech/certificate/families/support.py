@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.certificate.check import Check
-from optmech.certificate.families.base import Plain, Trusted, trusted
+from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
@@ -24,7 +23,7 @@ class Support(ReadOnly, Trusted):
     The bound keeps it as it is, in its minimum over allowed observables: no multipliers.
     """
 
-    kind: ClassVar[str] = "support"
+    kind = "support"
     index: int
     allowed: NDArray[np.bool_]
 
@@ -51,8 +50,5 @@ class Support(ReadOnly, Trusted):
     def in_words(self, given: object) -> str:
         return "" if self.allowed.all() else "the support"
 
-    def encode(self, given: object, statement: Statement) -> Plain:
-        return None
-
-    def decode(self, plain: Plain, statement: Statement) -> None:
+    def zeros(self, statement: Statement) -> None:
         return None

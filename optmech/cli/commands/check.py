@@ -10,7 +10,7 @@ from optmech.cli.inputs import add_input, read_input
 from optmech.errors import VerificationError
 
 if TYPE_CHECKING:
-    from optmech.certificate.verdict import CheckReport
+    from optmech.certificate.check import CheckReport
 
 SUMMARY = "check every claim of a saved design"
 EXAMPLE = "optmech check design.json"

@@ -10,26 +10,17 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 
 Plain = Any
-_KEYS = {
+RESULT = (
     "status", "objective", "bound", "loss", "lower_bound", "engine", "engine_reason", "seconds",
     "rounding_cost", "reason", "notes", "approximations",
-}  # fmt: skip
+)  # fmt: skip
+"""What a file claims: attributes of a design."""
 _FIGURES = ("objective", "bound", "loss", "lower_bound")
-_PARTS = {"constraint", "promised_epsilon", "epsilon", "repaired_loss"}
-
-
-@dataclass(frozen=True)
-class StatedApproximation:
-    """One entry of ``approximations``: inf for an ε that is null, nan for a loss that is."""
-
-    constraint: int
-    promised_epsilon: float
-    epsilon: float
-    repaired_loss: float
 
 
 @dataclass(frozen=True)
@@ -47,18 +38,13 @@ class StatedResult:
     rounding_cost: float
     reason: str
     notes: tuple[str, ...]
-    approximations: tuple[StatedApproximation, ...]
+    approximations: tuple[Approximation, ...]
 
 
 def decode_result(plain: Plain, released: bool) -> StatedResult:
-    """The claims of a file with a mechanism (``released``) or without one.
-
-    Raises
-    ------
-    ProblemError
-        Where an entry is missing, unknown, of a wrong type or out of range.
-    """
-    require_keys(plain, _KEYS, "result")
+    """The claims of a file with a mechanism (``released``) or without one. Raises ProblemError
+    where an entry is missing, unknown, of a wrong type or out of range."""
+    require_keys(plain, set(RESULT), "result")
     status = plain["status"]
     if status not in (("optimal", "feasible") if released else ("infeasible",)):
         raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
@@ -85,14 +71,16 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
     )
 
 
-def _approximation(plain: Plain) -> StatedApproximation:
-    require_keys(plain, _PARTS, "approximations")
+def _approximation(plain: Plain) -> Approximation:
+    """Its ε is inf where it is null, its loss nan."""
+    require_keys(plain, set(MEASURED), "approximations")
     _require(type(plain["constraint"]) is int, "constraint", plain["constraint"], "an index")
     epsilon, loss = plain["epsilon"], plain["repaired_loss"]
-    return StatedApproximation(
+    return Approximation(
         constraint=plain["constraint"],
         promised_epsilon=_number(plain["promised_epsilon"], "promised_epsilon"),
         epsilon=math.inf if epsilon is None else _number(epsilon, "epsilon"),
+        repaired=None,
         repaired_loss=math.nan if loss is None else _number(loss, "repaired_loss"),
     )
 

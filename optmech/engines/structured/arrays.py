@@ -56,12 +56,8 @@ def open_device(text: str) -> Arrays:
     """The library and device that ``text`` names.
 
     ``"cpu"``, ``"cuda"`` and ``"cuda:1"`` are PyTorch's, ``"cupy"`` and ``"cupy:1"`` CuPy's, and
-    ``"numpy"`` is NumPy.
-
-    Raises
-    ------
-    ProblemError
-        When the library is not installed, or there is no such device.
+    ``"numpy"`` is NumPy. Raises ProblemError when the library is not installed, or there is no such
+    device.
     """
     library, _, number = text.partition(":")
     if number and not number.isdecimal():

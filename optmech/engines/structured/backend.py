@@ -43,8 +43,8 @@ class Backend(Protocol):
     def structure(self, rows: Rows, changed: Ints) -> None:
         """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""
 
-    def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
-        """Subtract Gᵀz from R; returns the largest slack residual and Σ s z."""
+    def residual(self, rows: Rows, R: Floats) -> float:
+        """Subtract Gᵀz from R; returns Σ s z."""
 
     def factor(self, rows: Rows) -> Schur | None:
         """Factor every H_o; None when a block cannot be."""

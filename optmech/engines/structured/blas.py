@@ -1,4 +1,4 @@
-"""BLAS and LAPACK inside compiled kernels, through addresses given at run time.
+"""How kernels are compiled, and BLAS and LAPACK inside them, through addresses given at run time.
 
 Numba cannot cache a function that holds a C pointer as a global, so kernels receive the
 addresses of scipy's routines in an array and call them by number.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
@@ -67,3 +68,21 @@ def _fortran(typing_context: Any, address: Any, arguments: Any) -> Any:
 
 
 fortran = intrinsic(_fortran)
+
+
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
+
+
+def jit(function: Any) -> Any:
+    """Compile at the first call, without the interpreter's lock, and keep the code on disk."""
+    return numba.njit(cache=True, **_OPTIONS)(function)
+
+
+def part(function: Any) -> Any:
+    """For what kernels call and Python does not: compiled and kept with them alone."""
+    return numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)

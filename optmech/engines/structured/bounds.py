@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,81 +19,84 @@ from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
 
-class Bounds(Protocol):
-    """Turns iterates into points for the monitor."""
+@dataclass(eq=False)
+class Bounds(ABC):
+    """Turns iterates of a run into points for the monitor."""
 
-    gap: float
+    model: Model
+    cone: Cone
+    backend: Backend
+    state: State
+    options: Options
+    monitor: Monitor
+    gap: float = field(default=np.inf, init=False)
     """The best relative gap so far, as the monitor says."""
-    upper: float
-    lower: float
+    upper: float = field(default=np.inf, init=False)
+    lower: float = field(default=-np.inf, init=False)
     """The best bounds of this run, in float64."""
-    offered: int
+    offered: int = field(default=-1, init=False)
     """The iteration of the last offer."""
-    given_up: str
+    given_up: str = field(default="", init=False)
     """Why the run cannot lead to the optimum; empty while it can."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether iterations take next to nothing."""
+        return self.model.blocks * self.model.variables**2 <= TUNING.quick
+
+    @abstractmethod
     def due(self, iteration: int, now: Residuals) -> bool:
         """Whether this iteration's bounds are worth their time."""
 
+    @abstractmethod
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
         """Make bounds and offer them, the last ones however little better they are."""
 
 
-class AllColumns:
+@dataclass(eq=False)
+class AllColumns(Bounds):
     """Bounds where the program's blocks are all there."""
 
-    def __init__(
-        self,
-        model: Model,
-        cone: Cone,
-        backend: Backend,
-        state: State,
-        options: Options,
-        monitor: Monitor,
-    ) -> None:
-        self._model, self._cone, self._backend, self._state = model, cone, backend, state
-        self._options, self._monitor = options, monitor
-        self.gap, self.upper, self.lower = np.inf, np.inf, -np.inf
-        self.offered, self.given_up = -1, ""
+    def __post_init__(self) -> None:
+        model = self.model
         self._has_pairs = bool(np.isfinite(model.ratio).any()) and bool(model.allowed.all())
-        self._quick = model.blocks * model.variables**2 <= TUNING.quick
-        self._last_due, self._gap_then = 0, 1.0 if self._quick else np.inf
+        self._last_due, self._gap_then = 0, 1.0 if self.quick else np.inf
         self._own_gap = np.inf
 
     def due(self, iteration: int, now: Residuals) -> bool:
         """When the gap has fallen a lot, and often once it is as small as asked."""
         since = iteration - self._last_due
-        if self._model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
+        if self.model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
             return False  # the bound is below zero still, where losses start
-        share = TUNING.fallen_quick if self._quick else TUNING.fallen
-        early = iteration in (1, 4) and not self._quick
+        share = TUNING.fallen_quick if self.quick else TUNING.fallen
+        early = iteration in (1, 4) and not self.quick
         if now.gap < share * self._gap_then or since >= TUNING.bounds_at_latest or early:
             due = True
         else:
-            due = since >= (1 if self._quick else 2) and now.gap < self._options.gap
+            due = since >= (1 if self.quick else 2) and now.gap < self.options.gap
         if due:
             self._last_due, self._gap_then = iteration, now.gap
         return due
 
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
         """Offer the present bounds where they are better by enough."""
-        model, state = self._model, self._state
-        duals = restored(model, self._backend, state)
+        model, state = self.model, self.state
+        duals = restored(model, self.backend, state)
         self.lower = max(self.lower, duals.bound)
         P, upper = state.P, np.inf
         if model.pairs_only:
-            P, upper = mechanism(model, self._backend, self._cone, state, now.mu, system)
+            P, upper = mechanism(model, self.backend, self.cone, state, now.mu, system)
             gap = (min(self.upper, upper) - self.lower) / max(abs(upper), 1e-300)
-            if not last and gap > 0.5 * self._own_gap and gap > self._options.gap:
+            if not last and gap > 0.5 * self._own_gap and gap > self.options.gap:
                 return
             self._own_gap = gap
         elif self._has_pairs:
-            P = majorants(model, self._backend, state, now.mu, system)
+            P = majorants(model, self.backend, state, now.mu, system)
         self.offered = iteration
-        self.gap = self._monitor.propose(
+        self.gap = self.monitor.propose(
             point(model, P, state, duals), primal=not model.pairs_only or upper < self.upper
         )
         self.upper = min(self.upper, upper)
-        self._monitor.report(
+        self.monitor.report(
             f"iteration {iteration}: {now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
         )

@@ -9,14 +9,13 @@ that join half way recover more slowly than a run on all of them takes from its 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.base import Monitor, Options
-from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.bounds import Bounds
 from optmech.engines.structured.compiled import Pricing
 from optmech.engines.structured.dual_repair import Duals, restored
 from optmech.engines.structured.model import Model
@@ -84,57 +83,46 @@ class ColumnSet:
         return sp.csr_array(sp.coo_array((np.concatenate(values), where), shape=shape))
 
 
-class SomeColumns:
-    """Bounds (see ``bounds.Bounds``) of the whole program from a run on a ``ColumnSet``.
+@dataclass(eq=False)
+class SomeColumns(Bounds):
+    """Bounds of the whole program from a run on a ``ColumnSet``, whose program is ``model``.
 
     They are seldom due before the end: pricing costs several iterations, there is a neighbour's
     design already, and the objectives may be close to each other by chance while the equations do
     not hold.
     """
 
-    def __init__(
-        self,
-        columns: ColumnSet,
-        cone: Cone,
-        backend: Backend,
-        state: State,
-        options: Options,
-        monitor: Monitor,
-    ) -> None:
-        self._columns, self._cone, self._backend, self._state = columns, cone, backend, state
-        self._options, self._monitor = options, monitor
-        self.gap, self.upper, self.lower = np.inf, np.inf, -np.inf
-        self.offered, self.given_up = -1, ""
-        quick = columns.model.blocks * columns.model.variables**2 <= TUNING.quick
-        self._fallen = 0.0 if quick else 0.1
+    columns: ColumnSet = field(kw_only=True)
+
+    def __post_init__(self) -> None:
         self._last_due, self._gap_then = 0, np.inf
 
     def due(self, iteration: int, now: Residuals) -> bool:
-        gap = max(now.gap, now.mu * self._state.products / max(abs(now.primal), 1e-300))
-        fallen = 0.8 if gap < self._options.gap else self._fallen
+        gap = max(now.gap, now.mu * self.state.products / max(abs(now.primal), 1e-300))
+        fallen = 0.8 if gap < self.options.gap else 0.0 if self.quick else 0.1
         due = gap < fallen * self._gap_then or iteration - self._last_due >= TUNING.lost // 2
         if due:
             self._last_due, self._gap_then = iteration, gap
         return due
 
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
-        columns, state = self._columns, self._state
-        model, lp = columns.model, columns.full.lp
-        P, upper = mechanism(model, self._backend, self._cone, state, now.mu, system)
+        columns, state = self.columns, self.state
+        model, lp = self.model, columns.full.lp
+        P, upper = mechanism(model, self.backend, self.cone, state, now.mu, system)
         z = np.zeros((lp.block_size, lp.blocks))
         z[:, columns.active] = P[:, :-1].T
-        duals = restored(model, self._backend, state, TUNING.left_out_projections)
+        duals = restored(model, self.backend, state, TUNING.left_out_projections)
         near = now.gap < TUNING.priced_from
         cone = self._priced(now, duals) if near else sp.csr_array((len(lp.cone), lp.blocks))
         self.offered = iteration
         links = coupling(model, duals)
-        self.gap = self._monitor.propose(
+        self.gap = self.monitor.propose(
             Point(z=z, shared=np.zeros(0), cone=cone, local=(), links=links),
             primal=upper < self.upper,
             dual=near,
         )
         self.upper = min(self.upper, upper)
-        self._monitor.report(
+        self.monitor.report(
             f"iteration {iteration}, {model.blocks} of {lp.blocks} columns: "
             f"{now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
         )
@@ -143,16 +131,16 @@ class SomeColumns:
         """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
         that matters at this gap."""
         prices = duals.y + duals.lowest
-        goal = TUNING.left_out_goal * self._options.gap * abs(now.primal) / len(prices)
-        left, outside = self._columns.priced(prices, goal)
+        goal = TUNING.left_out_goal * self.options.gap * abs(now.primal) / len(prices)
+        left, outside = self.columns.priced(prices, goal)
         lost = left.min(axis=0, initial=0.0)
         self.lower = max(self.lower, float(prices.sum() + lost.sum()))
-        matters = max(TUNING.left_out_matters * now.gap, 0.3 * self._options.gap)
+        matters = max(TUNING.left_out_matters * now.gap, 0.3 * self.options.gap)
         bearable = matters * abs(now.primal)
         useful = -np.minimum(left, 0.0).sum(axis=1) > 0.01 * bearable
         if -lost.sum() > bearable and useful.any():
             self.given_up = f"{useful.sum()} columns are missing"
-        return self._columns.multipliers(self._state, duals, outside)
+        return self.columns.multipliers(self.state, duals, outside)
 
 
 def _part(model: Model, active: Ints) -> Model:

@@ -82,10 +82,10 @@ class CompiledBackend:
             store = np.empty(int(base[-1] * 1.05) + 1)
         self._factors = self._factors._replace(base=base, store=store)
 
-    def residual(self, rows: Rows, P: Floats, R: Floats) -> tuple[float, float]:
-        stats = np.empty((len(P), 2))
-        self._pass(kernels.residual, rows, P, R, stats)
-        return float(stats[:, 0].max(initial=0.0)), float(stats[:, 1].sum())
+    def residual(self, rows: Rows, R: Floats) -> float:
+        products = np.empty(len(R))
+        self._pass(kernels.residual, rows, R, products)
+        return float(products.sum())
 
     def factor(self, rows: Rows) -> Schur | None:
         for ridge in RIDGES:

@@ -7,7 +7,9 @@ violated, so the result holds over all pairs.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,7 +20,6 @@ from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.bounds import AllColumns
 from optmech.engines.structured.choice import compiles, has_numba, make_backend
-from optmech.engines.structured.collection import paused
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
 from optmech.engines.structured.run import Run
@@ -37,13 +38,8 @@ class StructuredEngine:
         return shape.refusal(lp)
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
-        """Iterate until the monitor has the gap, proposing points on the way.
-
-        Raises
-        ------
-        TooLargeError
-            When the estimated memory is not there.
-        """
+        """Iterate until the monitor has the gap, proposing points on the way. Raises TooLargeError
+        when the estimated memory is not there."""
         if reason := self.refusal(lp):
             return EngineResult(Outcome.FAILED, reason)
         _require_memory(lp, options.device)
@@ -54,7 +50,7 @@ class StructuredEngine:
                 Outcome.INFEASIBLE, f"no observable is left for secret number {secret}"
             )
         with np.errstate(all="ignore"):
-            with paused():
+            with _no_collection():
                 attempts = _attempts(model, options, monitor)
                 most, run = next(attempts)
             if monitor.remaining() <= 0:
@@ -73,6 +69,18 @@ class StructuredEngine:
                 return EngineResult(Outcome.FAILED, "the memory was used up")
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Loading compiled code makes a million objects that stay: no use looking there for garbage."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tuple[int, Run]]:
     """Runs and their most iterations, until one does not fail: from a neighbour's design where that
     applies, on its columns, and from the usual start on all."""
@@ -84,8 +92,8 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
 
         def on(columns: ColumnSet, state: State) -> Run:
             backend = CompiledBackend(columns.model, cone, options.threads)
-            bounds = SomeColumns(columns, cone, backend, state, options, monitor)
-            return Run(columns.model, cone, backend, state, bounds, options, monitor)
+            given = (columns.model, cone, backend, state, options, monitor)
+            return Run(SomeColumns(*given, columns=columns))
 
         warm = WarmStart(model, cone, options.start)
         if warm.applies():
@@ -100,7 +108,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     else:
         backend = make_backend(model, cone, options.threads)
     bounds = AllColumns(model, cone, backend, state, options, monitor)
-    yield TUNING.most_iterations, Run(model, cone, backend, state, bounds, options, monitor)
+    yield TUNING.most_iterations, Run(bounds)
 
 
 def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:

@@ -26,8 +26,9 @@ from optmech.engines.structured.blas import (
     TRSM,
     TRSV,
     fortran,
+    jit,
+    part,
 )
-from optmech.engines.structured.compiling import jit, part
 from optmech.engines.structured.packed import Block
 
 

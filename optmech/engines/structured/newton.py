@@ -34,13 +34,7 @@ class Step:
 
 def factored(model: Model, backend: Backend, state: State) -> System:
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
-    couples them.
-
-    Raises
-    ------
-    BreakdownError
-        When a block or the Schur matrix cannot be factored.
-    """
+    couples them. Raises BreakdownError when a block or the Schur matrix cannot be factored."""
     schur = backend.factor(state.rows)
     if schur is None or not np.isfinite(schur.sums).all():
         raise BreakdownError("a block's matrix cannot be factored")
@@ -49,14 +43,8 @@ def factored(model: Model, backend: Backend, state: State) -> System:
 
 
 def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:
-    """Move ``state`` one step, with the equations factored there.
-
-    Raises
-    ------
-    BreakdownError
-        When the equations cannot be solved or a direction is not finite; ``state`` stays as it
-        was.
-    """
+    """Move ``state`` one step, with the equations factored there. Raises BreakdownError when the
+    equations cannot be solved or a direction is not finite; ``state`` stays as it was."""
     with _solvable():
         return _Iteration(backend, state, now, system).run()
 

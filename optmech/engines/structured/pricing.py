@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.engines.structured.compiling import jit
+from optmech.engines.structured.blas import jit
 from optmech.engines.structured.factoring import assemble, cholesky, laid_out, substitute
 from optmech.engines.structured.packed import PairRows
 

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from optmech.engines.base import EngineResult, Monitor, Options, Outcome
-from optmech.engines.structured.backend import Backend
+from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.structured.bounds import Bounds
 from optmech.engines.structured.dense import add_dense
-from optmech.engines.structured.model import Model
-from optmech.engines.structured.newton import BreakdownError, Step, factored, iterate
-from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct
-from optmech.engines.structured.state import Residuals, State, residuals
+from optmech.engines.structured.newton import BreakdownError, factored, iterate
+from optmech.engines.structured.pairs import Rows, add_rows, distinct
+from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
 
 class Run:
-    """One solve in progress, from ``state`` on; ``bounds`` says when it is at its end."""
+    """One solve in progress, from the state of ``bounds`` on, which say when it is at its end."""
 
-    def __init__(
-        self,
-        model: Model,
-        cone: Cone,
-        backend: Backend,
-        state: State,
-        bounds: Bounds,
-        options: Options,
-        monitor: Monitor,
-    ) -> None:
-        self._model, self._cone, self._backend = model, cone, backend
-        self._state, self._bounds = state, bounds
-        self._options, self._monitor = options, monitor
-        self._backend.structure(state.rows, np.arange(model.blocks))
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds, self._model, self._cone = bounds, bounds.model, bounds.cone
+        self._backend, self._state = bounds.backend, bounds.state
+        self._options, self._monitor = bounds.options, bounds.monitor
+        self._backend.structure(self._state.rows, np.arange(self._model.blocks))
         self._iteration, self._stalled = 0, 0
+        model = self._model
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf
 
@@ -68,12 +58,8 @@ class Run:
                 step = iterate(self._backend, self._state, now, system)
             except BreakdownError as error:
                 return self._last(now, system, str(error))
-            self._follow(step)
+            self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0
         return self._result(Outcome.FAILED, f"no convergence in {most_iterations} iterations")
-
-    def _follow(self, step: Step) -> None:
-        shorter = min(step.primal, step.dual)
-        self._stalled = self._stalled + 1 if shorter < 1e-3 else 0
 
     def _exhausted(self, now: Residuals) -> bool:
         """Whether further iterations can only do harm."""

@@ -39,7 +39,6 @@ class Residuals:
     """What is left of every equation, the objectives, and the mean complementarity."""
 
     dual: Floats
-    slack: float
     auxiliary: Floats
     shared: Floats
     dense: Floats
@@ -82,11 +81,10 @@ def residuals(model: Model, backend: Backend, state: State) -> Residuals:
     """Evaluate every equation at ``state``."""
     dense, coupling = state.dense, model.coupling
     dual = reduced_cost(model, state.y, state.nu, dense.on_variables())
-    slack, complementarity = backend.residual(state.rows, state.P, dual)
+    complementarity = backend.residual(state.rows, dual)
     complementarity += float((dense.u * dense.lam).sum() + state.sigma @ state.nu)
     return Residuals(
         dual=dual,
-        slack=slack,
         auxiliary=auxiliary_cost(model, state.nu) - dense.on_auxiliaries(),
         shared=model.shared_cost + coupling.shared.T @ state.nu,
         dense=np.where(dense.live, dense.values(state.P, state.a) - dense.u, 0.0),

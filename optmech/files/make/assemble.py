@@ -19,8 +19,8 @@ from optmech.files.make.transport import build_transport
 from optmech.files.make.zones import merge, places_of, zones_of
 from optmech.files.schema import ProblemSpec
 from optmech.problem import Constraint, MaximizeDistortion, Problem
+from optmech.problem.problem import make_statement
 from optmech.problem.space import Space
-from optmech.problem.stated import make_statement
 from optmech.reading.errors import Collector
 from optmech.sections import priors as prior_schema
 from optmech.sections.domains import Aggregable

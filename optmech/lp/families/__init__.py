@@ -13,15 +13,17 @@ from optmech.certificate.families import (
     Support,
 )
 from optmech.lp.families.approximate import ApproximatePart
-from optmech.lp.families.base import ROUNDING, ColumnRows, Part, Reader
+from optmech.lp.families.base import ROUNDING as ROUNDING
+from optmech.lp.families.base import ColumnRows as ColumnRows
+from optmech.lp.families.base import Part as Part
+from optmech.lp.families.base import Reader as Reader
 from optmech.lp.families.distortion import DistortionPart
 from optmech.lp.families.divergence import DivergencePart
 from optmech.lp.families.lifted import LiftedPart
 from optmech.lp.families.loss import LossPart
-from optmech.lp.families.ratio import Ratios, Window
+from optmech.lp.families.ratio import Ratios as Ratios
+from optmech.lp.families.ratio import Window as Window
 from optmech.statement import Family
-
-__all__ = ["PROGRAMS", "ROUNDING", "ColumnRows", "Part", "Ratios", "Reader", "Window"]
 
 PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Ratio: Window.of,

@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import Approximate, ApproximateMultipliers
-from optmech.certificate.families.sums import weighed
+from optmech.certificate.families import ApproximateMultipliers
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Point, Sense
-from optmech.lp.families.base import LARGEST_LOG, Part, Reader
+from optmech.lp.blocks import Point, Sense, entries
+from optmech.lp.families.base import LARGEST_LOG, PushedPart, Reader
 from optmech.lp.families.ratio import MAX_LOG_RATIO
 
 
 @dataclass(frozen=True, eq=False)
-class ApproximatePart(Part):
+class ApproximatePart(PushedPart):
     """Σ_o max(0, left P - exp(log_ratio) right P) <= delta."""
 
     number: int
@@ -27,26 +26,15 @@ class ApproximatePart(Part):
     log_ratio: Floats
     delta: float
 
-    @classmethod
-    def of(cls, number: int, family: Approximate) -> ApproximatePart:
-        return cls(number, family.left, family.right, family.log_ratio, float(family.delta))
-
     def write(self, lp: Assembly) -> Reader:
         """a·v - e^r b·v <= w with a slack w >= 0 per inequality; Σ_o w_o <= δ."""
         count = len(self.log_ratio)
         columns = lp.auxiliary(count)
         ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
         row, s = (body := (self.left - sp.diags_array(ratio) @ self.right).tocoo()).coords
-        index = np.arange(count)
-        rows = lp.local(
-            sp.coo_array(
-                (
-                    np.concatenate([body.data, -np.ones(count)]),
-                    (np.concatenate([row, index]), np.concatenate([s, columns])),
-                ),
-                shape=(count, int(columns[-1]) + 1),
-            )
-        )
+        shape = (count, int(columns[-1]) + 1)
+        slack = (-np.ones(count), np.arange(count), columns)
+        rows = lp.local(entries(shape, (body.data, row, s), slack))
         total = lp.over_blocks(np.ones(count), columns)
         limit = lp.link(Sense.AT_MOST, np.full(count, float(self.delta)), total)
 
@@ -67,6 +55,3 @@ class ApproximatePart(Part):
 
     def tightened(self, margin: float) -> ApproximatePart:
         return replace(self, delta=self.delta * (1 - margin))
-
-    def weights(self) -> Floats:
-        return weighed((self.left, self.right))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.exact.number import Exact
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Point
 
@@ -32,6 +34,14 @@ class Part(Protocol):
     """Whether it limits a convex function, kept by mixing; else it is kept by the cone."""
     may_be_slack: ClassVar[bool] = False
     """Whether large programs are worth a try without it first."""
+
+    @classmethod
+    def of(cls, number: int, family: Any) -> Self | None:
+        """The part of a family at this place of its statement, whose first field that is and whose
+        others are the family's, rounded; None where others have its rows."""
+        given = (getattr(family, field.name) for field in fields(cls)[1:])  # type: ignore[arg-type]
+        rounded = (float(value) if isinstance(value, Exact) else value for value in given)
+        return cls(number, *rounded)  # type: ignore[call-arg]
 
     @abstractmethod
     def write(self, lp: Assembly) -> Reader:
@@ -64,6 +74,25 @@ class Part(Protocol):
     def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
         """Arrays λ and λ' (m, S) whose pushes λP and λ'P may hardly differ."""
         return ()
+
+
+class PushedPart(Part):
+    """Of a family over two pushed distributions, λ in the rows of ``left`` and λ' of ``right``."""
+
+    left: Any
+    right: Any
+
+    @property
+    def nearly_equal(self) -> NDArray[np.bool_]:
+        """Which pairs (m,) may hardly differ."""
+        return np.zeros(self.left.shape[0], dtype=bool)
+
+    def weights(self) -> Floats:
+        return np.asarray(sum(np.asarray(s.sum(axis=0)).ravel() for s in (self.left, self.right)))
+
+    def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
+        tight = self.nearly_equal
+        return [(self.left[tight], self.right[tight])] if tight.any() else ()
 
 
 @dataclass(frozen=True, eq=False)

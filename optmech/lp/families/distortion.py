@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import AttackMultipliers, Distortion
+from optmech.certificate.families import AttackMultipliers
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Point, Sense
+from optmech.lp.blocks import Sense
 from optmech.lp.families.base import Part, Reader
 
 
@@ -18,27 +17,20 @@ from optmech.lp.families.base import Part, Reader
 class DistortionPart(Part):
     """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum; ``prior`` is the adversary's."""
 
-    may_be_slack: ClassVar[bool] = True
+    may_be_slack = True
     number: int
     weighted: Floats
     minimum: float
     prior: Floats
-
-    @classmethod
-    def of(cls, number: int, family: Distortion) -> DistortionPart:
-        return cls(number, family.weighted, float(family.minimum), family.prior)
 
     def write(self, lp: Assembly) -> Reader:
         column, rows = lp.attack_rows(self.weighted, 0.0)
         total = lp.over_blocks(np.array([-1.0]), np.array([column]))
         limit = lp.link(Sense.AT_MOST, np.array([-float(self.minimum)]), total)
 
-        def read(point: Point) -> dict[int, Any]:
-            return {
-                self.number: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
-            }
-
-        return read
+        return lambda point: {
+            self.number: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
+        }
 
     def violation(self, matrix: Floats, guard: float) -> float:
         visited = np.flatnonzero(self.prior)

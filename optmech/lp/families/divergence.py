@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.families import Divergence, DivergenceMultipliers
-from optmech.certificate.families.sums import weighed
+from optmech.certificate.families import DivergenceMultipliers
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Perspective, Point, Sense
-from optmech.lp.families.base import Part, Reader
+from optmech.lp.families.base import PushedPart, Reader
 from optmech.lp.families.lifted import NO_ROOM
 from optmech.ratios.generators import generator
 
 
 @dataclass(frozen=True, eq=False)
-class DivergencePart(Part):
+class DivergencePart(PushedPart):
     """D_f(left P ‖ right P) <= limit, for the generator called ``name``."""
 
     number: int
@@ -28,10 +27,6 @@ class DivergencePart(Part):
     left: Floats
     right: Floats
     limit: Floats
-
-    @classmethod
-    def of(cls, number: int, family: Divergence) -> DivergencePart:
-        return cls(number, family.name, family.left, family.right, family.limit)
 
     def write(self, lp: Assembly) -> Reader:
         """u = λ·v for every distribution λ once; p and q, each the u of its own; and w with
@@ -71,9 +66,6 @@ class DivergencePart(Part):
     def tightened(self, margin: float) -> DivergencePart:
         return replace(self, limit=self.limit * (1 - margin))
 
-    def weights(self) -> Floats:
-        return weighed((self.left, self.right))
-
-    def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
-        tight = self.limit < NO_ROOM**2
-        return [(self.left[tight], self.right[tight])] if tight.any() else ()
+    @property
+    def nearly_equal(self) -> NDArray[np.bool_]:
+        return np.asarray(self.limit < NO_ROOM**2)

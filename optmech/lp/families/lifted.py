@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import LiftedRatio
-from optmech.certificate.families.sums import weighed
 from optmech.lp.assembly import Assembly
-from optmech.lp.families.base import ColumnRows, Part, Reader, excess_ratio
+from optmech.lp.families.base import ColumnRows, PushedPart, Reader, excess_ratio
 from optmech.lp.families.ratio import MAX_LOG_RATIO
 
 NO_ROOM = 1e-8
@@ -20,17 +18,13 @@ NO_ROOM = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class LiftedPart(Part):
+class LiftedPart(PushedPart):
     """left v <= exp(log_ratio) right v in every column."""
 
     number: int
     left: Floats
     right: Floats
     log_ratio: Floats
-
-    @classmethod
-    def of(cls, number: int, family: LiftedRatio) -> LiftedPart:
-        return cls(number, family.left, family.right, family.log_ratio)
 
     def write(self, lp: Assembly) -> Reader:
         ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
@@ -46,9 +40,6 @@ class LiftedPart(Part):
     def tightened(self, margin: float) -> LiftedPart:
         return replace(self, log_ratio=self.log_ratio * (1 - margin))
 
-    def weights(self) -> Floats:
-        return weighed((self.left, self.right))
-
     def without_tiny(self) -> LiftedPart:
         if not ((self.log_ratio > 0) & (self.log_ratio < NO_ROOM)).any():
             return self
@@ -57,6 +48,6 @@ class LiftedPart(Part):
     def column_rows(self) -> ColumnRows:
         return ColumnRows(self.left, self.right, self.log_ratio)
 
-    def equal_pushes(self) -> Sequence[tuple[Floats, Floats]]:
-        tight = self.log_ratio < NO_ROOM
-        return [(self.left[tight], self.right[tight])] if tight.any() else ()
+    @property
+    def nearly_equal(self) -> NDArray[np.bool_]:
+        return np.asarray(self.log_ratio < NO_ROOM)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate.families import LossLimit
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Sense
 from optmech.lp.families.base import Part, Reader
@@ -21,10 +20,6 @@ class LossPart(Part):
     weighted: Floats
     maximum: float
     per_secret: bool
-
-    @classmethod
-    def of(cls, number: int, family: LossLimit) -> LossPart:
-        return cls(number, family.weighted, float(family.maximum), family.per_secret)
 
     def write(self, lp: Assembly) -> Reader:
         rows = lp.weighted_rows(self.weighted, self.per_secret)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Ratios(Part):
     """P[i,o] <= exp(log_ratio[i,j]) P[j,o], of all families without a window together: the tightest
     log ratios, inf where there is no limit."""
 
-    convex: ClassVar[bool] = False
+    convex = False
     log_ratio: Floats
     number: int = JOINT
     window: NDArray[np.bool_] | None = None

@@ -8,21 +8,12 @@ Obfuscation via Probability Coupling (Allerton 2019).
 from importlib import import_module
 from pkgutil import iter_modules
 
-from optmech.problem.constraints.differential import DifferentialPrivacy
-from optmech.problem.constraints.distortion import DistortionPrivacy
-from optmech.problem.constraints.distribution import DistributionPrivacy
-from optmech.problem.constraints.loss_bound import LossBound
-from optmech.problem.constraints.metric import MetricPrivacy
-from optmech.problem.constraints.support import Support
-
-__all__ = [
-    "DifferentialPrivacy",
-    "DistortionPrivacy",
-    "DistributionPrivacy",
-    "LossBound",
-    "MetricPrivacy",
-    "Support",
-]
+from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
+from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
+from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints.loss_bound import LossBound as LossBound
+from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
+from optmech.problem.constraints.support import Support as Support
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

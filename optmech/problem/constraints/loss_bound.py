@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from attrs import field, frozen
 
@@ -24,7 +23,7 @@ class LossBound(Constraint):
     """Expected loss Σ π(s) p(o|s) c(s,o) <= q, or with ``worst_case`` Σ_o p(o|s) c(s,o) <= q for
     every s (PG 3, 4). ``loss`` is a distance or an S x O array, by default the problem's."""
 
-    limits_loss: ClassVar[bool] = True
+    limits_loss = True
 
     maximum: Exact = field(converter=fields.number)
     worst_case: bool = field(default=False, converter=fields.flag)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from attrs import field, frozen
@@ -85,7 +85,7 @@ class Support(Constraint):
     ``Support.within(distance, radius)`` allows d(s,o) <= radius instead.
     """
 
-    limits_loss: ClassVar[bool] = True
+    limits_loss = True
 
     mask: Bools | None = field(default=None, converter=booleans)
     distance: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
