@@ -156,7 +156,7 @@ class Problem:
             found.append(f"prior: {self.prior.binning}")
         for k, constraint in enumerate(self.constraints):
             found += [f"constraints[{k}]{at}: {note}" for at, note in constraint.notes(self.space)]
-        return (*found, *idle_notes(self.constraints, self.space))
+        return (*found, *idle_notes(self.constraints, self.space, self.statement.families))
 
 
 def problem_bytes(secrets: int, observables: int, constraints: int) -> float:

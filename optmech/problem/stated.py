@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, kinds
 from optmech.problem.objective import MaximizeDistortion
@@ -20,18 +21,37 @@ def make_statement(
     ------
     ProblemError
         Where an array does not fit the domains; the message has the constraint's index.
+    VerificationError
+        Where a kind of another package has families that the certificate does not know, or whose
+        fields cannot be meant.
     """
     families: list[Family] = []
     for k, stated in enumerate(constraints):
         with inside(f"constraints[{k}]"):
-            families += _require(stated).families(k, space)
-    if not isinstance(objective, MaximizeDistortion):
-        return Statement(space.prior.weights, space.loss, objective, tuple(families))
-    with inside("objective"):
-        factors = objective.factors(space)
-    return Statement(
-        space.prior.weights, space.loss, "maximize_distortion", tuple(families), factors
-    )
+            families += _families(k, _require(stated), space)
+    name: Objective = "maximize_distortion"
+    factors = None
+    if isinstance(objective, MaximizeDistortion):
+        with inside("objective"):
+            factors = objective.factors(space)
+    else:
+        name = objective
+    statement = Statement(space.prior.weights, space.loss, name, tuple(families), factors)
+    known(statement)
+    return statement
+
+
+def _families(index: int, stated: Constraint, space: Space) -> Iterator[Family]:
+    """Its families, if that is what a kind of any package yields."""
+    given = stated.families(index, space)
+    for family in given if isinstance(given, Iterable) else [given]:
+        if not isinstance(getattr(family, "kind", None), str) or family.index != index:
+            raise ProblemError(
+                f"{type(stated).__name__} leads to a {type(family).__name__}, which is no family "
+                "of inequalities of this constraint",
+                remedy="Its method families(index, space) yields families with that index",
+            )
+        yield family
 
 
 def _require(stated: object) -> Constraint:

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Plain, Trusted, trusted
 from optmech.certificate.families.plain import WHERE, dense, numbers, sparse
 from optmech.certificate.families.sums import factors
@@ -62,6 +63,15 @@ class Approximate(ReadOnly, Trusted):
     def factors(self) -> tuple[Floats, Floats]:
         """See ``sums.factors``."""
         return factors(self.left, self.right, self.epsilon, self.scale)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "delta": fits.exact(self.delta),
+            "scale": fits.table(self.scale, (self.left.shape[0],)),
+            "left": fits.weights(self.left, (len(self.scale), statement.secrets)),
+            "right": fits.weights(self.right, (len(self.scale), statement.secrets)),
+        }
 
     def signature(self) -> Hashable:
         return self.kind, self.left.shape

@@ -12,6 +12,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Plain, Trusted, trusted
 from optmech.certificate.families.plain import dense, sparse
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
@@ -44,6 +45,14 @@ class LiftedRatio(ReadOnly, Trusted):
     def factors(self) -> tuple[Floats, Floats]:
         """See ``sums.factors``."""
         return factors(self.left, self.right, self.epsilon, self.scale)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "scale": fits.table(self.scale, (len(self.left),)),
+            "left": fits.weights(self.left, (len(self.left), statement.secrets)),
+            "right": fits.weights(self.right, (len(self.left), statement.secrets)),
+        }
 
     def signature(self) -> Hashable:
         return self.kind, self.left.shape

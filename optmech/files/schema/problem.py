@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from optmech.files.schema.constraints import ObjectiveSpec, with_constraints
 from optmech.files.schema.transport import Transport
-from optmech.problem.constraint import load_installed
+from optmech.problem.constraint import require_installed
 from optmech.sections.base import FormatNumber, Spec
 from optmech.sections.domains import Observables, Secrets
 from optmech.sections.metrics import LossSpec
@@ -50,7 +50,7 @@ def problem_spec() -> type[ProblemSpec]:
 
 def problem_schema() -> dict[str, Any]:
     """The JSON Schema of problem files, format 1, with the kinds of installed packages."""
-    load_installed()
+    require_installed()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **problem_spec().model_json_schema(),

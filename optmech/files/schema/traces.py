@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from optmech.files.schema import markov
-from optmech.problem.constraint import load_installed
+from optmech.problem.constraint import require_installed
 from optmech.sections.base import (
     Count,
     ExactNumber,
@@ -250,7 +250,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {"gaussian": _REQUIRED, "markov": markov.
 
 def trace_schema() -> dict[str, Any]:
     """The JSON Schema of trace files, format 1, with the constraints of installed packages."""
-    load_installed()
+    require_installed()
     kinds: Any = Union[tuple(model() for model in KINDS.values())]  # noqa: UP007
     schema = TypeAdapter(kinds).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
