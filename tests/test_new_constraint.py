@@ -113,6 +113,85 @@ def test_a_kind_of_another_package(tmp_path: Path) -> None:
     assert "Traceback" not in unknown.stderr
 
 
+_RETURNED = (
+    "        yield Ratio(index, self.epsilon, np.where(self.together(space), 1.0, np.inf))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("families", "status", "said"),
+    [
+        # equal rows satisfy every ratio of at least one, and none below
+        ("yield Ratio(index, self.epsilon, -np.ones((4, 4)))", 1, "distance cannot be meant"),
+        (
+            "yield Ratio(index, self.epsilon, np.full((4, 4), np.nan))",
+            1,
+            "distance cannot be meant",
+        ),
+        ("yield Ratio(index, self.epsilon, np.ones((2, 2)))", 1, "distance cannot be meant"),
+        (
+            "yield Ratio(1, self.epsilon, np.ones((4, 4)))",
+            2,
+            "leads to a Ratio, which is no family",
+        ),
+        ("yield 'a promise'", 2, "leads to a str, which is no family"),
+        ("return None", 2, "leads to a NoneType, which is no family"),
+        ("return iter(())", 0, "constraints[0] constrains nothing: it leads to no inequality"),
+        ("raise ValueError('no')", 70, "This is a bug in optmech or wards"),
+    ],
+)
+def test_a_kind_whose_families_say_nothing_or_something_else(
+    tmp_path: Path, families: str, status: int, said: str
+) -> None:
+    files, _, _ = example()
+    assert _RETURNED in files[KIND]
+    (tmp_path / "wards.toml").write_text(files[PROBLEM], encoding="utf-8")
+    installed(tmp_path, files[KIND].replace(_RETURNED, f"        {families}\n"))
+    done = run(tmp_path, "-m", "optmech", "solve", "wards.toml", "-o", "wards.json")
+    assert done.returncode == status, done.stderr
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "wards.json").exists() == (status == 0)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise SystemExit(3)", "SystemExit 3"),
+        ("import nothing_of_the_sort", "No module named 'nothing_of_the_sort'"),
+        ("def (", "SyntaxError"),
+    ],
+)
+def test_a_package_that_cannot_be_imported(tmp_path: Path, source: str, said: str) -> None:
+    files, _, _ = example()
+    (tmp_path / "wards.toml").write_text(files[PROBLEM], encoding="utf-8")
+    installed(tmp_path, source)
+    for words in (("solve", "wards.toml"), ("schema",)):
+        done = run(tmp_path, "-m", "optmech", *words)
+        assert done.returncode == 2
+        assert "constraint 'partition_privacy': wards of an installed package" in done.stderr
+        assert said in done.stderr
+    assert run(tmp_path, "-m", "optmech", "solve", "support").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("plain", "said"),
+    [
+        ("None", "is written as NoneType and not as a table"),
+        ("{'blocks': object()}", "cannot be written to a file"),
+        ("{'epsilon': float('nan')}", "cannot be written to a file"),
+    ],
+)
+def test_a_kind_that_cannot_be_written(tmp_path: Path, plain: str, said: str) -> None:
+    files, _, _ = example()
+    (tmp_path / "wards.toml").write_text(files[PROBLEM], encoding="utf-8")
+    installed(tmp_path, files[KIND] + f"\n\nPartitionPrivacy.plain = lambda self, space: {plain}\n")
+    done = run(tmp_path, "-m", "optmech", "solve", "wards.toml", "-o", "wards.json")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "wards.json").exists()
+
+
 @pytest.mark.parametrize(
     ("cut", "said"),
     [

@@ -145,8 +145,8 @@ def _main(argv: Sequence[str] | None) -> int:
                 ProblemError(what, remedy="Use units in which they are moderate"), as_json
             )
         _complain(
-            f"internal error: {type(error).__name__}: {text}. This is a bug in optmech: please "
-            "report it with the output under OPTMECH_DEBUG=1"
+            f"internal error: {type(error).__name__}: {text}. This is a bug in "
+            f"{' or '.join(_suspects())}: please report it with the output under OPTMECH_DEBUG=1"
         )
         return INTERNAL_ERROR
 
@@ -173,6 +173,13 @@ def entry() -> NoReturn:
 
 def _module(name: str) -> ModuleType:
     return import_module(f"optmech.cli.commands.{name}")
+
+
+def _suspects() -> list[str]:
+    """The packages whose code may have run: ours, and those that kinds of constraints came from."""
+    loaded = sys.modules.get("optmech.problem.constraint")
+    kinds = loaded.kinds().values() if loaded else ()
+    return list(dict.fromkeys(["optmech", *(cls.__module__.partition(".")[0] for cls in kinds)]))
 
 
 def _failed(error: OptmechError, as_json: bool) -> int:

@@ -31,7 +31,7 @@ from optmech.designs.encoding import (
     encode_problem,
 )
 from optmech.designs.notes import design_notes
-from optmech.errors import VerificationError
+from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
@@ -58,7 +58,12 @@ def encode_design(design: Design) -> bytes:
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
         "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
     }
-    return seal(json.dumps(body, allow_nan=False).encode())
+    try:
+        content = json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        # fields of constraints of other packages
+        raise ProblemError(f"cannot be written to a file: {error}", where="constraints") from error
+    return seal(content.encode())
 
 
 def load_design(path: str | Path) -> Design:
@@ -140,7 +145,8 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=_given(design.problem) + idle_notes(design.problem.constraints, design.problem.space),
+        notes=_given(design.problem)
+        + idle_notes(design.problem.constraints, design.problem.space, statement.families),
     )
 
 

@@ -51,8 +51,8 @@ def _schema(*models: Callable[[], Any]) -> dict[str, Any]:
     """What fits one of the models, with the kinds of constraints of installed packages."""
     from pydantic import TypeAdapter
 
-    from optmech.problem.constraint import load_installed
+    from optmech.problem.constraint import require_installed
 
-    load_installed()
+    require_installed()
     content = TypeAdapter(reduce(or_, [model() for model in models])).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **content}

@@ -16,6 +16,7 @@ from optmech.problem.fields import Plain
 from optmech.problem.record import Record
 from optmech.problem.space import Space
 from optmech.spaces.mechanism import Mechanism
+from optmech.statement import Family
 
 GROUP = "optmech.constraints"
 """The entry points of other packages that name modules or classes of kinds."""
@@ -102,18 +103,37 @@ def find_kind(name: object) -> type[Constraint] | None:
     if not isinstance(name, str):
         return None
     if name not in _KINDS:
-        load_installed()
+        broken = load_installed().get(name)
+        if broken is not None and name not in _KINDS:
+            raise broken
     return _KINDS.get(name)
 
 
 @cache
-def load_installed() -> None:
-    """Import the kinds of installed packages, which name them as entry points of ``GROUP``."""
+def load_installed() -> dict[str, ProblemError]:
+    """Import the kinds of installed packages, which name them as entry points of ``GROUP``; what
+    could not be imported, by the names of the entry points."""
     # slow to import, and seldom needed
     from importlib.metadata import entry_points
 
+    broken = {}
     for point in entry_points(group=GROUP):
-        point.load()
+        try:
+            point.load()
+        except (Exception, SystemExit) as error:
+            broken[point.name] = ProblemError(
+                f"{point.value} of an installed package cannot be imported: "
+                f"{type(error).__name__} {error}",
+                where=f"constraint {point.name!r}",
+                remedy="Update or remove that package",
+            )
+    return broken
+
+
+def require_installed() -> None:
+    """As ``load_installed``; raises ProblemError for the first that could not be imported."""
+    for broken in load_installed().values():
+        raise broken
 
 
 def write_constraint(stated: object, space: Space) -> Plain:
@@ -124,7 +144,14 @@ def write_constraint(stated: object, space: Space) -> Plain:
             where="constraints",
             remedy="Use the constraints of optmech",
         )
-    return {"kind": stated.kind, **stated.plain(space)}
+    plain = stated.plain(space)
+    if not isinstance(plain, dict):
+        raise ProblemError(
+            f"a {type(stated).__name__} is written as {type(plain).__name__} and not as a table",
+            where="constraints",
+            remedy="Its method plain(space) returns a dictionary",
+        )
+    return {**plain, "kind": stated.kind}
 
 
 def load_constraint(plain: Plain, space: Space) -> Constraint:
@@ -139,11 +166,15 @@ def load_constraint(plain: Plain, space: Space) -> Constraint:
     return cls.load(plain, space)
 
 
-def idle_notes(constraints: Sequence[Constraint], space: Space) -> tuple[str, ...]:
+def idle_notes(
+    constraints: Sequence[Constraint], space: Space, families: Sequence[Family]
+) -> tuple[str, ...]:
     """A sentence for every constraint, or part of one, that constrains nothing whatever the
-    mechanism is."""
+    mechanism is; ``families`` are those of all of them."""
+    leading = {family.index for family in families}
     return tuple(
         f"constraints[{k}]{where} constrains nothing: {why}"
         for k, stated in enumerate(constraints)
         for where, why in stated.idle(space)
+        or ([] if k in leading else [("", "it leads to no inequality")])
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from optmech.base import html, memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import short
+from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, idle_notes, kinds
 from optmech.problem.objective import MaximizeDistortion
@@ -149,25 +150,49 @@ class Problem:
             found.append(f"prior: {self.prior.binning}")
         for k, constraint in enumerate(self.constraints):
             found += [f"constraints[{k}]{at}: {note}" for at, note in constraint.notes(self.space)]
-        return (*found, *idle_notes(self.constraints, self.space))
+        return (*found, *idle_notes(self.constraints, self.space, self.statement.families))
 
 
 def make_statement(
     space: Space, objective: Objective | MaximizeDistortion, constraints: Sequence[Constraint]
 ) -> Statement:
-    """Evaluate every distance and put the families of all constraints together. Raises ProblemError
-    where an array does not fit the domains; the message has the constraint's index."""
+    """Evaluate every distance and put the families of all constraints together.
+
+    Raises
+    ------
+    ProblemError
+        Where an array does not fit the domains; the message has the constraint's index.
+    VerificationError
+        Where a kind of another package has families that the certificate does not know, or whose
+        fields cannot be meant.
+    """
     families: list[Family] = []
     for k, stated in enumerate(constraints):
         with inside(f"constraints[{k}]"):
-            families += _require(stated).families(k, space)
-    if not isinstance(objective, MaximizeDistortion):
-        return Statement(space.prior.weights, space.loss, objective, tuple(families))
-    with inside("objective"):
-        factors = objective.factors(space)
-    return Statement(
-        space.prior.weights, space.loss, "maximize_distortion", tuple(families), factors
-    )
+            families += _families(k, _require(stated), space)
+    name: Objective = "maximize_distortion"
+    factors = None
+    if isinstance(objective, MaximizeDistortion):
+        with inside("objective"):
+            factors = objective.factors(space)
+    else:
+        name = objective
+    statement = Statement(space.prior.weights, space.loss, name, tuple(families), factors)
+    known(statement)
+    return statement
+
+
+def _families(index: int, stated: Constraint, space: Space) -> Iterator[Family]:
+    """Its families, if that is what a kind of any package yields."""
+    given = stated.families(index, space)
+    for family in given if isinstance(given, Iterable) else [given]:
+        if not isinstance(getattr(family, "kind", None), str) or family.index != index:
+            raise ProblemError(
+                f"{type(stated).__name__} leads to a {type(family).__name__}, which is no family "
+                "of inequalities of this constraint",
+                remedy="Its method families(index, space) yields families with that index",
+            )
+        yield family
 
 
 def _require(stated: object) -> Constraint:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import fields
-from typing import ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,19 +48,30 @@ class ReadOnly:
             if kept is not value:
                 object.__setattr__(self, field.name, kept)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """From a pickle or a copy, whose arrays could be written to."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
 
 def read_only(value: T) -> T:
     """An array, a sparse one, or a tuple of these, such that nobody can change an entry."""
     if isinstance(value, np.ndarray):
-        if not value.flags.writeable:
-            return value
-        return cast(T, locked(np.array(value)))
+        return value if _kept(value) else cast(T, locked(np.array(value)))
     if isinstance(value, sp.csr_array):
         parts = (read_only(part) for part in (value.data, value.indices, value.indptr))
         return cast(T, sp.csr_array(tuple(parts), shape=value.shape, copy=False))
     if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
         return cast(T, tuple(read_only(part) for part in value))
     return value
+
+
+def _kept(values: NDArray[np.generic]) -> bool:
+    """Whether nobody can write to an array: not through the one that it is a view of either."""
+    base: Any = values
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
+        base = base.base
+    return base is None
 
 
 def locked(values: A) -> A:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import trusted
 from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
@@ -54,6 +55,15 @@ class Approximate(Pushed):
     delta: Exact
     epsilon: Exact
     scale: Floats
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "delta": fits.exact(self.delta),
+            "scale": fits.table(self.scale, (self.left.shape[0],)),
+            "left": fits.weights(self.left, (len(self.scale), statement.secrets)),
+            "right": fits.weights(self.right, (len(self.scale), statement.secrets)),
+        }
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
         matrix = released.matrix

@@ -36,6 +36,10 @@ class Trusted(Family, Protocol):
         return self.kind
 
     @abstractmethod
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        """Whether each of its fields states inequalities of a mechanism of this statement."""
+
+    @abstractmethod
     def decide(self, statement: Statement, released: Numerators) -> Check:
         """Whether its inequalities hold, exactly."""
 
@@ -77,30 +81,60 @@ C = TypeVar("C", bound=type)
 
 
 def trusted(kind: C) -> C:
-    """Register a family. Raises TypeError unless it has every method of ``Trusted``."""
+    """Register a family. Raises TypeError unless it has every method of ``Trusted``, and a name of
+    its own."""
     missing = sorted(getattr(kind, "__abstractmethods__", ("everything",)))
     if missing or not hasattr(kind, "kind"):
         raise TypeError(f"the family {kind.__name__} lacks {', '.join(missing) or 'a name'}")
+    if kind.kind in FAMILIES:
+        raise TypeError(f"two families are called {kind.kind!r}")
     FAMILIES[kind.kind] = kind
     return kind
 
 
 def known(statement: Statement) -> tuple[Trusted, ...]:
     """The families of a statement. Raises VerificationError unless the certificate knows all of
-    them, and every other part of the statement."""
+    them, their fields state inequalities of a mechanism of these secrets and observables, and it
+    knows every other part of the statement."""
+    if type(statement) is not Statement:
+        raise _unknown([f"statement: {type(statement).__name__}"])
+    return statement.once(known, lambda: _known(statement))
+
+
+def _known(statement: Statement) -> tuple[Trusted, ...]:
     unknown = [
         type(family).__name__
         for family in statement.families
         if FAMILIES.get(getattr(family, "kind", "")) is not type(family)
     ]
-    if type(statement) is not Statement:
-        unknown.append(f"statement: {type(statement).__name__}")
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
     if unknown:
-        raise VerificationError(
-            f"the certificate does not know {', '.join(unknown)} and proves nothing of it",
-            where="statement",
-            remedy="Teach the certificate this family (CONTRIBUTING.md), or leave it out",
-        )
-    return cast(tuple[Trusted, ...], statement.families)
+        raise _unknown(unknown)
+    families = cast(tuple[Trusted, ...], statement.families)
+    for family in families:
+        wrong = [name for name, right in _fitting(family, statement).items() if not right]
+        if wrong:
+            raise VerificationError(
+                f"the {family.kind} family of constraints[{family.index}] states no inequalities "
+                f"of {statement.secrets} secrets x {statement.observables} observables: "
+                f"{', '.join(wrong)} cannot be meant",
+                where="statement",
+                remedy="Give its fields the types, shapes and ranges that its class describes",
+            )
+    return families
+
+
+def _fitting(family: Trusted, statement: Statement) -> dict[str, bool]:
+    try:
+        return family.fits(statement)
+    except (TypeError, ValueError, AttributeError, IndexError):
+        return {"one of its fields": False}
+
+
+def _unknown(parts: list[str]) -> VerificationError:
+    return VerificationError(
+        f"the certificate does not know {', '.join(parts)} and proves nothing of it",
+        where="statement",
+        remedy="Teach the certificate this family (CONTRIBUTING.md), or leave it out",
+    )

@@ -12,6 +12,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack
 from optmech.exact.exponentials import bracket
@@ -54,6 +55,14 @@ class Distortion(ReadOnly, Trusted):
         largest = self.blind
         near = largest < high <= largest * (1 + values.NEAR)
         return (largest, largest) if near else (low, high)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "minimum": fits.exact(self.minimum),
+            "prior": fits.table(self.prior, (statement.secrets,)),
+            "distance": fits.table(self.distance, (statement.secrets,) * 2),
+            "weighted": np.array_equal(self.weighted, self.distance * self.prior),
+        }
 
     def signature(self) -> Hashable:
         return self.kind, self.weighted.shape

@@ -13,13 +13,14 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.ratios.enclosures import divergence_at_most, intercepts_below
-from optmech.ratios.generators import generator
+from optmech.ratios.generators import GENERATORS, generator
 from optmech.statement import ReadOnly, Statement
 
 
@@ -56,6 +57,16 @@ class Divergence(ReadOnly, Trusted):
     def limits(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Bounds of every ε · scale."""
         return tuple(bracket(self.epsilon.times(scale)) for scale in self.scale.tolist())
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "name": self.name in GENERATORS,
+            "epsilon": fits.exact(self.epsilon),
+            "scale": fits.table(self.scale, (len(self.left),)),
+            "limit": fits.table(self.limit, self.scale.shape) and bool((self.limit > 0).all()),
+            "left": fits.weights(self.left, (len(self.left), statement.secrets)),
+            "right": fits.weights(self.right, (len(self.left), statement.secrets)),
+        }
 
     def signature(self) -> Hashable:
         return self.kind, self.name, self.left.shape

@@ -9,6 +9,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import trusted
 from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
@@ -36,6 +37,14 @@ class LiftedRatio(Pushed):
     log_ratio: Floats
     epsilon: Exact
     scale: Floats
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "scale": fits.table(self.scale, (len(self.left),)),
+            "left": fits.weights(self.left, (len(self.left), statement.secrets)),
+            "right": fits.weights(self.right, (len(self.left), statement.secrets)),
+        }
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
         """Whole numbers A Σb <= e^r B Σa, with A = aN and B = bN on one scale."""

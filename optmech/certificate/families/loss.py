@@ -12,6 +12,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate import values
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.plain import Plain
 from optmech.certificate.lagrangian import Lagrangian, positive
@@ -61,6 +62,14 @@ class LossLimit(ReadOnly, Trusted):
         low, high = bracket(self.maximum)
         least = self.least(statement)
         return (least, least) if low < least <= low * (1 + values.NEAR) else (low, high)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        weighted = self.loss if self.per_secret else self.loss * statement.prior[:, None]
+        return {
+            "maximum": fits.exact(self.maximum),
+            "loss": fits.table(self.loss, statement.loss.shape),
+            "weighted": np.array_equal(self.weighted, weighted),
+        }
 
     def signature(self) -> Hashable:
         return self.kind, self.per_secret, self.loss.shape

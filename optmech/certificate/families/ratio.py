@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.plain import WHERE, Plain, indices, numbers
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
@@ -84,6 +85,13 @@ class Ratio(ReadOnly, Trusted):
         """Floats proved to be at most, and at least, e^{ε d}; the latter inf without a limit."""
         low, high = exp_range(self.epsilon, self.distance)
         return locked(low), locked(high)
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {
+            "epsilon": fits.exact(self.epsilon),
+            "distance": fits.table(self.distance, (statement.secrets,) * 2, unlimited=True),
+            "window": self.window is None or fits.mask(self.window, statement.loss.shape),
+        }
 
     def signature(self) -> Hashable:
         return self.written, self.distance.shape

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.certificate.check import Check
+from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.exact.numerators import Numerators
@@ -30,6 +31,9 @@ class Support(ReadOnly, Trusted):
     @property
     def written(self) -> str:
         return ""
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        return {"allowed": fits.mask(self.allowed, statement.loss.shape)}
 
     def signature(self) -> Hashable:
         return self.kind

@@ -1,0 +1,40 @@
+"""Whether fields of a family are of the type, shape and range that its inequalities need.
+
+What is not a number >= 0 could otherwise pass for a pair without a limit, or for one that equal
+rows satisfy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.exact.number import Exact
+
+
+def exact(value: object) -> bool:
+    """A number >= 0 with its exact value."""
+    return (
+        type(value) is Exact and value.factor >= 0 and (value.log_of is None or value.log_of >= 1)
+    )
+
+
+def table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) -> bool:
+    """Floats >= 0 of this shape: finite ones, or also inf where ``unlimited``."""
+    if type(values) is not np.ndarray or values.dtype != np.float64 or values.shape != shape:
+        return False
+    return bool((values >= 0).all()) and (unlimited or bool(np.isfinite(values).all()))
+
+
+def mask(values: object, shape: tuple[int, ...]) -> bool:
+    """Truth values of this shape."""
+    return type(values) is np.ndarray and values.dtype == np.bool_ and values.shape == shape
+
+
+def weights(rows: object, shape: tuple[int, int]) -> bool:
+    """Rows of finite floats >= 0, none of them zero; dense, or sparse with sorted entries that are
+    given once."""
+    if not isinstance(rows, sp.csr_array):
+        return table(rows, shape) and bool(np.asarray(rows).any(axis=1).all())
+    sound = rows.shape == shape and rows.has_canonical_format and table(rows.data, (rows.nnz,))
+    return sound and bool((np.asarray(rows.sum(axis=1)) > 0).all())
