@@ -13,6 +13,7 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import short
 from optmech.errors import ProblemError
 from optmech.problem.constraint import Constraint, idle_notes
+from optmech.problem.everywhere import require_alone
 from optmech.problem.objective import MaximizeDistortion
 from optmech.problem.space import Space
 from optmech.problem.stated import make_statement
@@ -92,7 +93,8 @@ class Problem:
                 remedy="Give a list, of one constraint too",
             )
         stated = tuple(constraints)
-        _require_memory(len(prior), len(outputs), len(stated))
+        everywhere = any(getattr(c, "everywhere", None) is not None for c in stated)
+        _require_memory(len(prior), len(outputs), len(stated), pairs=not everywhere)
         if isinstance(objective, MaximizeDistortion) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
@@ -111,7 +113,9 @@ class Problem:
         object.__setattr__(self, "title", title)
         space = Space(prior, outputs, read_only(values))
         object.__setattr__(self, "space", space)
-        object.__setattr__(self, "statement", make_statement(space, objective, stated))
+        statement = make_statement(space, objective, stated)
+        require_alone(statement)
+        object.__setattr__(self, "statement", statement)
 
     def __repr__(self) -> str:
         title = f"{self.title[:60]!r}, " if self.title else ""
@@ -164,9 +168,11 @@ def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
     return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
 
 
-def _require_memory(secrets: int, observables: int, constraints: int) -> None:
+def _require_memory(secrets: int, observables: int, constraints: int, *, pairs: bool) -> None:
     memory.require(
-        problem_bytes(secrets, observables, constraints),
+        # what is promised for the vertices of a mesh has no table of pairs of places
+        problem_bytes(secrets if pairs else 1, observables, constraints)
+        + (0.0 if pairs else 64.0 * secrets * observables),
         what=f"a problem of {secrets:,} secrets and {observables:,} observables",
         where="problem",
         remedy="Use a coarser domain",

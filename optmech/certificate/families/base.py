@@ -91,6 +91,13 @@ def known(statement: Statement) -> tuple[Trusted, ...]:
         unknown.append(f"statement: {type(statement).__name__}")
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
+    if any(getattr(family, "kind", "") == "gradient" for family in statement.families):
+        raise VerificationError(
+            "privacy at every point is no promise about finitely many secrets",
+            where="constraints",
+            remedy="Use om.solve or optmech solve, which design for a mesh; leave everywhere out "
+            "for what works on secrets",
+        )
     if unknown:
         raise VerificationError(
             f"the certificate does not know {', '.join(unknown)} and proves nothing of it",

@@ -49,11 +49,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _matrix(args: argparse.Namespace) -> int:
     from optmech.cli.output import claim_outputs, note, print_json
-    from optmech.designs.design import Design
+    from optmech.designs.file import load_design
     from optmech.exchange.numbers import write_matrix
 
     claim_outputs({"--output": args.output}, [args.problem], as_json=args.json)
-    mechanism = Design.load(args.problem).mechanism
+    mechanism = load_design(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
     if args.json:

@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
     from optmech.base.storage import ending
     from optmech.cli.output import claim_outputs, print_json, written
-    from optmech.designs.design import Design
+    from optmech.designs.file import load_design
     from optmech.show.reports import report
 
     claim_outputs({"--output": args.output}, args.designs, as_json=args.json)
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
             where="--output",
             remedy="Use a name that ends in .html",
         )
-    designs = [Design.load(path) for path in args.designs]
+    designs = [load_design(path) for path in args.designs]
     names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
     size = report(designs, args.output, names)
     if args.json:

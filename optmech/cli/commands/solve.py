@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optmech.errors import InfeasibleError
+from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
+    from optmech.designs.everywhere import EverywhereDesign
     from optmech.files import ProblemFile
     from optmech.show.measured import Measured
 
@@ -51,13 +51,14 @@ def run(args: argparse.Namespace) -> int:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
     from optmech.cli.output import print_json, written
     from optmech.cli.progress import showing
+    from optmech.designs.everywhere import EverywhereDesign
     from optmech.files import read_problem
     from optmech.pipeline.profiles import load_profile
-    from optmech.pipeline.search import solve
+    from optmech.pipeline.solve import solve
 
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
-    _check_outputs(args, file.inputs)
+    _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
         design = solve(
             file.problem,
@@ -69,6 +70,9 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
+    given: object = design
+    if isinstance(given, EverywhereDesign):
+        return _everywhere(given, file, args)
     if args.picture and design.matrix is not None:
         from optmech.show.plots import mechanism_picture
 
@@ -88,15 +92,36 @@ def run(args: argparse.Namespace) -> int:
     return 0 if design.verified else 1
 
 
-def _check_outputs(args: argparse.Namespace, sources: tuple[Path, ...]) -> None:
+def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Namespace) -> int:
+    """Report a design that is private at every point."""
+    from optmech.cli import everywhere
+    from optmech.cli.output import print_json, written
+
+    if args.json:
+        print_json(everywhere.plain(design, file) | {"output": args.output})
+    else:
+        everywhere.show(design, file)
+        if args.output:
+            written("design", args.output)
+    return 0 if design.verified else 1
+
+
+def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.cli.output import claim_outputs
+    from optmech.problem.everywhere import gradient_of
 
     claim_outputs(
         {"--output": args.output, "--picture": args.picture},
-        (*sources, args.profile),
+        (*file.inputs, args.profile),
         as_json=args.json,
     )
     if args.picture is not None:
+        if gradient_of(file.problem.statement.families) is not None:
+            raise ProblemError(
+                "there is no picture of a mechanism for every point",
+                where="--picture",
+                remedy="Leave it out, and draw design.mechanism.at(points)",
+            )
         from optmech.show.plots.drawing import require_matplotlib
 
         require_matplotlib(args.picture)
