@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech import audit
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
@@ -90,25 +94,34 @@ def test_the_loss_is_that_of_the_probabilities(design):
     assert design.loss == pytest.approx((p * apart).sum() / 25, rel=1e-12)
 
 
-def test_places_need_not_be_vertices():
-    """A prior of 300 places, of which none is a vertex: aggregated for the bound."""
+def many_places():
+    """A prior of 300 places, of which none is a vertex, and a rate that is no rational number."""
     rng = np.random.default_rng(1)
     points = rng.uniform(0.1, 3.9, (300, 2))
     weights = rng.dirichlet([0.5] * 300)
-    reports = om.Domain(range(6), rng.uniform(0, 4, (6, 2)))
-    mesh = om.Mesh.grid((0, 0, 4, 4), 1)
-    problem = om.Problem(
-        om.Prior(om.Domain(range(300), points), weights), E, reports,
-        constraints=[om.MetricPrivacy("ln 2", E, everywhere=mesh)],
-    )  # fmt: skip
+    return om.Problem(
+        om.Prior(om.Domain(range(300), points), weights),
+        E,
+        om.Domain(range(6), rng.uniform(0, 4, (6, 2))),
+        constraints=[om.MetricPrivacy("ln 2", E, everywhere=om.Mesh.grid((0, 0, 4, 4), 1))],
+    )
+
+
+def test_places_need_not_be_vertices(tmp_path):
+    problem = many_places()
+    points, reports = problem.secrets.points, problem.observables
     found = om.solve(problem, gap=1e-4)
     apart = np.hypot(*(points[:, None] - reports.points).transpose(2, 0, 1))
-    p = own_probabilities(mesh, found.matrix, points)
+    p = own_probabilities(found.mesh, found.matrix, points)
+    weights = problem.prior.weights
     assert found.loss == pytest.approx(weights @ (p * apart).sum(axis=1), rel=1e-12)
     # below the optimum over these places alone, which bounds all mechanisms
     alone = om.Problem(problem.prior, E, reports, constraints=[om.MetricPrivacy("ln 2", E)])
     best = om.solve(alone, gap=1e-3)
     assert 0.9 * best.loss < found.lower_bound <= best.loss <= found.loss * (1 + 1e-3)
+    found.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    assert "cells of the 300 places" in om.check(tmp_path / "d.json").notes[1]
 
 
 def test_the_bound_is_below_every_mechanism_on_the_mesh():
@@ -235,6 +248,39 @@ def test_altered_files_are_refused(saved, name):
         assert not om.check(path).passed
     with pytest.raises(om.VerificationError):
         om.Design.load(path)
+    with pytest.raises(audit.Fault):
+        audit.audit(str(path))
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_altered_bytes_are_refused(saved, name):
+    body = json.loads(saved.read_text())
+    ALTERATIONS[name](body)
+    saved.write_text(json.dumps(body))
+    with pytest.raises((om.ProblemError, om.VerificationError)):
+        om.check(saved)
+    with pytest.raises(audit.Fault):
+        audit.audit(str(saved))
+
+
+def test_the_audit_proves_it_on_its_own(saved, tmp_path):
+    script = shutil.copy(audit.__file__, tmp_path / "alone.py")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", script, str(saved)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("32 triangles tile", "2400 gradients", "a lower bound of every mechanism"):
+        assert words in done.stdout
+    assert audit.audit(str(altered(saved, raise_figure("lower_bound", -1e-6))))
+
+
+def test_the_audit_proves_all_but_cells(tmp_path):
+    problem = many_places()
+    om.solve(problem, gap=1e-2).save(tmp_path / "d.json")
+    lines, unchecked = audit.judge(str(tmp_path / "d.json"))
+    assert "by cells of the places" in unchecked
+    assert any("gradients" in line for line in lines)
 
 
 def test_claiming_less_than_is_proved_is_no_fault(saved):
