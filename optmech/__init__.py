@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from optmech.certificate.check import CheckReport as CheckReport
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
+    from optmech.designs.everywhere import EverywhereDesign as EverywhereDesign
     from optmech.errors import InfeasibleError as InfeasibleError
     from optmech.errors import OptmechError as OptmechError
     from optmech.errors import ProblemError as ProblemError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from optmech.files import load_task as load_task
     from optmech.mesh import Mesh as Mesh
     from optmech.pipeline.profiles import Profile as Profile
-    from optmech.pipeline.search import solve as solve
+    from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy

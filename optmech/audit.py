@@ -14,8 +14,8 @@ shares no code with the rest of optmech.
 It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secrets, observables and
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
-design, 8 the same for mechanisms with an auxiliary input, 9 the command line. "Theory" is
-``docs/theory.md``, which has the proofs.
+design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
+point of a region, 10 the command line. "Theory" is ``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.
@@ -39,6 +39,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 FORMAT = "optmech-design/2"
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
+EVERYWHERE = "optmech-everywhere/1"  # mechanisms that are private at every point of a region
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 OPTIMAL_GAP = 1e-6  # what may be called optimal
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
@@ -271,7 +272,7 @@ def dot(a: Iterable[Fraction | int], b: Iterable[Fraction]) -> Fraction:
 
 # ==== 2. The file: entries are what they must be, or refused ======================================
 def read(path: str) -> Body:
-    """A file of one of both formats, whose digest fits, in which no key occurs twice."""
+    """A file of one of the formats, whose digest fits, in which no key occurs twice."""
     about = os.stat(path)
     need(stat.S_ISREG(about.st_mode), "is not a regular file")
     need(about.st_size <= MOST_BYTES, "is too large")
@@ -289,8 +290,8 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY):
-        raise Fault(f"is neither of format {FORMAT} nor of {FAMILY}")
+    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE):
+        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {EVERYWHERE}")
     return body
 
 
@@ -1576,7 +1577,259 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
     return high if low == high else Fraction(math.floor(high * 2**256) + 1, 2**256)
 
 
-# ==== 9. The command line =========================================================================
+# ==== 9. Mechanisms that are private at every point (theory, "Privacy at every point") ============
+# Every vertex of a mesh has a row, and p_o is linear in every triangle. In whole numbers over a
+# power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of p_o along them; then
+# D ∇p_o = a d₂' - b d₁' with (x, y)' = (y, -x).
+Point = tuple[int, int]
+Shares3 = tuple[tuple[int, int, int], list[int]]  # corners, and weights over their sum
+OWN_WORDS = ("engine", "engine_reason", "reason")
+
+
+class Region:
+    """Triangles, proved to tile a convex region edge to edge."""
+
+    def __init__(self, plain: object, places: list[list[float]]) -> None:
+        body = keys(plain, "vertices triangles unit coordinates")
+        text(body["unit"], "the unit")
+        need(one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "plane",
+             "degrees: this audit measures distances in the plane only")  # fmt: skip
+        given = [reals(v, 2) for v in listing(body["vertices"])]
+        need(all(len(p) == 2 for p in places), "a place is not in the plane")
+        floats = [v for p in given + places for v in p]
+        self.unit = max(Fraction(v).denominator for v in floats)
+        self.vertices = [self.scaled(p) for p in given]
+        self.places = [self.scaled(p) for p in places]
+        self.triangles = []
+        for row in listing(body["triangles"]):
+            a, b, c = (whole(k, len(given)) for k in listing(row, 3))
+            self.triangles.append((a, b, c))
+        self.check_tiling()
+        self.buckets = self.sorted_into_buckets()
+
+    def scaled(self, point: list[float]) -> Point:
+        x, y = (int(Fraction(v) * self.unit) for v in point)
+        return x, y
+
+    def edges(self, t: int) -> tuple[Point, Point]:
+        (ax, ay), (bx, by), (cx, cy) = (self.vertices[k] for k in self.triangles[t])
+        return (bx - ax, by - ay), (cx - ax, cy - ay)
+
+    def check_tiling(self) -> None:
+        """Counterclockwise triangles, no edge twice, every vertex used, and the edges without a
+        reverse form one ring that turns left only, once around."""
+        seen: set[tuple[int, int]] = set()
+        for t, (a, b, c) in enumerate(self.triangles):
+            need(cross(*self.edges(t)) > 0, f"triangle {t} has no area, or runs clockwise")
+            for edge in ((a, b), (b, c), (c, a)):
+                need(edge not in seen, "two triangles lie on one side of an edge")
+                seen.add(edge)
+        need(len({a for a, _ in seen}) == len(self.vertices), "a vertex is in no triangle")
+        border = {a: b for a, b in seen if (b, a) not in seen}
+        need(len(border) == sum((b, a) not in seen for a, b in seen), "the border meets itself")
+        ring = [min(border)]
+        while border[ring[-1]] != ring[0] and len(ring) <= len(border):
+            ring.append(border[ring[-1]])
+        need(len(ring) == len(border), "the border is not one ring")
+        ends = zip(ring, ring[1:] + ring[:1], strict=True)
+        both = [(self.vertices[a], self.vertices[b]) for a, b in ends]
+        steps = [(b[0] - a[0], b[1] - a[1]) for a, b in both]
+        for k, step in enumerate(steps):
+            before = steps[k - 1]
+            straight = cross(before, step) == 0 and before[0] * step[0] + before[1] * step[1] > 0
+            need(cross(before, step) > 0 or straight, "the border is not convex")
+        up = [y > 0 or (y == 0 and x > 0) for x, y in steps]
+        once = sum(here and not up[k - 1] for k, here in enumerate(up)) == 1
+        need(once, "the border goes around more than once")
+
+    def bucket(self, value: int, axis: int) -> int:
+        low, high = self.ends[axis]
+        return (value - low) * self.side // (high - low)
+
+    def sorted_into_buckets(self) -> dict[Point, list[int]]:
+        """The triangles whose boxes meet each cell of a grid over the region."""
+        self.side = math.isqrt(len(self.triangles)) + 1
+        sides = [[v[axis] for v in self.vertices] for axis in (0, 1)]
+        self.ends = [(min(side), max(side)) for side in sides]
+        out: dict[Point, list[int]] = {}
+        for t, corners in enumerate(self.triangles):
+            spans = []
+            for axis in (0, 1):
+                values = [self.vertices[k][axis] for k in corners]
+                first, last = self.bucket(min(values), axis), self.bucket(max(values), axis)
+                spans.append(range(first, last + 1))
+            for i in spans[0]:
+                for j in spans[1]:
+                    out.setdefault((i, j), []).append(t)
+        return out
+
+    def shares(self, place: Point) -> Shares3:
+        """The corners around a place, and its weights there."""
+        key = self.bucket(place[0], 0), self.bucket(place[1], 1)
+        for t in self.buckets.get(key, ()):
+            corners = self.triangles[t]
+            away = [(x - place[0], y - place[1]) for x, y in (self.vertices[k] for k in corners)]
+            weights = [cross(away[k - 2], away[k - 1]) for k in range(3)]
+            if min(weights) >= 0:
+                return corners, weights
+        raise Fault("a place lies outside of the region")
+
+
+def cross(a: Point, b: Point) -> int:
+    return a[0] * b[1] - a[1] * b[0]
+
+
+class Everywhere:
+    """The mechanism of a region: gradients, loss, and the bounds."""
+
+    def __init__(self, body: Body) -> None:
+        keys(body, "digest format problem result mechanism multipliers outer")
+        problem = body["problem"]
+        if not isinstance(problem, dict):
+            raise Fault("the problem is missing")
+        (constraint,) = listing(problem["constraints"], 1)
+        self.lines: list[str] = []
+        # the promise is not one about secrets: it is read here
+        self.stated = Statement({**problem, "constraints": []}, self.lines)
+        need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
+        with inside("constraints[0]"):
+            promise = keys(constraint, "kind epsilon distance everywhere")
+            fits = promise["kind"] == "metric_privacy" and promise["distance"] == "euclidean"
+            need(fits, "is no metric privacy with the Euclidean distance")
+            self.epsilon = Real.read(promise["epsilon"])
+            secrets = self.stated.secrets
+            need(secrets.points is not None and not secrets.globe and secrets.bounds is None,
+                 "the places are not points of the plane")  # fmt: skip
+            self.region = Region(promise["everywhere"], secrets.points or [])
+        self.located = [self.region.shares(place) for place in self.region.places]
+        count = len(self.region.vertices)
+        with inside("mechanism"):
+            self.rows = read_mechanism(body["mechanism"], count, self.stated.m)
+        with inside("multipliers"):
+            self.read_vectors(body["multipliers"])
+        result = keys(body["result"], "status loss bound lower_bound seconds engine engine_reason "
+                      "reason notes")  # fmt: skip
+        self.status = one_of(result["status"], ("optimal", "feasible"), "the status")
+        names = ("loss", "bound", "lower_bound", "seconds")
+        self.loss, self.bound, self.least, _ = fractions([result[name] for name in names], 4)
+        for name in (*listing(result["notes"]), *(result[v] for v in OWN_WORDS)):
+            text(name, "a text")
+        self.outer = body["outer"]
+
+    def read_vectors(self, plain: object) -> None:
+        """Two numbers for each corner, of the reports of every triangle that have some."""
+        body = keys(plain, "bits vectors")
+        self.bits = whole(body["bits"], 2000)
+        self.vectors: list[dict[int, list[int]]] = []
+        for part in listing(body["vectors"], len(self.region.triangles)):
+            reports, values = (listing(side) for side in listing(part, 2))
+            own: dict[int, list[int]] = {}
+            for o, vector in zip(reports, listing(values, len(reports)), strict=True):
+                need(whole(o, self.stated.m) > max(own, default=-1), "reports are out of order")
+                own[whole(o, self.stated.m)] = [signed(v) for v in listing(vector, 6)]
+            self.vectors.append(own)
+
+    def check(self) -> Verdict:
+        region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds"
+        self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
+        self.lines.append(f"{len(region.vertices)} rows of {self.stated.m} whole numbers")
+        self.check_gradients()
+        low, high = self.expected()
+        need(self.loss in (rounded_up(low), rounded_up(high)), "the loss is another one")
+        need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
+        off = float(max(self.loss - self.bound, ZERO))
+        gap = off / float(self.loss) if off else 0.0
+        need(gap <= OPTIMAL_GAP or self.status == "feasible", f"the gap is {gap:.2g}")
+        self.lines.append(f"loss {float(self.loss):.15g}, on this mesh at least "
+                          f"{float(self.bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
+        words = f"{float(self.least):.15g} as a lower bound of every mechanism"
+        if self.outer is None:
+            need(self.least == 0, "the lower bound is not proved")
+        elif (outer := keys(self.outer, "cells multipliers"))["cells"] is None:
+            need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
+            self.lines.append(f"{words} that is private at every point, by the places alone")
+        else:
+            unchecked += f"; {words}, by cells of the places"
+        return self.lines, unchecked
+
+    def check_gradients(self) -> None:
+        """‖a d₂ - b d₁‖ <= ε D min p in every triangle, squared, in whole numbers."""
+        rate, rows = self.epsilon.bounds().low, self.rows.rows
+        for t, corners in enumerate(self.region.triangles):
+            first, second = self.region.edges(t)
+            limit = (rate * cross(first, second)) / self.region.unit
+            top, bottom = limit.numerator, limit.denominator
+            for o, values in enumerate(zip(*(rows[k] for k in corners), strict=True)):
+                a, b = values[1] - values[0], values[2] - values[0]
+                x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
+                if bottom * bottom * (x * x + y * y) > (top * min(values)) ** 2:
+                    raise Fault(f"triangle {t}: the probability of report {o} is too steep")
+        count = 3 * len(self.region.triangles) * self.stated.m
+        self.lines.append(f"{count} gradients, each within ε at all points of the region")
+
+    def expected(self) -> Interval:
+        """Σ_x π(x) Σ_k λ_k(x) Σ_o c(x,o) P[k,o], between multiples of 2^-SCALE."""
+        low, high = 0, 0
+        for (corners, weights), mass, costs in self.places():
+            terms = (dot(self.rows.rows[k], costs) for k in corners)
+            value = mass * dot(weights, terms) / (sum(weights) << self.rows.bits) * 2**SCALE
+            low, high = low + math.floor(value), high + math.ceil(value)
+        return Interval(Fraction(low, 1 << SCALE), Fraction(high, 1 << SCALE))
+
+    def places(self) -> Iterator[tuple[Shares3, Fraction, list[Fraction]]]:
+        return zip(self.located, self.stated.prior, self.stated.loss, strict=True)
+
+    def mesh_bound(self) -> Fraction:
+        """For any vectors w, |w| ε D p(v) + w·(D ∇p) >= 0 at every corner v: taken off the costs,
+        these leave the sum of the least entries of the rows."""
+        rate, unit = self.epsilon.bounds().high, self.region.unit
+        bound = Lagrangian([[True] * self.stated.m for _ in self.region.vertices])
+        for (corners, weights), mass, costs in self.places():
+            for k, weight in zip(corners, weights, strict=True):
+                share = mass * weight / sum(weights)
+                for o, c in enumerate(costs):
+                    bound.add(k, o, share * c)
+        for t, corners in enumerate(self.region.triangles):
+            first, second = self.region.edges(t)
+            steep = rate * cross(first, second) / unit**2
+            for o, w in self.vectors[t].items():
+                for k, x, y in zip(corners, w[::2], w[1::2], strict=True):
+                    size = root_up(x * x + y * y)
+                    bound.add(k, o, -steep * Fraction(size, 1 << self.bits))
+                total = sum(w[::2]), sum(w[1::2])
+                # (x, y)' · w = y w_x - x w_y
+                along, back = (e[1] * total[0] - e[0] * total[1] for e in (second, first))
+                for k, v in zip(corners, (along - back, -along, back), strict=True):
+                    bound.add(k, o, Fraction(v, unit << self.bits))
+        return bound.value()
+
+    def outer_bound(self, plain: Body) -> Fraction:
+        """The bound of the problem whose secrets are the places, with distances rounded up: what is
+        private at every point is private between them."""
+        apart = [
+            [None if s == t else self.apart(p, q) for t, q in enumerate(self.region.places)]
+            for s, p in enumerate(self.region.places)
+        ]
+        self.stated.parts = [(0, Ratios(self.epsilon, apart, None, None))]
+        with inside("outer"):
+            return self.stated.lagrangian(plain["multipliers"]).value()
+
+    def apart(self, p: Point, q: Point) -> Fraction:
+        square = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2
+        return rounded_up(Fraction(root_up(square << 256), self.region.unit << 128))
+
+
+def root_up(square: int) -> int:
+    return math.isqrt(square - 1) + 1 if square else 0
+
+
+def signed(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+        raise Fault(f"{value!a} is no whole number")
+    return value
+
+
+# ==== 10. The command line ========================================================================
 def audit(path: str) -> list[str]:
     """What was verified, line by line; raises Fault where the file does not hold."""
     lines, _ = judge(path)
@@ -1584,9 +1837,11 @@ def audit(path: str) -> list[str]:
 
 
 def judge(path: str) -> Verdict:
-    """The verdict on a file of either format; whatever its entries do to the code is a Fault."""
+    """The verdict on a file of any format; whatever its entries do to the code is a Fault."""
     try:
         body = read(path)
+        if body["format"] == EVERYWHERE:
+            return Everywhere(body).check()
         return Family(body).check() if body["format"] == FAMILY else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error

@@ -152,7 +152,7 @@ RESULTS = {
     "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "NoiseDesign", "RobustNoise",
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
     "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
-    "CellSequence", "CarryOver", "Everywhere",
+    "CellSequence", "CarryOver", "Everywhere", "EverywhereDesign",
 }  # fmt: skip
 """Records that functions return; their fields are given by name or not at all."""
 STATED = {name for name in om.__all__ if name.endswith(("Privacy", "Bound", "Distortion"))}

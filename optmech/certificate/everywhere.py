@@ -57,7 +57,7 @@ def check_gradients(
     if released.shape[0] != len(mesh):
         detail = f"{released.shape[0]} rows for {len(mesh)} vertices"
         return Check("gradient", index, 1, False, np.inf, detail)
-    edges = _Edges(mesh)
+    edges = Edges(mesh)
     rate = bracket(epsilon)[0]
     worst, where, undecided = _scan(edges, rate, released)
     failed = next((at for at in undecided if not edges.holds(rate, released, *at)), None)
@@ -72,7 +72,7 @@ def check_gradients(
 
 
 @dataclass(frozen=True, eq=False)
-class _Edges:
+class Edges:
     """For every triangle the two edges from its first corner, in units of distance, and twice its
     area, exactly."""
 
@@ -116,7 +116,7 @@ class _Edges:
 
 
 def _scan(
-    edges: _Edges, rate: Fraction, released: Numerators
+    edges: Edges, rate: Fraction, released: Numerators
 ) -> tuple[float, tuple[int, int], list[tuple[int, int]]]:
     """The tightest place in floating point, and those that floating point does not prove."""
     matrix, triangles = released.matrix, edges.mesh.triangles

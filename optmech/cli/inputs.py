@@ -42,7 +42,7 @@ def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
             where="--problem",
             remedy="Give the problem file, or a gallery name",
         )
-    from optmech.designs.design import Design
+    from optmech.designs.file import load_design
 
-    design = Design.load(args.design)
+    design = load_design(args.design)
     return design.problem, design.mechanism

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -152,9 +152,15 @@ class Design:
 
     @staticmethod
     def load(path: str | Path) -> Design:
-        """Read a design written by ``save``; raises VerificationError when it was altered."""
+        """Read a design written by ``save``; raises VerificationError when it was altered. Of one
+        that is private at every point an ``EverywhereDesign``."""
         from optmech.designs.file import load_design
+        from optmech.reading.sealed import EVERYWHERE, is_of_format
 
+        if is_of_format(path, EVERYWHERE):
+            from optmech.designs.everywhere_file import load_everywhere
+
+            return cast(Design, load_everywhere(path))
         return load_design(path)
 
 

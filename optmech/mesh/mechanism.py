@@ -88,6 +88,13 @@ class EverywhereMechanism:
         out = [labels[int(draw(table, corners[k], 1, source)[0])] for k in drawn.tolist()]
         return out[0] if size is None else out
 
+    def sample(
+        self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
+    ) -> Any:
+        """As ``sample_at``: a mechanism over finitely many secrets samples by label, this one by
+        point."""
+        return self.sample_at(point, size, seed)
+
     def _corners(
         self, point: Sequence[float | Fraction]
     ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:

@@ -279,7 +279,7 @@ class Mesh:
             places = unwrapped(places, self.vertices.mean(axis=0))
         start = np.zeros(len(places), dtype=np.int64)
         known = np.isfinite(places).all(axis=1)
-        start[known] = self._incident[self._tree.query(places[known] * self.scale)[1]]
+        start[known] = self._incident[self._nearest(places[known])]
         return located(places, self.vertices, self.triangles, self._beside, start)
 
     def interpolation(self, points: ArrayLike) -> sp.csr_array:
@@ -316,7 +316,7 @@ class Mesh:
             middle = Fraction(float(self.vertices[:, 0].mean()))
             x -= 360 * round((x - middle) / 360)
         places, exponent = self.whole
-        near = self._tree.query(np.array([float(x), float(y)]) * self.scale)[1]
+        near = self._nearest(np.array([float(x), float(y)]))
         unit = 1 << exponent
         start = int(self._incident[near])
         return located_exactly((x * unit, y * unit), places, self.corners, self._beside, start)
@@ -328,6 +328,11 @@ class Mesh:
     @cached_property
     def _incident(self) -> Ints:
         return incident(self.triangles, len(self))
+
+    def _nearest(self, places: Floats) -> Any:
+        """A vertex near each of ``places`` (..., 2), or near where its box is nearest to it."""
+        inside = np.clip(places, self.vertices.min(axis=0), self.vertices.max(axis=0))
+        return self._tree.query(inside * self.scale)[1]
 
     @cached_property
     def _tree(self) -> Any:

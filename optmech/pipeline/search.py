@@ -28,6 +28,7 @@ from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Channel, Progress, Recover, Session
 from optmech.pipeline.warm_start import hint, offer, require_fit
 from optmech.problem import Problem
+from optmech.problem.everywhere import gradient_of
 from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.exactly import released_near
@@ -48,43 +49,12 @@ def solve(
     start: Design | None = None,
     device: str | None = None,
 ) -> Design:
-    """Find the best mechanism for a problem, and prove how good it is.
-
-    Parameters
-    ----------
-    problem:
-        What is wanted.
-    profile:
-        How to find it: a name from ``solvers/``, a TOML file, or a ``Profile``.
-    gap:
-        Relative gap to certify; default the profile's (1e-6).
-    time_limit:
-        Seconds after which the best verified result so far is returned; default the profile's.
-    progress:
-        Called with short lines of text while solving.
-    start:
-        The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
-        and observables): a hint. Its matrix is repaired and checked and its multipliers are
-        evaluated like any engine's; where that closes the gap, nothing is searched.
-    device:
-        Where the structured engine computes: ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` through
-        PyTorch, ``"cupy"`` or ``"cupy:1"`` through CuPy, ``"numpy"``, or ``""`` for compiled code
-        on this machine's processors; default the profile's. With a device ``auto`` takes the
-        structured engine wherever it can.
-
-    Returns
-    -------
-    Design
-        With status "optimal" (certified gap at most 1e-6), "feasible" (stopped early, at the gap
-        asked for or before) or "infeasible". Its matrix satisfies every stated inequality,
-        checked after repair; its bound was evaluated from multipliers that need not be trusted.
-        Ctrl-C ends the search like a time limit.
+    """The design of a problem over finitely many secrets: as ``optmech.pipeline.solve.solve``.
 
     Raises
     ------
     ProblemError
-        On unusable arguments, a device that is not there or whose library is not installed, or
-        a problem too large for the memory at hand.
+        On unusable arguments, privacy at every point among them; and as there.
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
@@ -93,6 +63,12 @@ def solve(
             f"{type(problem).__name__} is not a Problem",
             where="problem",
             remedy="Make one with om.Problem(...) or om.load_problem(file)",
+        )
+    if gradient_of(problem.statement.families) is not None:
+        raise ProblemError(
+            "privacy at every point is solved for by om.solve and optmech solve only",
+            where="constraints",
+            remedy="Leave everywhere out for what works on finitely many secrets",
         )
     chosen = load_profile(profile).with_limits(gap, time_limit).on_device(device)
     if chosen.device:

@@ -6,19 +6,23 @@ from pathlib import Path
 
 from optmech.certificate.check import CheckReport
 from optmech.designs.file import REWRITE, examine_design
-from optmech.reading.sealed import DESIGN, FAMILY, read_sealed
+from optmech.reading.sealed import DESIGN, EVERYWHERE, FAMILY, read_sealed
 
 
 def check(path: str | Path) -> CheckReport:
     """Recompute every inequality, the value and the bound from a saved file alone: a design, or a
-    family of coupling mechanisms.
+    family of coupling mechanisms, or a mechanism for every point of a region.
 
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    body = read_sealed(path, (DESIGN, FAMILY), REWRITE)
+    body = read_sealed(path, (DESIGN, FAMILY, EVERYWHERE), REWRITE)
     if body["format"] == FAMILY:
         from optmech.targets.file import examine_target
 
         return examine_target(body, str(path))
+    if body["format"] == EVERYWHERE:
+        from optmech.designs.everywhere_file import examine_everywhere
+
+        return examine_everywhere(body, str(path))
     return examine_design(body, str(path))

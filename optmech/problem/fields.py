@@ -21,6 +21,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import inside
 from optmech.exact.checked import probability
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.mesh import Mesh
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
 from optmech.spaces.losses import as_loss
@@ -116,6 +117,11 @@ def loss(value: Distance | ArrayLike | None) -> Distance | Floats | None:
     return None if value is None else as_loss(value, "")
 
 
+def mesh(value: Mesh | None) -> Mesh | None:
+    """A mesh of the region where a promise holds at every point, or None for the secrets alone."""
+    return value
+
+
 def write_distance(value: Distance, space: Space, *, reach: bool = False) -> Plain:
     """A distance as its matrix between secrets, with ``reach`` also that to the observables."""
     values = space.apart(value)
@@ -154,6 +160,12 @@ FIELDS |= {
         lambda value, _: None if value is None else value.weights.tolist(),
         lambda plain, space: None if plain is None else Prior(space.secrets, plain),
         lambda spec, place: place.adversary(spec),
+    ),
+    mesh: Field(
+        "meshes.MeshSpec",
+        lambda value, _: None if value is None else value.to_dict(),
+        lambda plain, _: None if plain is None else Mesh.from_dict(plain),
+        lambda spec, place: place.mesh(spec),
     ),
     loss: Field(
         "metrics.LossSpec",

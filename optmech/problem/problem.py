@@ -14,6 +14,7 @@ from optmech.base.shown import short
 from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, idle_notes, kinds
+from optmech.problem.everywhere import gradient_of, require_alone
 from optmech.problem.objective import MaximizeDistortion
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
@@ -79,8 +80,11 @@ class Problem:
                 remedy="Give a list, of one constraint too",
             )
         stated = tuple(constraints)
+        everywhere = any(getattr(c, "everywhere", None) is not None for c in stated)
+        # what is promised for the vertices of a mesh has no table of pairs of places
+        pairs = 64.0 * len(prior) * len(outputs) if everywhere else 0.0
         memory.require(
-            problem_bytes(len(prior), len(outputs), len(stated)),
+            problem_bytes(1 if everywhere else len(prior), len(outputs), len(stated)) + pairs,
             what=f"a problem of {len(prior):,} secrets and {len(outputs):,} observables",
             where="problem",
             remedy="Use a coarser domain",
@@ -96,6 +100,8 @@ class Problem:
         given = as_loss(loss, "loss")
         values = loss_matrix(given, prior.domain, outputs, where="loss")
         space = Space(prior, outputs, read_only(values))
+        statement = make_statement(space, objective, stated)
+        require_alone(statement)
         vars(self).update(
             prior=prior,
             loss=given,
@@ -104,7 +110,7 @@ class Problem:
             constraints=stated,
             title=title,
             space=space,
-            statement=make_statement(space, objective, stated),
+            statement=statement,
         )
 
     def __repr__(self) -> str:
@@ -178,7 +184,8 @@ def make_statement(
     else:
         name = objective
     statement = Statement(space.prior.weights, space.loss, name, tuple(families), factors)
-    known(statement)
+    if gradient_of(statement.families) is None:
+        known(statement)
     return statement
 
 

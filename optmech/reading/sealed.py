@@ -20,7 +20,12 @@ _MOST_LISTS = 5_000_000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 DESIGN = "optmech-design/2"
 FAMILY = "optmech-targets/2"
-_WRITERS = {DESIGN: "optmech solve -o", FAMILY: "optmech transport -o"}
+EVERYWHERE = "optmech-everywhere/1"
+_WRITERS = {
+    DESIGN: "optmech solve -o",
+    FAMILY: "optmech transport -o",
+    EVERYWHERE: "optmech solve -o",
+}
 
 
 def seal(document: bytes) -> bytes:
@@ -79,11 +84,18 @@ def parse_sealed(
                 "sweep, trace or transport)",
             ) from error
         raise ProblemError(f"is not JSON: {error}", where=where) from error
+    if sealed and isinstance(body, dict) and body.get("format") == EVERYWHERE not in formats:
+        raise ProblemError(
+            "is a mechanism for every point of a region, and this works on finitely many secrets",
+            where=where,
+            remedy="Use om.Design.load(file).mechanism.at(points), optmech check or optmech sample",
+        )
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
         raise ProblemError(
             f"is not a design file of format {formats[0]!r}",
             where=where,
-            remedy=f"Give a file written by {' or '.join(_WRITERS[name] for name in formats)}",
+            remedy="Give a file written by "
+            + " or ".join(dict.fromkeys(_WRITERS[name] for name in formats)),
         )
     return body
 

@@ -23,6 +23,6 @@ class DesignTask:
 
     def solve(self, **options: Any) -> Design:
         """The certified design; ``options`` and errors are those of ``om.solve``."""
-        from optmech.pipeline.search import solve
+        from optmech.pipeline.solve import solve
 
         return solve(self.problem, **{"profile": self.profile} | options)

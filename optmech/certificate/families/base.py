@@ -109,6 +109,13 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     ]
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
+    if any(getattr(family, "kind", "") == "gradient" for family in statement.families):
+        raise VerificationError(
+            "privacy at every point is no promise about finitely many secrets",
+            where="constraints",
+            remedy="Use om.solve or optmech solve, which design for a mesh; leave everywhere out "
+            "for what works on secrets",
+        )
     if unknown:
         raise _unknown(unknown)
     families = cast(tuple[Trusted, ...], statement.families)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
@@ -19,7 +21,10 @@ MAX_DRAWS = 10**7
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
     parser.add_argument(
-        "secret", metavar="SECRET", help="label of the secret; a grid cell is ROW,COLUMN"
+        "secret",
+        metavar="SECRET",
+        help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
+        "every point the point itself, X,Y",
     )
     parser.add_argument(
         "--input",
@@ -38,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
     from optmech.reading.errors import printable
+    from optmech.reading.sealed import EVERYWHERE, is_of_format
     from optmech.spaces.labels import find_label, label_text
 
     if not 1 <= args.n <= MAX_DRAWS:
@@ -45,23 +51,36 @@ def run(args: argparse.Namespace) -> int:
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
     output.require_seed(args.seed)
-    mechanism = _mechanism(args.design, args.input)
-    try:
-        secret = find_label(mechanism.secrets, args.secret)
-    except ProblemError as error:
-        raise error.at("SECRET") from error
+    drawn: list[Hashable]
+    shown: Any = args.secret
+    if args.input is None and is_of_format(args.design, EVERYWHERE):
+        from optmech.cli.everywhere import point
+
+        drawn = _everywhere(args.design).sample_at(point(args.secret), args.n, args.seed)
+    else:
+        mechanism = _mechanism(args.design, args.input)
+        try:
+            shown = find_label(mechanism.secrets, args.secret)
+        except ProblemError as error:
+            raise error.at("SECRET") from error
+        drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
         output.note("note: --seed makes the draws predictable: unfit for release")
-    drawn = mechanism.sample(secret, size=args.n, seed=args.seed)
     if args.json:
-        output.print_json({"secret": secret, "observables": drawn})
+        output.print_json({"secret": shown, "observables": drawn})
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0
 
 
+def _everywhere(path: str) -> EverywhereMechanism:
+    from optmech.designs.everywhere_file import load_everywhere
+
+    return load_everywhere(path).mechanism
+
+
 def _mechanism(path: str, name: str | None) -> Mechanism:
-    from optmech.designs.design import Design
+    from optmech.designs.file import load_design
     from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign
 
@@ -70,7 +89,7 @@ def _mechanism(path: str, name: str | None) -> Mechanism:
             raise ProblemError(
                 "has one mechanism for all secrets", where=path, remedy="Leave out --input"
             )
-        return Design.load(path).mechanism
+        return load_design(path).mechanism
     family = TargetDesign.load(path)
     if name is None:
         raise ProblemError(

@@ -6,10 +6,12 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError
+from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
+    from optmech.designs.everywhere import EverywhereDesign
+    from optmech.files import ProblemFile
     from optmech.show.measured import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
@@ -48,14 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
     from optmech.cli.progress import showing
+    from optmech.designs.everywhere import EverywhereDesign
     from optmech.files import read_problem
     from optmech.pipeline.profiles import load_profile
-    from optmech.pipeline.search import solve
+    from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
-    output.claim_outputs(args, (*file.inputs, args.profile))
+    _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
         design = solve(
             file.problem,
@@ -65,9 +68,12 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
             device=args.device,
         )
-    found = design.matrix is not None
     if args.output:
         design.save(args.output)
+    given: object = design
+    if isinstance(given, EverywhereDesign):
+        return _everywhere(given, file, args)
+    found = design.matrix is not None
     if args.picture and found:
         from optmech.show.plots import mechanism_picture
 
@@ -116,6 +122,31 @@ def _attack(design: Design) -> dict[str, Any]:
         "blind_error": blind_error(problem, distance),
         "bayes_vulnerability": measures.bayes_vulnerability(mechanism, problem.prior),
     }
+
+
+def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Namespace) -> int:
+    """Report a design that is private at every point."""
+    from optmech.cli import everywhere
+
+    if args.json:
+        output.print_json(everywhere.plain(design, file) | {"output": args.output})
+    else:
+        everywhere.show(design, file)
+        if args.output:
+            output.written("design", args.output)
+    return 0 if design.verified else 1
+
+
+def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
+    from optmech.problem.everywhere import gradient_of
+
+    if args.picture is not None and gradient_of(file.problem.statement.families) is not None:
+        raise ProblemError(
+            "there is no picture of a mechanism for every point",
+            where="--picture",
+            remedy="Leave it out, and draw design.mechanism.at(points)",
+        )
+    output.claim_outputs(args, (*file.inputs, args.profile))
 
 
 def _show(

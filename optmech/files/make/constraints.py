@@ -7,8 +7,10 @@ from typing import Any
 
 from optmech.base.arrays import Floats
 from optmech.files.make.context import Context
+from optmech.files.make.meshes import build_mesh
 from optmech.files.make.metrics import build_distance, build_loss, read_matrix
 from optmech.files.make.priors import build_distribution, build_prior
+from optmech.mesh import Mesh
 from optmech.problem import Constraint, MaximizeDistortion
 from optmech.problem.constraint import kinds
 from optmech.sections.base import Spec
@@ -45,6 +47,9 @@ class Surroundings:
 
     def index(self, label: object) -> int:
         return find_index(self.context.domain, label)
+
+    def mesh(self, spec: Any) -> Mesh:
+        return build_mesh(spec, self.context, self.prior)
 
     def rows(self, file: str) -> Floats:
         return read_matrix(None, file, self.context, "mask")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Self
 
 import numpy as np
 from attrs import field, frozen
@@ -10,8 +11,10 @@ from attrs import field, frozen
 from optmech.certificate.families import Approximate, Ratio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
+from optmech.mesh import Mesh
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.everywhere import Gradient, measure_of, require_distance, require_places
 from optmech.problem.fields import Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
 from optmech.problem.space import Space
@@ -29,6 +32,11 @@ class MetricPrivacy(Constraint):
     ``threshold`` and ``observable_threshold`` keep only the inequalities with d(s,s') <= τ and
     d(s,o) <= τ_o (PG Appendix C). That weakens what is promised: the design then reports the ε
     that really holds.
+
+    With ``everywhere``, a ``Mesh``, the promise is p(o|x) <= exp(ε d(x,y)) p(o|y) at **all** points
+    x, y of the mesh's region, for the Euclidean distance (great-circle on a mesh in degrees). The
+    secrets of the problem are then places of the region that the prior and the loss speak of, and
+    the design is a mechanism that reports from any point.
     """
 
     epsilon: Exact = field(converter=fields.number)
@@ -36,8 +44,18 @@ class MetricPrivacy(Constraint):
     threshold: float | None = field(default=None, converter=fields.limit)
     observable_threshold: float | None = field(default=None, converter=fields.limit)
     delta: Exact = field(default=fields.ZERO, converter=fields.delta)
+    everywhere: Mesh | None = field(default=None, converter=fields.mesh)
 
     def __attrs_post_init__(self) -> None:
+        if self.everywhere is not None:
+            require_distance(self.epsilon, self.distance, self.everywhere)
+            for name in ("threshold", "observable_threshold", "delta"):
+                if getattr(self, name):
+                    raise ProblemError(
+                        "has no meaning for privacy at every point",
+                        where=name,
+                        remedy="Drop it, or leave everywhere out",
+                    )
         if self.observable_threshold is not None and self.delta > 0:
             raise ProblemError(
                 "an observable threshold has no meaning together with delta > 0",
@@ -46,12 +64,36 @@ class MetricPrivacy(Constraint):
             )
 
     def plain(self, space: Space) -> dict[str, Plain]:
-        """As of all fields; a distance that is compared with observables has those values too."""
+        """As of all fields; a distance that is compared with observables has those values too.
+        Privacy at every point has the distance by its name."""
+        if self.everywhere is not None:
+            return {
+                "epsilon": self.epsilon.text,
+                "distance": measure_of(self.everywhere)[0],
+                "everywhere": self.everywhere.to_dict(),
+            }
         reach = self.observable_threshold is not None
         written = fields.write_distance(self.distance, space, reach=reach)
-        return {**super().plain(space), "distance": written}
+        found = {**super().plain(space), "distance": written}
+        del found["everywhere"]
+        return found
 
-    def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate]:
+    @classmethod
+    def load(cls, plain: Plain, space: Space) -> Self:
+        """The inverse of ``plain``."""
+        if "everywhere" not in plain:
+            return super().load({**plain, "everywhere": None}, space)
+        mesh = Mesh.from_dict(plain["everywhere"], "everywhere")
+        name, distance = measure_of(mesh)
+        if plain["distance"] != name:
+            raise ProblemError(f"{plain['distance']!r} is not {name}", where="distance")
+        return cls(plain["epsilon"], distance, everywhere=mesh)
+
+    def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate | Gradient]:
+        if self.everywhere is not None:
+            require_places(self.everywhere, space)
+            yield Gradient(index, self.epsilon, self.everywhere)
+            return
         distance = np.array(space.apart(self.distance))
         if self.threshold is not None:
             distance[distance > self.threshold] = np.inf
@@ -62,6 +104,8 @@ class MetricPrivacy(Constraint):
 
     def promise(self, space: Space) -> str:
         text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
+        if self.everywhere is not None:
+            text += f", at every point of {self.everywhere!r}"
         if self.threshold is not None:
             text += f", for secrets up to {self.threshold:g} apart"
         if self.observable_threshold is not None:
@@ -69,7 +113,7 @@ class MetricPrivacy(Constraint):
         return text + delta_words(self.delta)
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
-        if self.observable_threshold is not None:
+        if self.observable_threshold is not None or self.everywhere is not None:
             return None
         pairs = None
         if self.threshold is not None:
@@ -77,6 +121,8 @@ class MetricPrivacy(Constraint):
         return measured_ratio(m, self.epsilon, self.delta, self.distance, pairs)
 
     def idle(self, space: Space) -> Sequence[tuple[str, str]]:
+        if self.everywhere is not None:
+            return []
         if self.delta >= 1:
             return [("", "δ is 1")]
         if self.threshold is None:
@@ -93,6 +139,8 @@ class MetricPrivacy(Constraint):
         return []
 
     def notes(self, space: Space) -> Sequence[tuple[str, str]]:
+        if self.everywhere is not None:
+            return []
         found = triangle_notes(self.distance, space)
         if self.threshold is not None or self.observable_threshold is not None:
             kept = "thresholds drop inequalities; the promise of metric privacy holds only for the "

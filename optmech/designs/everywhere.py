@@ -1,0 +1,189 @@
+"""A design that is private at every point of a region: a row for every vertex of a mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from optmech.base import html
+from optmech.base.arrays import Floats, Ints
+from optmech.base.shown import Shown
+from optmech.certificate import Check, Multipliers
+from optmech.certificate.everywhere import check_gradients, check_mesh
+from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.exact.number import rounded_down, rounded_up
+from optmech.exact.numerators import Numerators
+from optmech.mesh import Mesh
+from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.problem import Problem
+from optmech.problem.everywhere import Gradient, gradient_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OuterProof(Shown):
+    """What proves ``lower_bound``: multipliers of the problem that ``designs.outer`` makes of the
+    places, or of ``cells`` of them (n,)."""
+
+    cells: Ints | None
+    multipliers: Multipliers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EverywhereDesign(Shown):
+    """The result of ``solve`` for ``MetricPrivacy(…, everywhere=mesh)``.
+
+    ``loss`` is the exact expected loss of the released mechanism over the places of the prior,
+    rounded up. ``bound`` is proved for all mechanisms that are linear in every triangle of the
+    mesh; ``gap`` is the relative difference of the two, and ``status`` follows from it alone.
+
+    ``lower_bound`` is proved for **every** mechanism that is private at every point of the region,
+    whatever its form; ``total_gap`` is the relative difference to it, which a finer mesh reduces.
+    It is 0 where none was looked for.
+    """
+
+    problem: Problem
+    exact: Numerators
+    """What is released: a row of whole numbers over a power of two for every vertex."""
+    loss: float
+    bound: float
+    lower_bound: float
+    gap: float
+    verified: bool
+    checks: tuple[Check, ...]
+    multipliers: MeshMultipliers
+    outer: OuterProof | None
+    engine: str
+    engine_reason: str
+    seconds: float
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
+        checked = "verified" if self.verified else "NOT verified"
+        return (
+            f"EverywhereDesign({title}{self.status}, {checked}, {len(self.mesh)} vertices, "
+            f"{len(self.problem.observables)} observables, loss {self.loss:.6g}, gap "
+            f"{self.gap:.2g} on the mesh; lower bound {self.lower_bound:.6g} for every mechanism, "
+            f"gap {self.total_gap:.2g}; {self.seconds:.2f} s)"
+        )
+
+    def _repr_html_(self) -> str:
+        title = f"Design: {self.problem.title}" if self.problem.title else "Design"
+        return html.card(
+            title,
+            [
+                ("private at every point of", self.mesh),
+                ("observables", self.problem.observables),
+                ("status", f"{self.status}, {'verified' if self.verified else 'NOT verified'}"),
+                ("loss", f"{self.loss:.6g}"),
+                ("gap on this mesh", f"{self.gap:.2g}"),
+                ("lower bound for every mechanism", f"{self.lower_bound:.6g}"),
+                ("gap to it", f"{self.total_gap:.2g}"),
+                ("time", f"{self.seconds:.2f} s"),
+            ],
+        )
+
+    @property
+    def gradient(self) -> Gradient:
+        """What is promised."""
+        return gradient_in(self.problem)
+
+    @property
+    def mesh(self) -> Mesh:
+        """The mesh of the region."""
+        return self.gradient.mesh
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """ "optimal" where the certified gap on this mesh is at most 1e-6, else "feasible"."""
+        return "optimal" if is_optimal(self.gap) else "feasible"
+
+    @property
+    def total_gap(self) -> float:
+        """The relative difference of ``loss`` and ``lower_bound``."""
+        return relative_gap(self.loss, self.lower_bound)
+
+    @property
+    def matrix(self) -> Floats:
+        """The float64 numbers nearest to the released rows, (vertices, observables)."""
+        return self.exact.matrix
+
+    @property
+    def mechanism(self) -> EverywhereMechanism:
+        """The mechanism, which reports from any point of the region."""
+        return EverywhereMechanism(self.mesh, self.problem.observables, self.exact)
+
+    def summary(self) -> dict[str, Any]:
+        """The design's figures as plain values, ready for JSON."""
+        return {
+            "status": self.status,
+            "loss": self.loss,
+            "bound": self.bound,
+            "gap": self.gap,
+            "lower_bound": self.lower_bound,
+            "total_gap": self.total_gap if np.isfinite(self.total_gap) else None,
+            "verified": self.verified,
+            "bits": self.exact.bits,
+            "engine": self.engine,
+            "engine_reason": self.engine_reason,
+            "seconds": self.seconds,
+            "places": len(self.problem.secrets),
+            "vertices": len(self.mesh),
+            "triangles": len(self.mesh.triangles),
+            "observables": len(self.problem.observables),
+            "reason": self.reason,
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the design, with its mesh, to one JSON file, atomically."""
+        from optmech.designs.everywhere_file import save_everywhere
+
+        save_everywhere(self, path)
+
+
+def gradient_in(problem: Problem) -> Gradient:
+    """The promise at every point that a problem states; AssertionError where it states none."""
+    found = gradient_of(problem.statement.families)
+    assert found is not None
+    return found
+
+
+def program_of(problem: Problem) -> MeshProgram:
+    """What is to be minimised over the vertices."""
+    gradient = gradient_in(problem)
+    return MeshProgram(
+        gradient.mesh,
+        gradient.epsilon,
+        problem.secrets.require_points("promise privacy at every point"),
+        problem.prior.weights,
+        problem.loss_matrix,
+    )
+
+
+def checks_of(problem: Problem, released: Numerators) -> tuple[Check, ...]:
+    """Rows, triangles and gradients, decided exactly."""
+    gradient = gradient_in(problem)
+    vertices, reports = released.shape
+    detail = f"whole numbers over 2^{released.bits}, every row with sum 2^{released.bits}"
+    rows = Check("distributions", None, vertices * (reports + 1), True, 0.0, detail)
+    mesh = check_mesh(gradient.mesh)
+    return (
+        rows,
+        mesh,
+        check_gradients(gradient.mesh, gradient.epsilon, released, gradient.index),
+    )
+
+
+def figures_of(
+    program: MeshProgram, released: Numerators, multipliers: MeshMultipliers
+) -> tuple[float, float]:
+    """The loss rounded up and the bound rounded down, at least 0."""
+    bound = max(program.bound(multipliers), Fraction(0))
+    return rounded_up(program.loss(released)[1]), rounded_down(bound)

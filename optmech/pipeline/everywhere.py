@@ -1,0 +1,134 @@
+"""Solving for privacy at every point: the program of a mesh, and a bound for every mechanism."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from optmech.base import memory
+from optmech.certificate.mesh_program import MeshMultipliers
+from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.designs.everywhere import (
+    EverywhereDesign,
+    OuterProof,
+    checks_of,
+    figures_of,
+    gradient_in,
+    program_of,
+)
+from optmech.designs.outer import cells_of, claimable, has_outer, outer_problem
+from optmech.engines import cones
+from optmech.errors import SolverError
+from optmech.lp.gradients import vertex_costs
+from optmech.pipeline.profiles import Profile
+from optmech.pipeline.search import solve
+from optmech.pipeline.session import Progress
+from optmech.problem import Problem
+from optmech.repair.gradients import released_inside
+
+_ROOM = 0.5
+"""Share of the gap for the search; the rest is for repair and rounding."""
+_OUTER_GAP = 1e-5
+"""Of the problem behind the lower bound, whose own distance to every mechanism is far larger."""
+_MESH_TIME = 0.7
+"""Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
+
+
+def solve_everywhere(
+    problem: Problem, profile: Profile, progress: Progress | None = None
+) -> EverywhereDesign:
+    """The best mechanism on the mesh that the problem states, with what is proved about it.
+
+    Raises
+    ------
+    TooLargeError
+        On a mesh too large for the memory at hand.
+    VerificationError
+        Where the triangles are too small for floating point.
+    """
+    started = time.monotonic()
+    gradient = gradient_in(problem)
+    mesh, program = gradient.mesh, program_of(problem)
+    reports = len(problem.observables)
+    _require_memory(len(mesh), len(mesh.triangles), reports)
+    costs = vertex_costs(mesh, program.places, program.weights, program.costs)
+    limit = math.inf if profile.time_limit is None else profile.time_limit
+
+    def stop(point: cones.ConePoint) -> bool:
+        if progress is not None:
+            progress(
+                f"step {point.iterations}: loss {point.value:.6g}, bound {point.bound:.6g}, "
+                f"gap {point.gap:.1e} on the mesh"
+            )
+        return time.monotonic() - started >= _MESH_TIME * limit
+
+    found = cones.solve(
+        mesh, float(gradient.epsilon), costs, profile.gap * _ROOM, stop, profile.threads
+    )
+    released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
+    multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
+    loss, bound = figures_of(program, released, multipliers)
+    gap = relative_gap(loss, bound)
+    outer, lower = _outer(problem, profile, started, progress)
+    checks = checks_of(problem, released)
+    return EverywhereDesign(
+        problem=problem,
+        exact=released,
+        loss=loss,
+        bound=bound,
+        lower_bound=lower,
+        gap=gap,
+        verified=all(check.passed for check in checks),
+        checks=checks,
+        multipliers=multipliers,
+        outer=outer,
+        engine="cones",
+        engine_reason=_why(profile),
+        seconds=time.monotonic() - started,
+        reason=_ending(gap, profile.gap),
+        notes=problem.notes,
+    )
+
+
+def _outer(
+    problem: Problem, profile: Profile, started: float, progress: Progress | None
+) -> tuple[OuterProof | None, float]:
+    """The proof of a bound for every mechanism, and the bound."""
+    gradient = gradient_in(problem)
+    if not has_outer(problem, gradient):
+        return None, 0.0
+    if progress is not None:
+        progress("a lower bound for every mechanism")
+    cells = cells_of(problem, gradient)
+    outer = outer_problem(problem, gradient, cells)
+    left = None
+    if profile.time_limit is not None:
+        left = max(0.0, profile.time_limit - (time.monotonic() - started))
+    try:
+        found = solve(outer, "auto", gap=min(profile.gap, _OUTER_GAP), time_limit=left)
+    except SolverError:
+        return None, 0.0
+    return OuterProof(cells, found.certificate.multipliers), claimable(found.bound)
+
+
+def _why(profile: Profile) -> str:
+    why = "the engine for privacy at every point"
+    if profile.engine != "auto":
+        why += f"; {profile.engine}, asked for by profile {profile.name}, has no such program"
+    return why
+
+
+def _ending(gap: float, asked: float) -> str:
+    if gap > asked:
+        return "stopped by the time limit, or as far as floating point leads"
+    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
+
+
+def _require_memory(vertices: int, triangles: int, reports: int) -> None:
+    # cones of three numbers, their scalings and products; the Schur complement and its factor
+    memory.require(
+        8.0 * (40 * 9 * triangles * reports + 4 * vertices * vertices),
+        what=f"a mesh of {vertices:,} vertices with {reports:,} observables",
+        where="everywhere",
+        remedy="Use a wider mesh or fewer observables",
+    )

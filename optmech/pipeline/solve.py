@@ -1,0 +1,87 @@
+"""``om.solve``: a design for a problem of any sort."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from optmech.designs.design import Design
+from optmech.errors import ProblemError
+from optmech.pipeline import search
+from optmech.pipeline.everywhere import solve_everywhere
+from optmech.pipeline.profiles import Profile, load_profile
+from optmech.pipeline.session import Progress
+from optmech.problem import Problem
+from optmech.problem.everywhere import gradient_of
+
+
+def solve(
+    problem: Problem,
+    profile: str | Path | Profile = "auto",
+    *,
+    gap: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+    start: Design | None = None,
+    device: str | None = None,
+) -> Design:
+    """Find the best mechanism for a problem, and prove how good it is.
+
+    Parameters
+    ----------
+    problem:
+        What is wanted.
+    profile:
+        How to find it: a name from ``solvers/``, a TOML file, or a ``Profile``.
+    gap:
+        Relative gap to certify; default the profile's (1e-6).
+    time_limit:
+        Seconds after which the best verified result so far is returned; default the profile's.
+    progress:
+        Called with short lines of text while solving.
+    start:
+        The design of a neighbouring problem (another ε, d_m, prior or loss over as many secrets
+        and observables): a hint. Its matrix is repaired and checked and its multipliers are
+        evaluated like any engine's; where that closes the gap, nothing is searched.
+    device:
+        Where the structured engine computes: ``"cuda"``, ``"cuda:1"`` or ``"cpu"`` through
+        PyTorch, ``"cupy"`` or ``"cupy:1"`` through CuPy, ``"numpy"``, or ``""`` for compiled code
+        on this machine's processors; default the profile's. With a device ``auto`` takes the
+        structured engine wherever it can.
+
+    Returns
+    -------
+    Design or EverywhereDesign
+        With status "optimal" (certified gap at most 1e-6), "feasible" (stopped early, at the gap
+        asked for or before) or "infeasible". Its matrix satisfies every stated inequality,
+        checked after repair; its bound was evaluated from multipliers that need not be trusted.
+        Ctrl-C ends the search like a time limit. For ``MetricPrivacy(…, everywhere=mesh)`` an
+        ``EverywhereDesign``, whose gap is about the mechanisms on that mesh and whose lower bound
+        holds for every mechanism that is private at every point; Ctrl-C then interrupts.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments, a device that is not there or whose library is not installed, or
+        a problem too large for the memory at hand.
+    SolverError
+        When the search ended without any verified mechanism and without a proof that none exists.
+    """
+    if not isinstance(problem, Problem) or gradient_of(problem.statement.families) is None:
+        return search.solve(
+            problem,
+            profile,
+            gap=gap,
+            time_limit=time_limit,
+            progress=progress,
+            start=start,
+            device=device,
+        )
+    for name, given in (("start", start), ("device", device)):
+        if given:
+            raise ProblemError(
+                "is not used for privacy at every point", where=name, remedy="Leave it out"
+            )
+    chosen = load_profile(profile).with_limits(gap, time_limit)
+    # what annotations promise of nearly all problems
+    return cast(Design, solve_everywhere(problem, chosen, progress))

@@ -1,0 +1,134 @@
+"""Metric privacy at every point of a meshed region, as a part of a problem over places.
+
+The places of such a problem are what the prior and the loss speak of. What is promised is not about
+them: the mechanism has a row for every vertex of the mesh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact
+from optmech.mesh import Mesh
+from optmech.problem.space import Space
+from optmech.spaces.distances import Distance, euclidean, haversine
+from optmech.statement import Family, Statement
+
+Plain = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient(Family):
+    """‖∇p_o‖ <= ε p_o(v) in every triangle of ``mesh``, at each of its vertices.
+
+    No inequality between secrets, so that the certificate of statements refuses it: it is decided
+    by ``certificate.everywhere``, and its bound is that of ``certificate.mesh_program``.
+    """
+
+    kind: ClassVar[str] = "gradient"
+    index: int
+    epsilon: Exact
+    mesh: Mesh
+
+    def signature(self) -> Hashable:
+        return self.kind
+
+
+def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
+    """The promise at every point among the families of a statement; None without one."""
+    return next((family for family in families if isinstance(family, Gradient)), None)
+
+
+def require_alone(statement: Statement) -> None:
+    """Raise ProblemError where a promise at every point is not the only one, or the expected loss
+    is not what is minimised."""
+    if gradient_of(statement.families) is None:
+        return
+    if len(statement.families) > 1:
+        raise ProblemError(
+            "privacy at every point cannot be combined with other constraints",
+            where="constraints",
+            remedy="State it alone",
+        )
+    if statement.objective != "expected_loss":
+        raise ProblemError(
+            "privacy at every point needs the expected loss as objective",
+            where="objective",
+            remedy='Use objective="expected_loss"',
+        )
+
+
+def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
+    """The mesh, where the distance is the one that it measures.
+
+    Raises
+    ------
+    ProblemError
+        Where it is no mesh, ε is 0, or the distance is another one.
+    """
+    if not isinstance(mesh, Mesh):
+        raise ProblemError(
+            f"{type(mesh).__name__} is not a Mesh",
+            where="everywhere",
+            remedy="Make one with om.Mesh.grid or om.Mesh.around",
+        )
+    if not epsilon > 0:
+        raise ProblemError(
+            "must be above 0 for privacy at every point",
+            where="epsilon",
+            remedy="With ε = 0 a mechanism that always reports the same is all there is",
+        )
+    name, proper = measure_of(mesh)
+    if distance != proper:
+        raise ProblemError(
+            f"privacy at every point of this mesh is measured by the {name} distance",
+            where="distance",
+            remedy=f"Use om.distances.{name}()",
+        )
+    return mesh
+
+
+def measure_of(mesh: Mesh) -> tuple[str, Distance]:
+    """The distance between the points of a mesh, and its name."""
+    if mesh.coordinates == "lonlat":
+        return "haversine", haversine()
+    return "euclidean", euclidean()
+
+
+def require_places(mesh: Mesh, space: Space) -> None:
+    """Raise ProblemError unless the secrets are points of the region, in the mesh's coordinates."""
+    secrets = space.secrets
+    points = secrets.require_points("promise privacy at every point")
+    if points.shape[1] != 2:
+        raise ProblemError(f"places of shape {points.shape} do not lie in a plane", where="secrets")
+    if secrets.coordinates != mesh.coordinates:
+        raise ProblemError(
+            f'the places are in coordinates "{secrets.coordinates}" and the mesh in '
+            f'"{mesh.coordinates}"',
+            where="everywhere",
+        )
+    if mesh.coordinates == "plane" and getattr(secrets, "bounds", None) is not None:
+        raise ProblemError(
+            "cells over degrees are measured in kilometres from a corner",
+            where="everywhere",
+            remedy="Give the places as a Domain of points, in the coordinates of the mesh",
+        )
+    if "" not in (secrets.unit, mesh.unit) and secrets.unit != mesh.unit:
+        raise ProblemError(
+            f"the places are in {secrets.unit} and the mesh in {mesh.unit}", where="everywhere"
+        )
+    # in floating point a place on the border may seem to lie beyond it
+    seem = np.flatnonzero(mesh.locate(points)[0] < 0).tolist()
+    outside = [x for x in seem if mesh.locate_exactly(points[x].tolist()) is None]
+    if outside:
+        raise ProblemError(
+            f"{len(outside)} of {len(points)} places lie outside of the region, the first at "
+            f"{points[outside[0]].tolist()}",
+            where="everywhere",
+            remedy="Use a mesh around all of the places",
+        )

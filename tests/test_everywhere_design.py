@@ -1,0 +1,365 @@
+"""Designs that are private at every point: losses, bounds, files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech import audit
+from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.cli.main import main
+from optmech.exact.number import parse_exact
+from optmech.reading.sealed import seal
+
+E = om.distances.euclidean()
+PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
+DOMAIN = om.Domain(range(25), PLACES)
+DISCRETE = {"1/2": 1.61953, "1": 1.22868}
+"""Optima over the 25 places alone, of the design page: a bound for all mechanisms."""
+
+
+def square(width, epsilon, prior=None, **more):
+    mesh = om.Mesh.grid((0, 0, 4, 4), width)
+    return om.Problem(
+        om.Prior.uniform(DOMAIN) if prior is None else prior,
+        E,
+        constraints=[om.MetricPrivacy(epsilon, E, everywhere=mesh)],
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def design():
+    return om.solve(square(1, "1/2"), gap=1e-4)
+
+
+@pytest.fixture
+def saved(design, tmp_path):
+    design.save(tmp_path / "d.json")
+    return tmp_path / "d.json"
+
+
+# the losses of the design page, with 16 directions in the place of cones
+@pytest.mark.parametrize(
+    ("width", "epsilon", "most"),
+    [(1, "1/2", 1.73212), (0.5, "1/2", 1.69110), (1, "1", 1.51280), (0.5, "1", 1.41260)],
+)
+def test_losses_of_the_table(width, epsilon, most):
+    found = om.solve(square(width, epsilon), gap=1e-4)
+    assert found.verified
+    assert found.gap <= 1e-4
+    assert DISCRETE[epsilon] - 6e-6 < found.loss <= most
+    assert found.bound <= found.loss
+    assert DISCRETE[epsilon] - 6e-5 < found.lower_bound < DISCRETE[epsilon] + 6e-6
+    assert found.total_gap == pytest.approx(1 - found.lower_bound / found.loss, abs=1e-9)
+
+
+def own_probabilities(mesh, matrix, points):
+    """Interpolation by solving for the weights in every triangle, keeping where all are >= 0."""
+    out = np.full((len(points), matrix.shape[1]), np.nan)
+    lifted = np.column_stack([points, np.ones(len(points))])
+    for corners in mesh.triangles:
+        weights = lifted @ np.linalg.inv(np.column_stack([mesh.vertices[corners], np.ones(3)]))
+        held = weights.min(axis=1) >= -1e-13
+        out[held] = weights[held] @ matrix[corners]
+    return out
+
+
+@pytest.mark.parametrize("apart", [None, 1e-9])
+def test_pairs_of_points(design, apart):
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(1e-6, 4 - 1e-6, (2, 100_000, 2))
+    if apart is not None:
+        angle = rng.random(len(x)) * 2 * np.pi
+        y = x + apart * np.column_stack([np.cos(angle), np.sin(angle)])
+    p, q = (own_probabilities(design.mesh, design.matrix, at) for at in (x, y))
+    limit = 0.5 * np.hypot(*(x - y).T)[:, None]
+    assert (np.log(p / q) <= limit * (1 + 1e-6) + 1e-12).all()
+    assert np.abs(design.mechanism.at(x) - p).max() < 1e-12
+
+
+def test_the_loss_is_that_of_the_probabilities(design):
+    p = own_probabilities(design.mesh, design.matrix, PLACES)
+    apart = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
+    assert design.loss == pytest.approx((p * apart).sum() / 25, rel=1e-12)
+
+
+def many_places():
+    """A prior of 300 places, of which none is a vertex, and a rate that is no rational number."""
+    rng = np.random.default_rng(1)
+    points = rng.uniform(0.1, 3.9, (300, 2))
+    weights = rng.dirichlet([0.5] * 300)
+    return om.Problem(
+        om.Prior(om.Domain(range(300), points), weights),
+        E,
+        om.Domain(range(6), rng.uniform(0, 4, (6, 2))),
+        constraints=[om.MetricPrivacy("ln 2", E, everywhere=om.Mesh.grid((0, 0, 4, 4), 1))],
+    )
+
+
+def test_places_need_not_be_vertices(tmp_path):
+    problem = many_places()
+    points, reports = problem.secrets.points, problem.observables
+    found = om.solve(problem, gap=1e-4)
+    apart = np.hypot(*(points[:, None] - reports.points).transpose(2, 0, 1))
+    p = own_probabilities(found.mesh, found.matrix, points)
+    weights = problem.prior.weights
+    assert found.loss == pytest.approx(weights @ (p * apart).sum(axis=1), rel=1e-12)
+    # below the optimum over these places alone, which bounds all mechanisms
+    alone = om.Problem(problem.prior, E, reports, constraints=[om.MetricPrivacy("ln 2", E)])
+    best = om.solve(alone, gap=1e-3)
+    assert 0.9 * best.loss < found.lower_bound <= best.loss <= found.loss * (1 + 1e-3)
+    found.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    assert "cells of the 300 places" in om.check(tmp_path / "d.json").notes[1]
+
+
+def test_the_bound_is_below_every_mechanism_on_the_mesh():
+    """Random multipliers bound constants, and mixtures of constants with a design, from below."""
+    rng = np.random.default_rng(2)
+    problem = square(2, "1/2")
+    mesh = problem.constraints[0].everywhere
+    apart = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
+    program = MeshProgram(mesh, parse_exact("1/2", where=""), PLACES, np.full(25, 1 / 25), apart)
+    best = om.solve(problem, gap=1e-6)
+    for scale in (1e-4, 1e-2, 1.0):
+        given = scale * rng.normal(size=(25, len(mesh.triangles), 3, 3))
+        bound = program.bound(MeshMultipliers.rounded(mesh, given))
+        assert bound < best.loss
+    # without multipliers every row has its cheapest entry
+    zero = program.bound(MeshMultipliers.none(mesh, 25))
+    costs = mesh.interpolation(PLACES).T @ (apart / 25)
+    assert float(zero) == pytest.approx(costs.min(axis=1).sum(), rel=1e-12)
+    assert float(program.bound(best.multipliers)) == pytest.approx(best.loss, rel=2e-6)
+
+
+def test_files_are_read_and_checked_again(design, saved):
+    report = om.check(saved)
+    assert report.passed
+    assert [check.name for check in report.checks] == ["distributions", "mesh", "gradient"]
+    assert (report.loss, report.bound, report.lower_bound) == (
+        design.loss, design.bound, design.lower_bound,
+    )  # fmt: skip
+    again = om.Design.load(saved)
+    assert again.exact.rows == design.exact.rows
+    assert again.mesh == design.mesh
+    assert (again.gap, again.status) == (design.gap, design.status)
+    assert again.mechanism.sample_at((0.5, 0.25), seed=1) in range(25)
+    assert "every mechanism that is private at every point" in " ".join(report.notes)
+
+
+def altered(saved: Path, change) -> Path:
+    """The file with its content changed and a digest that fits."""
+    body = json.loads(saved.read_text())
+    del body["digest"]
+    change(body)
+    out = saved.with_name("altered.json")
+    out.write_bytes(seal(json.dumps(body).encode()))
+    return out
+
+
+def mesh_of(body):
+    return body["problem"]["constraints"][0]["everywhere"]
+
+
+def move_vertex(body):
+    vertices = mesh_of(body)["vertices"]
+    k = vertices.index([2.0, 2.0])
+    vertices[k] = [2.0 + 2.0**-20, 2.0]
+
+
+def last_digit(body):
+    texts = body["mechanism"]["rows"][0][1]
+    texts[0] = f"{int(texts[0], 16) + 1:x}"
+
+
+def moved_mass(body):
+    """A part in 10^9 from the largest entry of a row to another."""
+    mechanism = body["mechanism"]
+    texts = mechanism["rows"][12][1]
+    values = [int(text, 16) for text in texts]
+    most = (1 << mechanism["bits"]) // 10**9
+    values[values.index(max(values))] -= most
+    values[0] += most
+    texts[:] = [f"{value:x}" for value in values]
+
+
+def drop_triangle(body):
+    mesh_of(body)["triangles"].pop()
+    body["multipliers"]["vectors"].pop()
+
+
+def other_epsilon(body):
+    body["problem"]["constraints"][0]["epsilon"] = 0.4999
+
+
+def raise_figure(name, by=1e-6):
+    def change(body):
+        body["result"][name] *= 1 + by
+
+    return change
+
+
+def lower_loss(body):
+    body["result"]["loss"] = math.nextafter(body["result"]["loss"], 0)
+
+
+def claim_optimal(body):
+    body["result"]["status"] = "optimal"
+
+
+def stretch_vectors(body):
+    body["multipliers"]["bits"] -= 3
+
+
+def no_outer(body):
+    body["outer"] = None
+
+
+ALTERATIONS = {
+    "vertex": move_vertex,
+    "row": last_digit,
+    "mass": moved_mass,
+    "triangle": drop_triangle,
+    "epsilon": other_epsilon,
+    "bound": raise_figure("bound"),
+    "lower bound": raise_figure("lower_bound"),
+    "loss": lower_loss,
+    "status": claim_optimal,
+    "multipliers": stretch_vectors,
+    "outer": no_outer,
+}
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_altered_files_are_refused(saved, name):
+    path = altered(saved, ALTERATIONS[name])
+    with suppress(om.VerificationError):
+        assert not om.check(path).passed
+    with pytest.raises(om.VerificationError):
+        om.Design.load(path)
+    with pytest.raises(audit.Fault):
+        audit.audit(str(path))
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_altered_bytes_are_refused(saved, name):
+    body = json.loads(saved.read_text())
+    ALTERATIONS[name](body)
+    saved.write_text(json.dumps(body))
+    with pytest.raises((om.ProblemError, om.VerificationError)):
+        om.check(saved)
+    with pytest.raises(audit.Fault):
+        audit.audit(str(saved))
+
+
+def test_the_audit_proves_it_on_its_own(saved, tmp_path):
+    script = shutil.copy(audit.__file__, tmp_path / "alone.py")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", script, str(saved)],
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("32 triangles tile", "2400 gradients", "a lower bound of every mechanism"):
+        assert words in done.stdout
+    assert audit.audit(str(altered(saved, raise_figure("lower_bound", -1e-6))))
+
+
+def test_the_audit_proves_all_but_cells(tmp_path):
+    problem = many_places()
+    om.solve(problem, gap=1e-2).save(tmp_path / "d.json")
+    lines, unchecked = audit.judge(str(tmp_path / "d.json"))
+    assert "by cells of the places" in unchecked
+    assert any("gradients" in line for line in lines)
+
+
+def test_claiming_less_than_is_proved_is_no_fault(saved):
+    assert om.check(altered(saved, raise_figure("bound", -1e-6))).passed
+    assert om.check(altered(saved, raise_figure("lower_bound", -1e-6))).passed
+
+
+def refused(match, **arguments):
+    given = {"epsilon": 1, "distance": E, "everywhere": om.Mesh.grid((0, 0, 4, 4), 1)} | arguments
+    with pytest.raises(om.ProblemError, match=match):
+        om.Problem(om.Prior.uniform(DOMAIN), E, constraints=[om.MetricPrivacy(**given)])
+
+
+def test_what_is_refused(design):
+    refused("above 0", epsilon=0)
+    refused("measured by the euclidean", distance=om.distances.manhattan())
+    refused("measured by the euclidean", distance=np.ones((25, 25)))
+    refused("has no meaning", delta=0.1)
+    refused("has no meaning", threshold=1)
+    refused("is not a Mesh", everywhere=3)
+    refused("outside of the region", everywhere=om.Mesh.grid((0, 0, 3, 4), 1))
+    refused("is in|are in", everywhere=om.Mesh.grid((0, 0, 4, 4), 1, coordinates="lonlat"),
+            distance=om.distances.haversine())  # fmt: skip
+    mesh = om.Mesh.grid((0, 0, 4, 4), 1)
+    everywhere = om.MetricPrivacy(1, E, everywhere=mesh)
+    prior = om.Prior.uniform(DOMAIN)
+    with pytest.raises(om.ProblemError, match="combined"):
+        om.Problem(prior, E, constraints=[everywhere, om.LossBound(2)])
+    with pytest.raises(om.ProblemError, match="expected loss"):
+        om.Problem(prior, E, objective="worst_loss", constraints=[everywhere])
+    with pytest.raises(om.ProblemError, match="coordinates"):
+        om.Problem(om.Prior.uniform(om.Domain(["a", "b"])), np.ones((2, 2)),
+                   constraints=[everywhere])  # fmt: skip
+    with pytest.raises(om.ProblemError, match="start"):
+        om.solve(design.problem, start=design)
+
+
+def test_what_works_on_secrets_says_so(design, saved, capsys, tmp_path):
+    with pytest.raises(om.ProblemError, match=r"om\.solve"):
+        om.frontier.least_epsilon(design.problem, 2.0, 0.1, 1.0)
+    for command in (["measure", saved], ["attack", saved], ["report", saved, "-o", "r.html"],
+                    ["export", "square-everywhere", "-o", tmp_path / "x.mps"]):  # fmt: skip
+        assert main([*map(str, command)]) in (1, 2)
+        assert "point" in capsys.readouterr().err
+
+
+def test_the_gallery_s_square(tmp_path, capsys):
+    out = tmp_path / "square.json"
+    assert main(["solve", "square-everywhere", "-q", "--gap", "1e-3", "-o", str(out)]) == 0
+    assert "lower bound" in capsys.readouterr().out
+    assert main(["check", str(out)]) == 0
+    capsys.readouterr()
+    assert main(["sample", str(out), "0.3,1/3", "-n", "4", "--json"]) == 0
+    drawn = json.loads(capsys.readouterr().out)["observables"]
+    assert len(drawn) == 4
+    assert set(drawn) <= set(range(25))
+    assert main(["sample", str(out), "7,1"]) == 2
+    assert main(["sample", str(out), "station"]) == 2
+
+
+def test_a_mesh_around_the_secrets_in_a_file(tmp_path):
+    text = Path(om.files.find_problem("square-everywhere")).read_text()
+    head, _, _ = text.partition("everywhere = {")
+    path = tmp_path / "around.toml"
+    path.write_text(head + 'everywhere = { kind = "around", width = 2, vertices = 30 }\n')
+    mesh = om.load_problem(path).constraints[0].everywhere
+    assert 25 <= len(mesh) <= 40
+    path.write_text(head + 'everywhere = { kind = "around", width = -1 }\n')
+    with pytest.raises(om.ProblemError, match=r"everywhere\.width"):
+        om.load_problem(path)
+
+
+def test_exact_weights_decide_at_the_places(design):
+    """Places on edges and vertices: the exact loss agrees with that of exact probabilities."""
+    total = Fraction(0)
+    for x, place in enumerate(PLACES.tolist()):
+        exact = design.mechanism.exactly_at(place)
+        apart = [float(v) for v in design.problem.loss_matrix[x]]
+        total += sum(map(lambda p, c: p * Fraction(c), exact, apart), Fraction(0)) * Fraction(
+            float(design.problem.prior.weights[x])
+        )
+    assert Fraction(design.loss) >= total >= Fraction(math.nextafter(design.loss, 0))
