@@ -252,7 +252,7 @@ THREE = om.Prior.uniform(om.Domain.range(3))
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([[0.0, 1.0], [1.0]], "not a rectangular array of numbers"),
+        ([[0.0, 1.0], [1.0]], "not a rectangular array of numbers|not a pair"),
         (np.ma.masked_array(HOLLOW, HOLLOW > 1), "has masked entries"),
         (np.where(HOLLOW > 1, np.nan, HOLLOW), "NaN or infinite"),
         (-HOLLOW, "below 0"),
