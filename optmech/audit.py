@@ -1093,8 +1093,8 @@ class Statement:
         body = keys(plain, "name secrets observables")
         d = self.matrix(body["name"], body["secrets"], self.secrets)
         reach = self.matrix(body["name"], body["observables"], self.observables)
-        same = self.secrets.labels == self.observables.labels
-        need(not same or reach == d, "one distance between the same labels differs")
+        same = self.secrets == self.observables
+        need(not same or reach == d, "one distance between the same places differs")
         return d, reach
 
     def weighted(self, distance: object, prior: object) -> Matrix:

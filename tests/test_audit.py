@@ -231,3 +231,17 @@ def test_an_unknown_divergence_is_refused_and_not_evaluated(tmp_path: Path) -> N
         audit.audit(str(tmp_path / "d.json"))
     with pytest.raises(audit.Fault, match="'tv'"):
         audit.divergence("tv", [Fraction(1), Fraction(0)], [Fraction(0), Fraction(1)])
+
+
+def test_observables_with_the_labels_of_secrets_at_other_places(tmp_path: Path) -> None:
+    """Two secrets at 0 and 1, whose two reports lie near 0: only the row of the first is in the
+    window, P[a,o] <= 3 P[b,o]. Where a is always reported as itself, b is reported as a for 1/3."""
+    secrets, stations = om.Domain("ab", [[0.0], [1.0]]), om.Domain("ab", [[0.25], [-0.25]])
+    near = om.MetricPrivacy("ln 3", E, observable_threshold=0.5)
+    problem = om.Problem(om.Prior.uniform(secrets), 1 - np.eye(2), stations, constraints=[near])
+    path = tmp_path / "design.json"
+    design = om.solve(problem)
+    assert design.loss == pytest.approx(1 / 6, rel=1e-9)
+    design.save(path)
+    assert om.check(path).loss == design.loss
+    assert alone(Path(audit.__file__), str(path)).returncode == 0

@@ -243,3 +243,56 @@ def test_nothing_is_said_of_what_rounding_does_to_a_metric(distance: om.Distance
         om.Prior.uniform(domain), distance, constraints=[om.MetricPrivacy(1, distance)]
     )
     assert not any("not a metric" in note for note in problem.notes)
+
+
+HOLLOW = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+THREE = om.Prior.uniform(om.Domain.range(3))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[0.0, 1.0], [1.0]], "not a rectangular array of numbers|not a pair"),
+        (np.ma.masked_array(HOLLOW, HOLLOW > 1), "has masked entries"),
+        (np.where(HOLLOW > 1, np.nan, HOLLOW), "NaN or infinite"),
+        (-HOLLOW, "below 0"),
+    ],
+)
+def test_tables_that_are_no_distances_are_refused_at_their_place(values, message):
+    for stated, place in (
+        (lambda: om.MetricPrivacy(1, values), "distance"),
+        (lambda: om.DifferentialPrivacy(1, (values, 1)), "adjacency"),
+        (
+            lambda: om.measures.epsilon(
+                om.Mechanism(THREE.domain, THREE.domain, np.eye(3)), values
+            ),
+            "",
+        ),
+    ):
+        with pytest.raises(om.ProblemError, match=f"{place}.*({message})"):
+            stated()
+
+
+def test_what_is_masked_is_missing() -> None:
+    masked = np.ma.masked_array([0.2, 0.3, 0.5], [False, True, False])
+    with pytest.raises(om.ProblemError, match="has masked entries"):
+        om.Prior(THREE.domain, masked)
+    with pytest.raises(om.ProblemError, match="mask"):
+        om.Support(np.ma.masked_array(np.ones((3, 3), dtype=bool), HOLLOW > 1))
+
+
+def test_neighbours_by_a_table_of_distances() -> None:
+    """Of a path 0 - 1 - 2, the pairs (0, 1) and (1, 2)."""
+    stated = [
+        om.DifferentialPrivacy("ln 3", adjacency)
+        for adjacency in ((HOLLOW, 1), (HOLLOW.tolist(), 1), [(0, 1), (1, 2)])
+    ]
+    losses = [
+        om.solve(om.Problem(THREE, om.distances.hamming(), constraints=[c])).loss for c in stated
+    ]
+    assert losses[:2] == [losses[2]] * 2
+    wrong = om.DifferentialPrivacy(1, (HOLLOW[:2, :2], 1))
+    with pytest.raises(
+        om.ProblemError, match=r"constraints\[0\]\.adjacency.*\(2, 2\) does not fit"
+    ):
+        om.Problem(THREE, om.distances.hamming(), constraints=[wrong])

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 def finite_array(
     value: ArrayLike, *, where: str, ndim: int | None = None, observations: bool = False
 ) -> Floats:
-    """A read-only float64 copy of ``value``; refuses what is not numeric or not finite.
+    """A read-only float64 copy of ``value``; refuses what is not numeric, not finite or masked.
 
     A pandas or xarray object with labels of its own is refused, since they are not looked at here,
     unless its rows are ``observations``, whose order has no meaning beyond the value itself.
@@ -32,6 +32,12 @@ def finite_array(
         raise ProblemError(
             "not a rectangular array of numbers", where=where, remedy="Give numbers of one shape"
         ) from error
+    if np.ma.is_masked(value):
+        raise ProblemError(
+            "has masked entries",
+            where=where,
+            remedy="Fill them with the numbers that are meant, or leave them out",
+        )
     if ndim is not None and array.ndim != ndim:
         raise ProblemError(
             f"has {array.ndim} dimension(s), needs {ndim}", where=where, remedy="Reshape it"

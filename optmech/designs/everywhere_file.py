@@ -13,9 +13,9 @@ import numpy as np
 from optmech.base.arrays import Ints
 from optmech.base.storage import write_atomically
 from optmech.certificate import lower_bound
+from optmech.certificate.check import CheckReport
 from optmech.certificate.mesh_program import MOST_BITS, MeshMultipliers
 from optmech.certificate.objective import is_optimal, relative_gap
-from optmech.certificate.check import CheckReport
 from optmech.designs.encoding import (
     decode_multipliers,
     decode_numerators,

@@ -41,7 +41,7 @@ class Gradient(Family):
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
     """The promise at every point among the families of a statement; None without one."""
-    return next((family for family in families if isinstance(family, Gradient)), None)
+    return next((f for f in families if type(f) is Gradient), None)
 
 
 def require_alone(statement: Statement) -> None:

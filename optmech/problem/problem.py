@@ -204,7 +204,13 @@ def _families(index: int, stated: Constraint, space: Space) -> Iterator[Family]:
 
 def _require(stated: object) -> Constraint:
     if isinstance(stated, Constraint):
-        return stated
+        # a file names the kind, and its readers take the registered class for it
+        if kinds().get(getattr(stated, "kind", "")) is type(stated):
+            return stated
+        raise ProblemError(
+            f"{type(stated).__name__} is not a registered kind of constraint",
+            remedy="Give it a name with optmech.problem.constraint.constraint",
+        )
     names = [kind.__name__ for kind in kinds().values()]
     raise ProblemError(
         f"{type(stated).__name__} is not a constraint",

@@ -248,7 +248,7 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
     """A function as it is, a table of values as the distance that it is; errors at ``where``."""
     if callable(value):
         return value
-    if isinstance(value, str) or np.ndim(value) == 0:
+    if isinstance(value, str) or dimensions(value) == 0:
         raise ProblemError(
             f"{type(value).__name__} is not a distance",
             where=where,
@@ -258,6 +258,14 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
         return matrix(value)
     except ProblemError as error:
         raise error.moved(where) from error
+
+
+def dimensions(value: Any) -> int | None:
+    """How many an array or nested list has; None where its rows are of different lengths."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return None
 
 
 def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Floats:

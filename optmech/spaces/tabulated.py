@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,15 +39,20 @@ _NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 @dataclass(frozen=True, eq=False)
 class _Tabulated:
     name: str
-    tables: tuple[tuple[tuple[Any, ...], tuple[Any, ...], Floats], ...]
+    tables: tuple[tuple[Domain, Domain, Floats], ...]
 
     def __repr__(self) -> str:
         return f"distances.table({self.name[:60]!r})"
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
-        for rows, columns, values in self.tables:
-            if rows == a.labels and columns == b.labels:
-                return values
+        fitting = [
+            (columns == b, values)
+            for rows, columns, values in self.tables
+            if rows.labels == a.labels and columns.labels == b.labels
+        ]
+        if fitting:
+            # secrets and observables may have the same labels at other places
+            return max(fitting, key=lambda found: found[0])[1]
         raise ProblemError(
             f"{self.name} was tabulated for other domains",
             where="distance",
@@ -74,7 +78,7 @@ def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Dist
                 where="distance",
                 remedy="Call it a matrix, or give the coordinates that it belongs to",
             )
-    return _Tabulated(name, tuple((a.labels, b.labels, values) for a, b, values in checked))
+    return _Tabulated(name, tuple(checked))
 
 
 def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int] | None:

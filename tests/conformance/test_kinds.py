@@ -48,3 +48,16 @@ def test_what_is_no_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     statement = om.Problem(secrets, om.distances.hamming()).statement
     with pytest.raises(om.VerificationError, match="does not know str"):
         known(replace(statement, families=("a promise",)))
+
+
+def test_a_class_derived_from_a_kind_is_no_kind() -> None:
+    """A file would say that its loss is at most 0.01, and no reader would find that it is."""
+
+    class Looser(om.LossBound):
+        def families(self, index: int, space: object) -> object:
+            return om.LossBound(100).families(index, space)
+
+    secrets = om.Prior.uniform(om.Domain("ab"))
+    stated = [Looser(0.01), om.DifferentialPrivacy(1)]
+    with pytest.raises(om.ProblemError, match=r"constraints\[0\]: Looser is not a registered kind"):
+        om.Problem(secrets, om.distances.hamming(), constraints=stated)

@@ -16,14 +16,14 @@ from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families
 from optmech.problem.space import Bools, Place, Space
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, DistanceLike, as_distance, dimensions
 from optmech.spaces.mechanism import Mechanism
 
 Adjacency = Literal["all"] | tuple[tuple[int, int], ...] | tuple[Distance, float]
 
 
 def as_adjacency(
-    value: Literal["all"] | Sequence[Sequence[int]] | tuple[Distance, float],
+    value: Literal["all"] | Sequence[Sequence[int]] | tuple[DistanceLike, float],
 ) -> Adjacency:
     """Which secrets are adjacent, checked as far as it can be without them."""
     remedy = 'Give "all", a list of index pairs, or (distance, radius)'
@@ -35,8 +35,9 @@ def as_adjacency(
         items: list[Any] = list(value)
     except TypeError:
         raise ProblemError(f"{type(value).__name__} is unknown", remedy=remedy) from None
-    if len(items) == 2 and callable(items[0]):
-        return (items[0], float(parse_exact(items[1], where="radius")))
+    if len(items) == 2 and (callable(items[0]) or dimensions(items[0]) == 2):
+        radius = float(parse_exact(items[1], where="radius"))
+        return (as_distance(items[0], where="[0]"), radius)
     if not items:
         raise ProblemError("there is no pair", remedy=remedy)
     return tuple(_pair(item, f"[{k}]", remedy) for k, item in enumerate(items))

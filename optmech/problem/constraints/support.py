@@ -33,7 +33,11 @@ def booleans(value: ArrayLike | None) -> Bools | None:
         array = np.array(value)
     except ValueError:
         raise problem from None
-    if array.ndim != 2 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
+    if (
+        np.ma.is_masked(value)
+        or array.ndim != 2
+        or not (array.dtype == bool or np.isin(array, (0, 1)).all())
+    ):
         raise problem
     array = array.astype(bool)
     array.setflags(write=False)
