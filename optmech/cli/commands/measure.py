@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.analysis.everywhere import Everywhere
 
 SUMMARY = "measure privacy and utility of a saved design"
 EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
@@ -23,6 +28,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--epsilon", metavar="E", help='report the least δ at this ε (a number, or "ln 3")'
     )
     parser.add_argument("--delta", metavar="D", help="report the least ε at this δ")
+    parser.add_argument(
+        "--everywhere",
+        action="store_true",
+        help="also report what the cells of a grid or of regions promise between their centres, "
+        "for fixes that are snapped to the cell that holds them: the slack, the step across an "
+        "edge, and the share of pairs of fixes whose log ratio exceeds ε (that of --epsilon, or "
+        "the least between the centres) times their distance",
+    )
+    parser.add_argument(
+        "--within",
+        metavar="D",
+        help="with --everywhere: sample pairs of fixes at most this far from each other",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,7 +51,15 @@ def run(args: argparse.Namespace) -> int:
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")
+    if args.within is not None and not args.everywhere:
+        raise ProblemError(
+            "counts with --everywhere only", where="--within", remedy="Give --everywhere as well"
+        )
     problem, m = read_input(args)
+    between = None
+    if args.everywhere:
+        within = args.within and float(parse_exact(args.within, where="--within", positive=True))
+        between = measures.everywhere(m, rate, within=within)
     name, distance = choose_distance(problem, args.distance)
     prior, loss = problem.prior, problem.loss
     right, left = measures.bayes_vulnerability(m, prior), measures.conditional_entropy(m, prior)
@@ -64,8 +90,65 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         values = {key: value for key, (_, value) in found.items()}
         rows = [row.plain() for row in kept]
-        output.print_json({"distance": name, **values, "constraints": rows})
+        more = {"everywhere": _plain(between, rate)} if between else {}
+        output.print_json({"distance": name, **values, "constraints": rows, **more})
         return 0
     output.facts([(title, output.number(value)) for title, value in found.values()])
     output.promises("constraint", kept)
+    if between:
+        output.blank()
+        output.title("Between the centres of cells")
+        output.facts(_facts(between, rate, problem.secrets.unit))
     return 0
+
+
+def _apart(found: Everywhere) -> list[float]:
+    """Distances of fixes to tell ε for: parts of the slack, about the size of a cell."""
+    return [found.slack / part for part in (1, 10, 100)] if found.slack > 0 else []
+
+
+def _plain(found: Everywhere, rate: float | None) -> dict[str, Any]:
+    return {
+        "epsilon": found.epsilon,
+        "slack": found.slack,
+        "step": found.step,
+        "edge": found.edge,
+        "epsilon_between": [[apart, found.epsilon_between(apart)] for apart in _apart(found)],
+        "violated": {
+            "epsilon": found.epsilon if rate is None else float(rate),
+            "share": found.violated,
+            "interval": found.interval,
+            "confidence": found.confidence,
+            "pairs": found.pairs,
+        },
+    }
+
+
+def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, str]]:
+    from optmech.base.labelled import label_text
+    from optmech.show.words import after
+
+    length = after(unit)
+    edge = " and ".join(label_text(label) for label in found.edge or ())
+    low, high = (f"{100 * share:.3g}" for share in found.interval)
+    own = found.epsilon if rate is None else float(rate)
+    return [
+        ("ε between the centres", output.number(found.epsilon)),
+        ("slack: ε counts for distance + slack", output.number(found.slack) + length),
+        (
+            "log ratio at distance 0",
+            output.number(found.step) + (f" (cells {edge})" if edge else ""),
+        ),
+        *(
+            (
+                f"ε for fixes {apart:.3g}{length} apart or more",
+                output.number(found.epsilon_between(apart)),
+            )
+            for apart in _apart(found)
+        ),
+        (
+            f"pairs of fixes above ε = {own:.6g}",
+            f"{100 * found.violated:.3g} % ({low} to {high} % with probability "
+            f"{found.confidence:g}, {found.pairs:,} pairs)",
+        ),
+    ]

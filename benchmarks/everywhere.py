@@ -1,0 +1,90 @@
+"""Privacy at every point, measured: convergence on a square, and Rome.
+
+    python benchmarks/everywhere.py square            # meshes against the bound
+    python benchmarks/everywhere.py rome              # all crossings; needs the data
+    python benchmarks/everywhere.py figures           # figures and tables of docs/everywhere.md
+    python benchmarks/everywhere.py figures --check   # exit status 1 where the page says else
+
+Results go to results/everywhere.jsonl, one line a task; what is there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import everywhere_rome as rome
+import everywhere_square as square
+import everywhere_tables as tables
+from privacy_games.store import Store
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "everywhere.jsonl"
+Task = dict[str, Any]
+Work = Iterator[tuple[Task, Callable[[], dict[str, Any]]]]
+
+
+def of_square() -> Work:
+    """Every task of the square, and how to do it."""
+    for prior in square.PRIORS:
+        for between in square.BETWEEN:
+            task = {"part": "bound", "prior": prior, "between": between}
+            yield task, lambda prior=prior, between=between: square.bound(prior, between)
+        for width in square.WIDTHS:
+            task = {"part": "uniform", "prior": prior, "width": width}
+            yield task, lambda prior=prior, width=width: square.uniform(prior, width)
+        yield {"part": "adapted", "prior": prior}, lambda prior=prior: square.refined(prior)
+
+
+def of_rome(data: Path, limit: float) -> Work:
+    """Every task of Rome, and how to do it."""
+    at = rome.Rome(data)
+    for epsilon in rome.EPSILONS:
+        kinds: dict[str, Callable[[float], dict[str, Any]]] = {
+            **{
+                f"rome upper {name}".strip(): lambda epsilon, count=count: rome.upper(
+                    at, epsilon, count
+                )
+                for name, count in rome.VERTICES.items()
+            },
+            "rome lower": lambda epsilon: rome.lower(at, epsilon, limit),
+            "rome exponential": lambda epsilon: rome.exponential(at, epsilon),
+            "rome laplace": lambda epsilon: rome.laplace(at, epsilon),
+        }
+        for side in rome.GRIDS:
+            kinds[f"rome grid {side}"] = lambda epsilon, side=side: rome.grid(
+                at, epsilon, side, limit
+            )
+        for part, work in kinds.items():
+            task = {"part": part, "epsilon": epsilon}
+            yield task, lambda work=work, epsilon=epsilon: work(epsilon)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("square", "rome", "figures"))
+    parser.add_argument("--check", action="store_true", help="figures: write nothing, compare")
+    parser.add_argument("--only", metavar="PART", help="tasks whose part contains this")
+    parser.add_argument("--epsilon", type=float, help="Rome: only this one")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds a linear program")
+    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    if args.what == "figures":
+        tables.write(args.results, check=args.check)
+        return
+    if args.what == "rome" and not (args.data / "rome_osm_nodes.csv.gz").exists():
+        print(f"skipped: there is no rome_osm_nodes.csv.gz in {args.data}; name it with --data")
+        return
+    store = Store(args.results)
+    for task, work in of_square() if args.what == "square" else of_rome(args.data, args.limit):
+        asked = args.epsilon in (None, task.get("epsilon")) and (args.only or "") in task["part"]
+        if not asked or store.find(task):
+            continue
+        print(store.add(task, work()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
