@@ -129,7 +129,8 @@ def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, 
     from optmech.show.words import after
 
     length = after(unit)
-    edge = " and ".join(label_text(label) for label in found.edge or ())
+    cells = " and ".join(label_text(label) for label in found.edge or ())
+    edge = f" (cells {cells})" if cells else ""
     low, high = (f"{100 * share:.3g}" for share in found.interval)
     own = found.epsilon if rate is None else float(rate)
     return [
