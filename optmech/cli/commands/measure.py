@@ -138,7 +138,7 @@ def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, 
         ("slack: ε counts for distance + slack", output.number(found.slack) + length),
         (
             "log ratio at distance 0",
-            output.number(found.step) + (f" (cells {edge})" if edge else ""),
+            output.number(found.step) + edge,
         ),
         *(
             (
