@@ -62,15 +62,8 @@ def encode_design(design: Design) -> bytes:
 
 
 def load_design(path: str | Path) -> Design:
-    """Read a design and check it again.
-
-    Raises
-    ------
-    ProblemError
-        If the file cannot be read or is not a design file.
-    VerificationError
-        If it was altered, or does not hold what it claims.
-    """
+    """Read a design and check it again. Raises ProblemError if the file cannot be read or is not a
+    design file; VerificationError if it was altered, or does not hold what it claims."""
     return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path))
 
 

@@ -41,13 +41,8 @@ def trace_names() -> list[str]:
 
 
 def read_trace(name: str | Path) -> TraceFile:
-    """Read a trace file (TOML or JSON), or one of the gallery by its name.
-
-    Raises
-    ------
-    ProblemError
-        With every error of the file at once, one line each.
-    """
+    """Read a trace file (TOML or JSON), or one of the gallery by its name. Raises ProblemError with
+    every error of the file at once, one line each."""
     from optmech.files.schema.markov import MarkovTrace
     from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
 

@@ -279,14 +279,9 @@ def values_between(
     distance: DistanceLike, a: Domain | None, b: Domain | None, *, where: str = "distance"
 ) -> Floats:
     """The values of a distance from the points of one distribution to those of another, whose
-    domains are known where they are priors. An array may be of any shape.
-
-    Raises
-    ------
-    ProblemError
-        On a function of two domains, or other labels than 0, 1, ..., where a domain is not known;
-        and as ``evaluate``.
-    """
+    domains are known where they are priors. An array may be of any shape. Raises ProblemError on a
+    function of two domains, or other labels than 0, 1, ..., where a domain is not known; and as
+    ``evaluate``."""
     known = a is not None and b is not None
     if not callable(distance) and not (known and own_labels(distance) is not None):
         return finite_array(distance, where=where, ndim=2)

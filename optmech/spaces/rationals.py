@@ -35,12 +35,8 @@ class Shares:
         """Weights >= 0 of any positive sum, divided by their exact sum.
 
         Whole numbers, fractions and texts such as ``"1/3"`` count as what they are, floats (and
-        priors) as the binary fractions that they are.
-
-        Raises
-        ------
-        ProblemError
-            On anything else: no weights, a negative one, NaN, a sum of 0.
+        priors) as the binary fractions that they are. Raises ProblemError on anything else: no
+        weights, a negative one, NaN, a sum of 0.
         """
         if isinstance(value, Shares):
             return value
