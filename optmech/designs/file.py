@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optmech.base.storage import write_atomically
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
@@ -42,11 +41,6 @@ from optmech.spaces.tabulated import distance_words
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
 REWRITE = "Solve the problem again and save the design"
-
-
-def save_design(design: Design, path: str | Path) -> None:
-    """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
-    write_atomically(path, encode_design(design))
 
 
 def encode_design(design: Design) -> bytes:

@@ -69,13 +69,13 @@ class Numerators(WholeRows):
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 
     @classmethod
-    def rounded(cls, matrix: Floats, bits: int | None = None) -> Numerators:
+    def rounded(cls, matrix: Floats) -> Numerators:
         """A float matrix divided by its exact row sums and rounded down to multiples of 2^-bits.
 
         What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
-        equal. By default the least positive entry keeps 64 bits, as far as 1020 bits suffice.
+        equal. The least positive entry keeps 64 bits, as far as 1020 bits suffice.
         """
-        bits = enough_bits(matrix) if bits is None else bits
+        bits = enough_bits(matrix)
         whole, _ = integers(matrix)
         return cls(bits, tuple(apportioned(row, bits) for row in whole))
 

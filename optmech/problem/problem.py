@@ -26,12 +26,25 @@ from optmech.statement import Family, Objective, Statement, read_only
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
-    Parameters ---------- prior: π(s); its domain is the set of secrets. loss: c(s, o): a distance,
-    or an array of shape (secrets, observables), non-negative. observables: Domain of o; default the
-    secrets. objective: ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or
-    ``MaximizeDistortion``. constraints: Any combination of the classes of
-    ``optmech.problem.constraints``. title: A name for reports. Raises ProblemError when anything
-    does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    Parameters
+    ----------
+    prior:
+        π(s); its domain is the set of secrets.
+    loss:
+        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
+    observables:
+        Domain of o; default the secrets.
+    objective:
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
+    constraints:
+        Any combination of the classes of ``optmech.problem.constraints``.
+    title:
+        A name for reports.
+
+    Raises
+    ------
+    ProblemError
+        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
     """
 
     prior: Prior
@@ -79,7 +92,8 @@ class Problem:
             )
         stated = tuple(constraints)
         memory.require(
-            problem_bytes(len(prior), len(outputs), len(stated)),
+            # its matrices; what a search needs comes on top
+            8.0 * len(prior) * max(len(prior), len(outputs)) * (4 + 3 * len(stated)),
             what=f"a problem of {len(prior):,} secrets and {len(outputs):,} observables",
             where="problem",
             remedy="Use a coarser domain",
@@ -178,8 +192,3 @@ def _require(stated: object) -> Constraint:
         f"{type(stated).__name__} is not a constraint",
         remedy=f"Use {', '.join(names[:-1])} or {names[-1]}",
     )
-
-
-def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
-    """Memory of a problem's matrices; what a search needs comes on top."""
-    return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)
