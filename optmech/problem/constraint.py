@@ -116,6 +116,17 @@ def load_installed() -> None:
         point.load()
 
 
+def write_constraint(stated: object, space: Space) -> Plain:
+    """A constraint for a design file; ProblemError where it is none."""
+    if not isinstance(stated, Constraint):
+        raise ProblemError(
+            f"a {type(stated).__name__} cannot be written to a file",
+            where="constraints",
+            remedy="Use the constraints of optmech",
+        )
+    return {"kind": stated.kind, **stated.plain(space)}
+
+
 def load_constraint(plain: Plain, space: Space) -> Constraint:
     """The constraint of a design file; KeyError, ProblemError where it is none."""
     cls = find_kind(plain["kind"])

@@ -11,7 +11,7 @@ import numpy as np
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.problem import MaximizeDistortion, Problem
-from optmech.problem.constraint import load_constraint
+from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.fields import Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
@@ -34,7 +34,7 @@ def encode_problem(problem: Problem) -> Plain:
         "loss": problem.loss_matrix.tolist(),
         **({} if loss_name is None else {"loss_name": loss_name}),
         "objective": objective,
-        "constraints": [{"kind": c.kind, **c.plain(problem.space)} for c in problem.constraints],
+        "constraints": [write_constraint(stated, problem.space) for stated in problem.constraints],
     }
 
 
