@@ -1057,10 +1057,8 @@ class Statement:
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(isinstance(part, LossLimit | Support) for _, part in self.parts)
         need(self.objective != "distortion" or limiting, "distortion without a limit on loss")
-        self.allowed = [[True] * self.m for _ in range(self.n)]
-        for part in self.of(Support):
-            both = zip(self.allowed, part.mask, strict=True)
-            self.allowed = [[x and y for x, y in zip(*rows, strict=True)] for rows in both]
+        rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
+        self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
 
     @contextmanager
@@ -1312,7 +1310,6 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     for k, part in stated.parts:
         if isinstance(part, Distortion) and part.least.low > blind(part.w):
             return f"constraints[{k}]: more distortion than any mechanism has"
-    for k, part in stated.parts:
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"
     if any(map(all, forced_zeros(stated))):
@@ -1459,10 +1456,11 @@ class Family:
         self.d = matrix(rows, self.n, self.m)
         name = one_of(body["distance_name"], ("matrix", *NAMED), "the name of the distances")
         if name == "matrix":
-            return self.say("the distances are a matrix of the file: compared with nothing")
+            self.lines.append("the distances are a matrix of the file: compared with nothing")
+            return
         with inside("the distances"):
             compare(name, self.d, secrets, observables)
-        return self.say(f"the distances are {name}, computed again")
+        self.lines.append(f"the distances are {name}, computed again")
 
     def read_proofs(self, body: Body) -> None:
         """Points too full for shorter moves, and multipliers z[t][t'][y] times 2^shift."""
@@ -1486,11 +1484,8 @@ class Family:
             own = any(any(part[t]) for t, part in enumerate(self.z))
             need(not own, "an input has a multiplier with itself")
 
-    def say(self, words: str) -> None:
-        self.lines.append(words)
-
     def check(self) -> Verdict:
-        self.say(f"{self.count} plans, each with its marginals, in whole numbers")
+        self.lines.append(f"{self.count} plans, each with its marginals, in whole numbers")
         self.check_outputs()
         limits = [plan.longest(self.d) for plan in self.plans]
         for t, (plan, limit) in enumerate(zip(self.plans, limits, strict=True)):
@@ -1501,19 +1496,21 @@ class Family:
                 proved = plan.is_crowded(self.crowded[t], self.d, limit)
                 need(proved, f"plan {t}: maybe a longest move is shorter")
         if self.coupled:
-            self.say("no plan moves less" + (", or less far" if self.bottleneck else ""))
+            far = ", or less far" if self.bottleneck else ""
+            self.lines.append(f"no plan moves less{far}")
         self.check_figures(limits)
         return self.lines, "labels, coordinates and units, names of the inputs, seconds"
 
     def check_outputs(self) -> None:
         outputs = [plan.output for plan in self.plans]
         if all(same(outputs[0], output) for output in outputs):
-            return self.say("all outputs are one distribution")
+            self.lines.append("all outputs are one distribution")
+            return
         need(not self.coupled, "the outputs are not one distribution")
         for a, p in enumerate(outputs):
             for b, q in enumerate(outputs):
                 need(a == b or self.is_close(p, q), f"outputs {a} and {b} are not close")
-        return self.say("all outputs are close in pairs")
+        self.lines.append("all outputs are close in pairs")
 
     def is_close(self, p: list[int], q: list[int]) -> bool:
         """Σ max(0, p - e^ε q) <= δ."""
@@ -1565,8 +1562,8 @@ class Family:
         gap = rounded_up((loss - bound) / loss) if loss else ZERO
         status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
         need(self.status == status, f"the gap is {float(gap):.2g}: the status is wrong")
-        self.say(f"loss {float(self.loss):.15g}, lower bound {float(self.least):.15g}")
-        self.say(f"gap {float(gap):.2g}: {status}")
+        self.lines.append(f"loss {float(self.loss):.15g}, lower bound {float(self.least):.15g}")
+        self.lines.append(f"gap {float(gap):.2g}: {status}")
 
 
 def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:

@@ -40,13 +40,8 @@ def own_labels(value: Any) -> tuple[list[Hashable] | None, ...] | None:
 def in_order(value: Any, *axes: Sequence[Hashable], where: str) -> Any:
     """``value`` with every axis in the order of the labels of ``axes``.
 
-    What has no labels is returned as it is. A mapping from label to number is taken where there
-    is one axis.
-
-    Raises
-    ------
-    ProblemError
-        When its labels are not exactly those of the axes, each once.
+    What has no labels is returned as it is. A mapping from label to number is taken where there is
+    one axis. Raises ProblemError when its labels are not exactly those of the axes, each once.
     """
     labels = own_labels(value)
     if isinstance(value, Mapping) and len(axes) == 1:

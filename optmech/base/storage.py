@@ -32,14 +32,9 @@ _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:
-    """Write ``content`` to ``path``, whole or not at all where it is a regular file.
-
-    Raises
-    ------
-    ProblemError
-        Where that cannot be done, on a folder, a disk or a socket, and on a file that is
-        read-only.
-    """
+    """Write ``content`` to ``path``, whole or not at all where it is a regular file. Raises
+    ProblemError where that cannot be done, on a folder, a disk or a socket, and on a file that is
+    read-only."""
     try:
         descriptor = _descriptor(path)
         if descriptor is not None:
@@ -64,14 +59,9 @@ def write_atomically(path: str | Path, content: bytes) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuse what ``write_atomically`` could not write or should not destroy.
-
-    Raises
-    ------
-    ProblemError
-        On a folder, a disk, a socket, a read-only file, a link to itself and what lies in no
-        folder that can be written.
-    """
+    """Refuse what ``write_atomically`` could not write or should not destroy. Raises ProblemError
+    on a folder, a disk, a socket, a read-only file, a link to itself and what lies in no folder
+    that can be written."""
     if _descriptor(path) is not None:
         return
     problem, remedy = "", "Choose another path"

@@ -123,13 +123,9 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
     """Refuse unusable outputs before any work is spent on what they shall hold.
 
     Where one of them is standard output, tables go to standard error from now on, until the end of
-    the command.
-
-    Raises
-    ------
-    ProblemError
-        Where an output cannot be written, is an input or another output, or is standard output
-        while ``--json`` wants that too; where a picture could not be drawn.
+    the command. Raises ProblemError where an output cannot be written, is an input or another
+    output, or is standard output while ``--json`` wants that too; where a picture could not be
+    drawn.
     """
     known: dict[str, str] = {}
     sources = list(inputs)

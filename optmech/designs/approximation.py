@@ -47,16 +47,9 @@ def measure_approximations(problem: Problem, matrix: Floats) -> tuple[Approximat
         if constraint.threshold is None and constraint.observable_threshold is None:
             continue
         mechanism = Mechanism(problem.secrets, problem.observables, matrix)
-        repaired, loss = _repaired(problem, constraint, matrix)
-        found.append(
-            Approximation(
-                constraint=k,
-                promised_epsilon=float(constraint.epsilon),
-                epsilon=measures.epsilon(mechanism, constraint.distance),
-                repaired=repaired,
-                repaired_loss=loss,
-            )
-        )
+        epsilon = measures.epsilon(mechanism, constraint.distance)
+        repaired = _repaired(problem, constraint, matrix)
+        found.append(Approximation(k, float(constraint.epsilon), epsilon, *repaired))
     return tuple(found)
 
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optmech.base.storage import write_atomically
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
@@ -44,11 +43,6 @@ _STATED = "said by the file, not checked: "
 REWRITE = "Solve the problem again and save the design"
 
 
-def save_design(design: Design, path: str | Path) -> None:
-    """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
-    write_atomically(path, encode_design(design))
-
-
 def encode_design(design: Design) -> bytes:
     """The content of a design's file; raises ProblemError where labels cannot be written."""
     body = {
@@ -67,15 +61,8 @@ def encode_design(design: Design) -> bytes:
 
 
 def load_design(path: str | Path) -> Design:
-    """Read a design and check it again.
-
-    Raises
-    ------
-    ProblemError
-        If the file cannot be read or is not a design file.
-    VerificationError
-        If it was altered, or does not hold what it claims.
-    """
+    """Read a design and check it again. Raises ProblemError if the file cannot be read or is not a
+    design file; VerificationError if it was altered, or does not hold what it claims."""
     return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path))
 
 

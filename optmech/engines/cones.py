@@ -81,29 +81,19 @@ def solve(
     """The program of ``mesh`` with objective coefficients ``costs`` (V, O), to a relative ``gap``,
     or as far as floating point leads; ``should_stop`` is asked after every step. On as many
     ``threads`` as there are processors, by default."""
-    with threadpool_limits(1, user_api="blas"):
-        return _solve(mesh, epsilon, costs, gap, should_stop, threads or cores.at_hand())
-
-
-def _solve(
-    mesh: Mesh,
-    epsilon: float,
-    costs: Floats,
-    gap: float,
-    should_stop: Callable[[ConePoint], bool],
-    threads: int,
-) -> ConePoint:
+    threads = (threads or cores.at_hand()) if len(mesh) > _SMALL else 1
     scale = float(np.abs(costs).max()) or 1.0
-    state = _State(mesh, epsilon, costs.T / scale)
-    best = state.point(0, scale)
-    for count in range(1, _MOST + 1):
-        try:
-            state.advance(threads if len(mesh) > _SMALL else 1)
-        except np.linalg.LinAlgError:
-            break
-        best = best.joined(state.point(count, scale))
-        if best.gap <= gap or should_stop(best) or count - best.iterations > 3:
-            break
+    with threadpool_limits(1, user_api="blas"):
+        state = _State(mesh, epsilon, costs.T / scale)
+        best = state.point(0, scale)
+        for count in range(1, _MOST + 1):
+            try:
+                state.advance(threads)
+            except np.linalg.LinAlgError:
+                break
+            best = best.joined(state.point(count, scale))
+            if best.gap <= gap or should_stop(best) or count - best.iterations > 3:
+                break
     return best
 
 

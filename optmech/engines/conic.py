@@ -7,7 +7,7 @@ and the planes at its likelihood ratios and slopes are the first ones of ``tange
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -46,24 +46,15 @@ class ConicEngine:
         return after
 
 
-@dataclass
 class _Watched:
-    """Passes everything on, and keeps the point."""
+    """A monitor that passes everything on, and keeps the point."""
 
-    monitor: Monitor
-    point: Point | None = None
-    gap: float = np.inf
+    def __init__(self, monitor: Monitor) -> None:
+        self._propose, self.should_stop = monitor.propose, monitor.should_stop
+        self.remaining, self.report = monitor.remaining, monitor.report
+        self.point: Point | None = None
+        self.gap = np.inf
 
     def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
-        self.point = point
-        self.gap = self.monitor.propose(point, primal=primal, dual=dual)
+        self.point, self.gap = point, self._propose(point, primal=primal, dual=dual)
         return self.gap
-
-    def should_stop(self) -> bool:
-        return self.monitor.should_stop()
-
-    def remaining(self) -> float:
-        return self.monitor.remaining()
-
-    def report(self, text: str) -> None:
-        self.monitor.report(text)

@@ -94,23 +94,16 @@ class CvxpyEngine:
         return EngineResult(Outcome.SOLVED if solved else Outcome.STOPPED, message)
 
     def _settings(self, solver: str, options: Options, monitor: Monitor) -> dict[str, object]:
+        left, own = monitor.remaining(), options.parameters
+        limit = {"time_limit": max(left, 0.01)} if np.isfinite(left) else {}
         if solver == "CLARABEL":
             names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
-            clarabel: dict[str, object] = dict.fromkeys(names, options.tolerance)
-            if np.isfinite(monitor.remaining()):
-                clarabel["time_limit"] = max(monitor.remaining(), 0.01)
-            return {**clarabel, **options.parameters}
+            return {**dict.fromkeys(names, options.tolerance), **limit, **own}
         if solver != "HIGHS":
-            return dict(options.parameters)
-        highs: dict[str, object] = {
-            "primal_feasibility_tolerance": options.tolerance,
-            "dual_feasibility_tolerance": options.tolerance,
-            "small_matrix_value": 1e-12,
-            **options.parameters,
-        }
-        if np.isfinite(monitor.remaining()):
-            highs["time_limit"] = monitor.remaining()
-        return {"highs_options": highs}
+            return dict(own)
+        both = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        tolerances = dict.fromkeys(both, options.tolerance)
+        return {"highs_options": {**tolerances, "small_matrix_value": 1e-12, **own, **limit}}
 
 
 def cones(lp: BlockLP, part: Perspective, x: Any, column: Ints) -> list[Any]:

@@ -59,19 +59,15 @@ def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None
     zero = np.ones(size, dtype=bool)
     zero[places[~empty]] = False
     whole = np.where(zero, 0.0, x)
-
-    def table(values: NDArray[np.generic]) -> NDArray[np.generic]:
-        return values.reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T
-
-    # equations among probabilities alone, in the order of the matrix
-    order = np.arange(size).reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T.ravel()
+    # (S, O): the places of the matrix; then equations among these alone
+    order = index.reshape(lp.blocks, lp.block_size)[:, : lp.secrets].T
     others = np.setdiff1d(np.arange(flat.matrix.shape[1]), order)
     equations = flat.matrix[bounded[tight]]
     alone = np.asarray(abs(equations[:, others]).sum(axis=1)).ravel() == 0
     return Interior(
-        np.asarray(table(whole)),
-        np.asarray(table(zero)),
-        sp.csr_array(equations[alone][:, order]),
+        whole[order],
+        zero[order],
+        sp.csr_array(equations[alone][:, order.ravel()]),
         flat.upper[bounded[tight]][alone],
     )
 

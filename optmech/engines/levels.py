@@ -27,10 +27,8 @@ class Levels:
         # diagonal blocks, and those below them, one after the other
         both = np.column_stack([size * size, np.append(size[1:], 0) * size]).ravel()
         self._begin = np.concatenate([[0], np.cumsum(both)])
-        row, column = (
-            np.repeat(triangles, 3, axis=1).ravel(),
-            np.tile(triangles, (1, 3)).ravel(),
-        )
+        row = np.repeat(triangles, 3, axis=1).ravel()
+        column = np.tile(triangles, (1, 3)).ravel()
         below = level[row] - level[column]
         start = self._begin[2 * level[column] + np.maximum(below, 0)]
         self._kept = below >= 0

@@ -60,23 +60,19 @@ class _Planes(Joining):
         self.slopes = slopes
 
     def program(self) -> BlockLP:
-        return with_tangents(self.lp, self.slopes)
+        """With (α p + β q) / unit <= w in place of every perspective, for the slopes of each of its
+        rows."""
+        rows = [
+            LocalRows(_planes(part, own, self.lp.block_size))
+            for part, own in zip(self.lp.perspectives, self.slopes, strict=True)
+        ]
+        return replace(self.lp, local=(*self.lp.local, *rows), perspectives=())
 
     def size(self, pair_rows: int) -> str:
         return f"{sum(len(row) for part in self.slopes for row in part):,} planes"
 
     def grow(self, point: Point) -> bool:
         return refine(self.lp, self.slopes, point)
-
-
-def with_tangents(lp: BlockLP, slopes: list[list[Floats]]) -> BlockLP:
-    """The linear program with (α p + β q) / unit <= w in place of every perspective, for the
-    slopes of each of its rows."""
-    rows = [
-        LocalRows(_planes(part, own, lp.block_size))
-        for part, own in zip(lp.perspectives, slopes, strict=True)
-    ]
-    return replace(lp, local=(*lp.local, *rows), perspectives=())
 
 
 def _planes(part: Perspective, slopes: list[Floats], size: int) -> sp.csr_array:
@@ -92,15 +88,11 @@ def _planes(part: Perspective, slopes: list[Floats], size: int) -> sp.csr_array:
 
 def first_slopes(lp: BlockLP) -> list[list[Floats]]:
     """A few slopes for every row of every perspective, spread by the root of its limit."""
-    return [_first(part) for part in lp.perspectives]
-
-
-def _first(part: Perspective) -> list[Floats]:
-    chosen = generator(part.kind)
-    return [
-        np.unique(chosen.tangents(np.exp(np.clip(_FIRST * root, -_EXTREME, _EXTREME)))[0])
-        for root in np.sqrt(part.unit).tolist()
-    ]
+    found = []
+    for part in lp.perspectives:
+        logs = np.clip(np.outer(np.sqrt(part.unit), _FIRST), -_EXTREME, _EXTREME)
+        found.append([np.unique(generator(part.kind).tangents(np.exp(row))[0]) for row in logs])
+    return found
 
 
 def refine(lp: BlockLP, slopes: list[list[Floats]], point: Point) -> bool:

@@ -68,13 +68,7 @@ def amount(value: ArrayLike, where: str) -> float:
 
 
 def positive(value: ArrayLike, where: str) -> float:
-    """A finite number > 0.
-
-    Raises
-    ------
-    ProblemError
-        On anything else, truth values included.
-    """
+    """A finite number > 0. Raises ProblemError on anything else, truth values included."""
     number = float(finite_array(value, where=where, ndim=0))
     if isinstance(value, bool) or not number > 0:
         raise ProblemError(

@@ -21,8 +21,34 @@ _PRECISION = 64
 """Bits that the least positive entry keeps."""
 
 
+class WholeRows:
+    """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
+
+    rows: tuple[tuple[int, ...], ...]
+    limbs: int = 1
+    """Words that a draw takes at least."""
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as the sampler needs them."""
+        return Table.of(self.rows, self.limbs)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Secrets and observables."""
+        return len(self.rows), len(self.rows[0])
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The nearest float64 numbers, shape (S, O)."""
+        sums = [(row, sum(row)) for row in self.rows]
+        out = np.array([[value / total for value in row] for row, total in sums])
+        out.setflags(write=False)
+        return out
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Numerators:
+class Numerators(WholeRows):
     """A released matrix, exactly. Raises ProblemError unless every row has entries >= 0 that sum
     to 2^bits, with 1 <= bits <= 1074."""
 
@@ -42,32 +68,14 @@ class Numerators:
     def __repr__(self) -> str:
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 
-    @cached_property
-    def table(self) -> Table:
-        """The rows as the sampler needs them."""
-        return Table.of(self.rows)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Secrets and observables."""
-        return len(self.rows), len(self.rows[0])
-
-    @cached_property
-    def matrix(self) -> Floats:
-        """The nearest float64 numbers, shape (S, O)."""
-        unit = 1 << self.bits
-        out = np.array([[value / unit for value in row] for row in self.rows])
-        out.setflags(write=False)
-        return out
-
     @classmethod
-    def rounded(cls, matrix: Floats, bits: int | None = None) -> Numerators:
+    def rounded(cls, matrix: Floats) -> Numerators:
         """A float matrix divided by its exact row sums and rounded down to multiples of 2^-bits.
 
         What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
-        equal. By default the least positive entry keeps 64 bits, as far as 1020 bits suffice.
+        equal. The least positive entry keeps 64 bits, as far as 1020 bits suffice.
         """
-        bits = enough_bits(matrix) if bits is None else bits
+        bits = enough_bits(matrix)
         whole, _ = integers(matrix)
         return cls(bits, tuple(apportioned(row, bits) for row in whole))
 

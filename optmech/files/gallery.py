@@ -38,14 +38,8 @@ def gallery_names(folder: str = "") -> list[str]:
 
 
 def find_problem(name: str | Path, folder: str = "") -> Path:
-    """The file that ``name`` means: an existing path, or else a name of the gallery, or of a
-    folder of it.
-
-    Raises
-    ------
-    ProblemError
-        When there is neither; similar names are suggested.
-    """
+    """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
+    of it. Raises ProblemError when there is neither; similar names are suggested."""
     path = Path(name)
     try:
         exists = path.exists() and not (path.is_dir() and str(name) in gallery_names(folder))

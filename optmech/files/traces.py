@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from optmech.files.gallery import TRACES, find_problem, gallery_names
 from optmech.files.kinds import require_kind
 from optmech.files.make.markov import build_markov
 from optmech.files.make.traces import build_gaussian
-from optmech.files.validate import checked, look_for_kinds, require_keys
+from optmech.files.validate import checked, closest, look_for_kinds, require_keys
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
@@ -41,13 +40,8 @@ def trace_names() -> list[str]:
 
 
 def read_trace(name: str | Path) -> TraceFile:
-    """Read a trace file (TOML or JSON), or one of the gallery by its name.
-
-    Raises
-    ------
-    ProblemError
-        With every error of the file at once, one line each.
-    """
+    """Read a trace file (TOML or JSON), or one of the gallery by its name. Raises ProblemError with
+    every error of the file at once, one line each."""
     from optmech.files.schema.markov import MarkovTrace
     from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
 
@@ -81,6 +75,5 @@ def _kind(document: Mapping[str, Any], known: list[str], path: Path) -> str:
         return kind
     if kind is None:
         raise ProblemError("is missing", where=f"{path}: kind", remedy=f'Write kind = "{known[0]}"')
-    close = difflib.get_close_matches(str(kind)[:80], known, n=1)
-    hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
-    raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=hint)
+    remedy = closest(kind, known)
+    raise ProblemError(f"{show(kind)} is unknown", where=f"{path}: kind", remedy=remedy)

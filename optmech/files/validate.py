@@ -32,10 +32,14 @@ _REMEDIES = {
     ),
 }
 _BOUNDS = {
-    "greater_than": ("gt", "must be > {}"),
-    "greater_than_equal": ("ge", "must be >= {}"),
-    "less_than": ("lt", "must be < {}"),
-    "less_than_equal": ("le", "must be <= {}"),
+    "greater_than": ("gt", "Must be > {}"),
+    "greater_than_equal": ("ge", "Must be >= {}"),
+    "less_than": ("lt", "Must be < {}"),
+    "less_than_equal": ("le", "Must be <= {}"),
+}
+_LENGTHS = {
+    "too_short": ("min_length", "Give at least {}"),
+    "too_long": ("max_length", "Give at most {}"),
 }
 
 
@@ -125,7 +129,7 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
-        remedy = _closest(location[-1], _known_keys(location[:-1], root))
+        remedy = closest(location[-1], _known_keys(location[:-1], root))
         return _error(location, "is not a known key", remedy)
     if kind == "union_tag_not_found":
         return _no_kind(location, detail["input"])
@@ -133,13 +137,12 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
         tags = [word.strip("' ").partition("=")[2] for word in context["expected_tags"].split(",")]
         known = [tag for tag in tags if tag != "name"]
         given = context["tag"].partition("=")[2]
-        message = f"{show(given)} is unknown"
-        return _error((*location, "kind"), message, _closest(given, known))
+        return _error((*location, "kind"), f"{show(given)} is unknown", closest(given, known))
     if kind == "literal_error":
         known = [
             word.strip("'\"") for word in context["expected"].replace(" or ", ", ").split(", ")
         ]
-        remedy = _closest(detail["input"], known)
+        remedy = closest(detail["input"], known)
         if location[-1] == "kind=name" and not remedy.startswith("Did"):
             remedy += "; everything else is a table"
         return _error(location, f"{value} is unknown", remedy)
@@ -148,17 +151,12 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
         return _error(location, f"{value} {message}", remedy)
     if kind in _BOUNDS:
         bound, text = _BOUNDS[kind]
-        return _error(
-            location, f"{value} is out of range", text.format(context[bound]).capitalize()
-        )
-    if kind in ("too_short", "too_long"):
-        length, bound = (
-            context["actual_length"],
-            context.get("min_length", context.get("max_length")),
-        )
-        message = "is empty" if length == 0 else f"has {length} entries"
-        words = "at least" if kind == "too_short" else "at most"
-        return _error(location, message, f"Give {words} {bound}")
+        return _error(location, f"{value} is out of range", text.format(context[bound]))
+    if kind in _LENGTHS:
+        bound, text = _LENGTHS[kind]
+        length = context["actual_length"]
+        message = f"has {length} entries" if length else "is empty"
+        return _error(location, message, text.format(context[bound]))
     return _error(location, f"{value} is not usable: {detail['msg']}", "Correct it")
 
 
@@ -170,15 +168,14 @@ def _error(location: Location, message: str, remedy: str) -> ProblemError:
 
 
 def _no_kind(location: Location, value: object) -> ProblemError:
-    if isinstance(value, dict):
-        if "kind" in value:
-            place = (*location, "kind")
-            return _error(place, f"{show(value['kind'])} is not text", 'Write kind = "..."')
-        return _error((*location, "kind"), "is missing", 'Write kind = "..."')
-    return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
+    if not isinstance(value, dict):
+        return _error(location, f"{show(value)} is not a table", 'Write a table with kind = "..."')
+    message = f"{show(value['kind'])} is not text" if "kind" in value else "is missing"
+    return _error((*location, "kind"), message, 'Write kind = "..."')
 
 
-def _closest(given: object, known: list[str]) -> str:
+def closest(given: object, known: list[str]) -> str:
+    """A remedy where a name is unknown."""
     close = difflib.get_close_matches(str(given)[:80], known, n=1, cutoff=0.6)
     return f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}"
 

@@ -28,12 +28,25 @@ from optmech.statement import Family, Objective, Statement, read_only
 class Problem:
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
-    Parameters ---------- prior: π(s); its domain is the set of secrets. loss: c(s, o): a distance,
-    or an array of shape (secrets, observables), non-negative. observables: Domain of o; default the
-    secrets. objective: ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or
-    ``MaximizeDistortion``. constraints: Any combination of the classes of
-    ``optmech.problem.constraints``. title: A name for reports. Raises ProblemError when anything
-    does not fit; ``TooLargeError`` when the matrices alone exceed memory.
+    Parameters
+    ----------
+    prior:
+        π(s); its domain is the set of secrets.
+    loss:
+        c(s, o): a distance, or an array of shape (secrets, observables), non-negative.
+    observables:
+        Domain of o; default the secrets.
+    objective:
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
+    constraints:
+        Any combination of the classes of ``optmech.problem.constraints``.
+    title:
+        A name for reports.
+
+    Raises
+    ------
+    ProblemError
+        When anything does not fit; ``TooLargeError`` when the matrices alone exceed memory.
     """
 
     prior: Prior
@@ -82,9 +95,11 @@ class Problem:
         stated = tuple(constraints)
         everywhere = any(getattr(c, "everywhere", None) is not None for c in stated)
         # what is promised for the vertices of a mesh has no table of pairs of places
-        pairs = 64.0 * len(prior) * len(outputs) if everywhere else 0.0
+        rows = 1 if everywhere else len(prior)
+        places = 64.0 * len(prior) * len(outputs) if everywhere else 0.0
         memory.require(
-            problem_bytes(1 if everywhere else len(prior), len(outputs), len(stated)) + pairs,
+            # its matrices; what a search needs comes on top
+            8.0 * rows * max(rows, len(outputs)) * (4 + 3 * len(stated)) + places,
             what=f"a problem of {len(prior):,} secrets and {len(outputs):,} observables",
             where="problem",
             remedy="Use a coarser domain",
@@ -216,8 +231,3 @@ def _require(stated: object) -> Constraint:
         f"{type(stated).__name__} is not a constraint",
         remedy=f"Use {', '.join(names[:-1])} or {names[-1]}",
     )
-
-
-def problem_bytes(secrets: int, observables: int, constraints: int) -> float:
-    """Memory of a problem's matrices; what a search needs comes on top."""
-    return 8.0 * secrets * max(secrets, observables) * (4 + 3 * constraints)

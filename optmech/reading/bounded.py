@@ -41,13 +41,8 @@ def require_readable(path: str | Path, limit: int = MAX_BYTES) -> None:
 
 
 def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
-    """The content of a regular file of at most ``limit`` bytes, as it is.
-
-    Raises
-    ------
-    ProblemError
-        On anything else, and on what cannot be read.
-    """
+    """The content of a regular file of at most ``limit`` bytes, as it is. Raises ProblemError on
+    anything else, and on what cannot be read."""
     with _opened(path, limit) as stream:
         content = stream.read(limit + 1)
     if len(content) > limit:

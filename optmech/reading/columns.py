@@ -38,12 +38,8 @@ def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[
 
     Of ``.parquet`` files the columns of the table are read. Of ``.geojson`` files the columns are
     the features' properties, and ``longitude`` and ``latitude`` of their centroids in degrees.
-
-    Raises
-    ------
-    ProblemError
-        On what is no such file, without one of the columns, or holds more than 64 MiB or five
-        million rows, after decompression.
+    Raises ProblemError on what is no such file, without one of the columns, or holds more than 64
+    MiB or five million rows, after decompression.
     """
     return _columns(Path(path), names, numbers=False)
 
@@ -124,13 +120,8 @@ def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
 
 
 def read_features(path: str | Path) -> list[tuple[dict[str, Any], Any]]:
-    """Properties and geometry of every feature of a GeoJSON feature collection.
-
-    Raises
-    ------
-    ProblemError
-        On what is none, or has too many.
-    """
+    """Properties and geometry of every feature of a GeoJSON feature collection. Raises ProblemError
+    on what is none, or has too many."""
     text = read_text(path)
     with translated(path, "is not a GeoJSON feature collection", "Export it as one"):
         collection = json.loads(text)
@@ -166,13 +157,8 @@ def _feature(feature: object, where: str) -> tuple[dict[str, Any], Any]:
 
 
 def shapes_of(geometries: Sequence[Any], path: str | Path) -> list[Any]:
-    """The geometries of features as shapely has them, with finite coordinates.
-
-    Raises
-    ------
-    ProblemError
-        Without shapely, or on one that is not to be read.
-    """
+    """The geometries of features as shapely has them, with finite coordinates. Raises ProblemError
+    without shapely, or on one that is not to be read."""
     shapely = needed("shapely.geometry", "geo", where=str(path))
     shapes = []
     for k, geometry in enumerate(geometries):

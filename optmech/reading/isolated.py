@@ -40,12 +40,8 @@ class Found:
 
 def read_isolated(kind: str, path: Path, **options: object) -> Found:
     """What ``reading.isolated_reader`` finds in a file of its ``kind``: parquet, netcdf or mesh.
-
-    Raises
-    ------
-    ProblemError
-        On what is no such file, and where reading it takes too long or too much memory.
-    """
+    Raises ProblemError on what is no such file, and where reading it takes too long or too much
+    memory."""
     order = json.dumps({"kind": kind, "path": str(path.absolute()), **options})
     try:
         done = subprocess.run(

@@ -39,15 +39,9 @@ def seal(document: bytes) -> bytes:
 
 
 def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict[str, Any]:
-    """The object in a file whose ``format`` is one of ``formats``.
-
-    Raises
-    ------
-    ProblemError
-        If the file cannot be read or is of another format.
-    VerificationError
-        If it was altered; ``remedy`` says what to do then.
-    """
+    """The object in a file whose ``format`` is one of ``formats``. Raises ProblemError if the file
+    cannot be read or is of another format; VerificationError if it was altered; ``remedy`` says
+    what to do then."""
     return parse_sealed(read_bytes(path, MAX_BYTES), str(path), formats, remedy)
 
 

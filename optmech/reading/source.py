@@ -27,14 +27,9 @@ _INTEGER_LIMIT = 2**63
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The content of a TOML file, or of a JSON file when the name ends in .json.
-
-    Raises
-    ------
-    ProblemError
-        On a file that cannot be read, is larger than 64 MiB (TOML: 8 MiB), is not UTF-8, has a
-        syntax error (with its line), nests deeper than 32 levels or is not a table at the top.
-    """
+    """The content of a TOML file, or of a JSON file when the name ends in .json. Raises
+    ProblemError on a file that cannot be read, is larger than 64 MiB (TOML: 8 MiB), is not UTF-8,
+    has a syntax error (with its line), nests deeper than 32 levels or is not a table at the top."""
     if path.suffix.lower() in _COMPRESSED:
         raise ProblemError(
             "is compressed", where=str(path), remedy="Unpack it: only tables and maps may be packed"

@@ -106,11 +106,7 @@ def aggregated_places(
 
     ``places`` has shape (n, 2), in any unit; everything else is as in ``aggregated``. The bound
     holds for mechanisms that are private at these places, hence for those that are at all points.
-
-    Raises
-    ------
-    ProblemError
-        On arrays that do not fit.
+    Raises ProblemError on arrays that do not fit.
     """
     points = np.asarray(places, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():

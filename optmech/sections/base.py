@@ -18,6 +18,7 @@ from pydantic import (
     PlainValidator,
     Tag,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -73,6 +74,22 @@ def refusal(message: str, remedy: str, at: tuple[int | str, ...] = ()) -> Pydant
     """A validation error in optmech's own words; ``at`` is the place inside the value."""
     context = {"message": message, "remedy": remedy, "at": at}
     return PydanticCustomError("optmech", "{message}", context)
+
+
+def either(*forms: str, remedy: str = "Give one of the two", at: tuple[str, ...] = ()) -> Any:
+    """The validator of a table that has all keys of one form, as in "x y" and "secret", and none of
+    the others."""
+    separator = ", or " if " " in "".join(forms) else " or "
+    words = separator.join(form.replace(" ", " and ") for form in forms)
+
+    def one_form(table: Any) -> Any:
+        given = [[getattr(table, key) is not None for key in form.split()] for form in forms]
+        used = [form for form in given if any(form)]
+        if len(used) != 1 or not all(used[0]):
+            raise refusal(f"needs either {words}", remedy, at)
+        return table
+
+    return model_validator(mode="after")(one_form)
 
 
 def _exact(value: object) -> Exact:

@@ -17,6 +17,7 @@ from optmech.sections.base import (
     Positive,
     Seed,
     Spec,
+    either,
     is_label,
     is_number,
     refusal,
@@ -97,11 +98,7 @@ class Line(Spec):
     labels: Labels | None = None
     unit: str = ""
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Line:
-        if (self.count is None) == (self.values is None):
-            raise refusal("needs either count or values", "Give one of the two")
-        return self
+    _one_form = either("count", "values")
 
 
 class Names(Spec):
@@ -118,15 +115,9 @@ class DataFileKeys(Spec):
     package: str | None = None
     resource: str | None = None
 
-    @model_validator(mode="after")
-    def _one_source(self) -> DataFileKeys:
-        in_package = (self.package is not None, self.resource is not None)
-        if in_package != (self.file is None,) * 2:
-            raise refusal(
-                "needs either file, or package and resource",
-                'Give file = "data.csv", relative to this file',
-            )
-        return self
+    _one_source = either(
+        "file", "package resource", remedy='Give file = "data.csv", relative to this file'
+    )
 
 
 class Table(DataFileKeys, Aggregable):

@@ -12,6 +12,7 @@ from optmech.sections.base import (
     NonNegative,
     Positive,
     Spec,
+    either,
     refusal,
     table_or_name,
 )
@@ -53,11 +54,7 @@ class MatrixDistance(Spec):
     values: Matrix | None = None
     file: str | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> MatrixDistance:
-        if (self.values is None) == (self.file is None):
-            raise refusal("needs either values or file", "Give one of the two")
-        return self
+    _one_form = either("values", "file")
 
 
 DistanceSpec = Annotated[

@@ -47,12 +47,8 @@ def choose_distance(problem: Problem, name: str | None = None) -> tuple[str, Dis
     """The distance in which attacks are measured, with what may be said of it.
 
     Unless one is asked for: that of the first distortion privacy, the objective's, that of the
-    first metric privacy, the loss where estimates fit it, Hamming.
-
-    Raises
-    ------
-    ProblemError
-        When ``name`` is unknown.
+    first metric privacy, the loss where estimates fit it, Hamming. Raises ProblemError when
+    ``name`` is unknown.
     """
     known = named_distances(problem)
     if name is not None:

@@ -283,28 +283,21 @@ def evaluate(distance: DistanceLike, a: Domain, b: Domain, *, where: str) -> Flo
     return values
 
 
-def values_between(
-    distance: DistanceLike, a: Domain | None, b: Domain | None, *, where: str = "distance"
-) -> Floats:
+def values_between(distance: DistanceLike, a: Domain | None, b: Domain | None) -> Floats:
     """The values of a distance from the points of one distribution to those of another, whose
-    domains are known where they are priors. An array may be of any shape.
-
-    Raises
-    ------
-    ProblemError
-        On a function of two domains, or other labels than 0, 1, ..., where a domain is not known;
-        and as ``evaluate``.
-    """
+    domains are known where they are priors. An array may be of any shape. Raises ProblemError on a
+    function of two domains, or other labels than 0, 1, ..., where a domain is not known; and as
+    ``evaluate``."""
     known = a is not None and b is not None
     if not callable(distance) and not (known and own_labels(distance) is not None):
-        return finite_array(distance, where=where, ndim=2)
+        return finite_array(distance, where="distance", ndim=2)
     if a is None or b is None:
         raise ProblemError(
             "is a function of two domains, and a distribution is given as plain weights",
-            where=where,
+            where="distance",
             remedy="Give an om.Prior for each, or the values as an array",
         )
-    return evaluate(distance, a, b, where=where)
+    return evaluate(distance, a, b, where="distance")
 
 
 def refuse_negative(

@@ -13,13 +13,8 @@ __all__ = ["find_index", "find_label", "label_text"]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:
-    """The label of ``domain`` that ``given`` stands for, as it is or read from text.
-
-    Raises
-    ------
-    ProblemError
-        When no reading is a label of the domain.
-    """
+    """The label of ``domain`` that ``given`` stands for, as it is or read from text. Raises
+    ProblemError when no reading is a label of the domain."""
     for candidate in _readings(given):
         try:
             domain.index(candidate)

@@ -18,8 +18,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
-from optmech.exact.numerators import MAX_BITS, Numerators
-from optmech.exact.sampler import Table
+from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
 from optmech.spaces.prior import Prior
 
 
@@ -35,12 +34,8 @@ class Shares:
         """Weights >= 0 of any positive sum, divided by their exact sum.
 
         Whole numbers, fractions and texts such as ``"1/3"`` count as what they are, floats (and
-        priors) as the binary fractions that they are.
-
-        Raises
-        ------
-        ProblemError
-            On anything else: no weights, a negative one, NaN, a sum of 0.
+        priors) as the binary fractions that they are. Raises ProblemError on anything else: no
+        weights, a negative one, NaN, a sum of 0.
         """
         if isinstance(value, Shares):
             return value
@@ -90,7 +85,7 @@ class Shares:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RationalRows:
+class RationalRows(WholeRows):
     """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
 
     rows: tuple[tuple[int, ...], ...]
@@ -107,26 +102,6 @@ class RationalRows:
 
     def __repr__(self) -> str:
         return f"RationalRows({self.shape[0]} x {self.shape[1]})"
-
-    @cached_property
-    def table(self) -> Table:
-        """The rows as the sampler needs them."""
-        return Table.of(self.rows, self.limbs)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Secrets and observables."""
-        return len(self.rows), len(self.rows[0])
-
-    @cached_property
-    def matrix(self) -> Floats:
-        """The nearest floats, shape (S, O)."""
-        totals = [sum(row) for row in self.rows]
-        out = np.array(
-            [[v / total for v in row] for row, total in zip(self.rows, totals, strict=True)]
-        )
-        out.setflags(write=False)
-        return out
 
     def push(self, lam: Shares) -> Shares:
         """The exact distribution of the output when the secret is drawn from ``lam``."""

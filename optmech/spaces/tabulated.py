@@ -61,13 +61,8 @@ class _Tabulated:
 
 
 def table(name: str, tables: Sequence[tuple[Domain, Domain, ArrayLike]]) -> Distance:
-    """A distance given by its matrices between pairs of domains.
-
-    Raises
-    ------
-    ProblemError
-        Where the name is one of ``NAMED``, and a matrix is not what it gives for the domains.
-    """
+    """A distance given by its matrices between pairs of domains. Raises ProblemError where the name
+    is one of ``NAMED``, and a matrix is not what it gives for the domains."""
     checked = [(a, b, finite_array(values, where="distance", ndim=2)) for a, b, values in tables]
     for a, b, values in checked:
         place = misnamed(name, a, b, values)

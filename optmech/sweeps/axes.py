@@ -38,13 +38,8 @@ class Axis:
 
 
 def simple_axis(place: str, values: Sequence[Any] | Mapping[str, Any], name: str = "") -> Axis:
-    """One place with a list of values, or a mapping from what the table shows to the value.
-
-    Raises
-    ------
-    ProblemError
-        On an empty list.
-    """
+    """One place with a list of values, or a mapping from what the table shows to the value. Raises
+    ProblemError on an empty list."""
     parse_place(place)
     labelled = values.items() if isinstance(values, Mapping) else ((None, v) for v in values)
     points = tuple(
@@ -57,13 +52,7 @@ def simple_axis(place: str, values: Sequence[Any] | Mapping[str, Any], name: str
 
 
 def zipped(axes: Sequence[Axis]) -> Axis:
-    """Axes of equal length that move together.
-
-    Raises
-    ------
-    ProblemError
-        On different lengths.
-    """
+    """Axes of equal length that move together. Raises ProblemError on different lengths."""
     lengths = [len(axis.points) for axis in axes]
     if len(set(lengths)) > 1:
         raise ProblemError(
@@ -81,13 +70,8 @@ def zipped(axes: Sequence[Axis]) -> Axis:
 
 def named(axes: Iterable[Axis]) -> tuple[Axis, ...]:
     """The axes with short names for columns that are still called by their place: the last key,
-    where it says enough.
-
-    Raises
-    ------
-    ProblemError
-        Where two columns have one name, or one that the table has anyway.
-    """
+    where it says enough. Raises ProblemError where two columns have one name, or one that the table
+    has anyway."""
     listed = tuple(axes)
     columns = [name for axis in listed for name in axis.columns]
     places = [place for axis in listed for place, _ in axis.points[0].settings]

@@ -15,13 +15,8 @@ from optmech.errors import ProblemError
 
 @contextmanager
 def dask_executor(address: str | None) -> Iterator[Executor | None]:
-    """The executor of the cluster whose scheduler is at ``address``; None for no address.
-
-    Raises
-    ------
-    ProblemError
-        Where distributed is not installed or no scheduler answers.
-    """
+    """The executor of the cluster whose scheduler is at ``address``; None for no address. Raises
+    ProblemError where distributed is not installed or no scheduler answers."""
     if address is None:
         yield None
         return

@@ -58,14 +58,9 @@ class RunDirectory:
     @classmethod
     @contextmanager
     def opened(cls, path: str | Path, plan: Plan) -> Iterator[RunDirectory]:
-        """The directory of a plan, made where there is none, locked inside.
-
-        Raises
-        ------
-        ProblemError
-            Where it belongs to another sweep or holds other files, another run is working in it,
-            or it cannot be written.
-        """
+        """The directory of a plan, made where there is none, locked inside. Raises ProblemError
+        where it belongs to another sweep or holds other files, another run is working in it, or it
+        cannot be written."""
         run = cls(path, plan)
         run._make()
         with locked(run.path):
@@ -200,12 +195,7 @@ class RunDirectory:
 
 def write_run_file(path: Path, content: bytes) -> None:
     """Write a file of a run directory, and to nothing but a file: a pipe would wait for a reader.
-
-    Raises
-    ------
-    ProblemError
-        Where that cannot be done.
-    """
+    Raises ProblemError where that cannot be done."""
     if path.exists() and not path.is_file():
         raise ProblemError(
             "cannot be written: it is no regular file",

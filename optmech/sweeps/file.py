@@ -27,14 +27,9 @@ _MOST_TRIED = 200
 
 
 def read_plan(name: str | Path) -> Plan:
-    """Read a sweep file, or a sweep of the gallery by its name.
-
-    Raises
-    ------
-    ProblemError
-        With every error of the file at once; those of the template under ``problem``, those
-        of a value under its axis.
-    """
+    """Read a sweep file, or a sweep of the gallery by its name. Raises ProblemError with every
+    error of the file at once; those of the template under ``problem``, those of a value under its
+    axis."""
     path = find_problem(name, SWEEPS)
     errors = Collector()
     document = read_document(path)

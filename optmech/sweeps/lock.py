@@ -15,13 +15,8 @@ NAME = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock inside.
-
-    Raises
-    ------
-    ProblemError
-        Where another process holds it, or the folder cannot be used.
-    """
+    """Hold the folder's lock inside. Raises ProblemError where another process holds it, or the
+    folder cannot be used."""
     path = folder / NAME
     # a link is not followed, as what it leads to would lose its content
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)

@@ -16,13 +16,8 @@ Steps = tuple[str | int, ...]
 
 
 def parse_place(text: object) -> Steps:
-    """The keys and indices of a place.
-
-    Raises
-    ------
-    ProblemError
-        On anything that is not written like ``constraints[0].epsilon``.
-    """
+    """The keys and indices of a place. Raises ProblemError on anything that is not written like
+    ``constraints[0].epsilon``."""
     if not isinstance(text, str) or not _PLACE.fullmatch(text):
         raise ProblemError(
             f"{str(text)[:60]!r} is not a place in a problem",
@@ -34,13 +29,8 @@ def parse_place(text: object) -> Steps:
 
 def with_value(document: Any, steps: Steps, value: Any, above: Steps = ()) -> Any:
     """A copy of ``document``, found at the place ``above``, with ``value`` at a place in it; all
-    that is on the way must be there.
-
-    Raises
-    ------
-    ProblemError
-        Where a table or array on the way is missing.
-    """
+    that is on the way must be there. Raises ProblemError where a table or array on the way is
+    missing."""
     if not steps:
         return value
     step, rest = steps[0], steps[1:]

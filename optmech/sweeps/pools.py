@@ -98,13 +98,8 @@ Pool = Processes | Given
 
 @contextmanager
 def opened(executor: Executor | None, workers: int | None, tasks: int) -> Iterator[Pool]:
-    """The pool to use, stopped at the end.
-
-    Raises
-    ------
-    ProblemError
-        On an executor that is none, or a number of workers below one.
-    """
+    """The pool to use, stopped at the end. Raises ProblemError on an executor that is none, or a
+    number of workers below one."""
     if workers is not None:
         whole(workers, "workers", least=1)
     if executor is not None:

@@ -79,13 +79,8 @@ def _column(values: list[Cell]) -> list[Any]:
 
 
 def read_table(path: Path) -> list[Row]:
-    """The rows of a ``table.csv``, numbers as numbers and what is empty as None.
-
-    Raises
-    ------
-    ProblemError
-        Where it cannot be read, or is not a table that ``to_csv`` has written.
-    """
+    """The rows of a ``table.csv``, numbers as numbers and what is empty as None. Raises
+    ProblemError where it cannot be read, or is not a table that ``to_csv`` has written."""
     text = io.StringIO(read_text(path, _TABLE_BYTES), newline="")
     with translated(path, "is no table of a sweep", _REMEDY):
         rows = list(csv.DictReader(text, strict=True))

@@ -152,13 +152,8 @@ def _require_place(problem: Problem, steps: Steps, place: str) -> None:
 
 
 def plain(value: Any) -> object:
-    """A value as JSON that differs where the value does.
-
-    Raises
-    ------
-    ProblemError
-        On an object whose content cannot be told.
-    """
+    """A value as JSON that differs where the value does. Raises ProblemError on an object whose
+    content cannot be told."""
     if isinstance(value, Exact):
         return value.text
     if value is None or isinstance(value, str | bool | int | float):

@@ -98,13 +98,8 @@ class ChainAnswer:
         return any(self.sequential.actions.get(name) for name in ("design", "relax"))
 
     def summary(self) -> dict[str, Any]:
-        """The figures as plain values, ready for JSON.
-
-        Raises
-        ------
-        InfeasibleError
-            Where nothing is ever released, with the reason of time 0.
-        """
+        """The figures as plain values, ready for JSON. Raises InfeasibleError where nothing is ever
+        released, with the reason of time 0."""
         if not self.verified:
             raise InfeasibleError(self.first.reason, where=self.task.title)
         designer = self.task.designer

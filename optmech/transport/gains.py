@@ -70,17 +70,9 @@ class Gains:
 
 
 def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains:
-    """Bounds for k problems at once.
-
-    Parameters
-    ----------
-    ratio:
-        r, shape (k, n, m), entries above -inf; inf where there is no inequality.
-    a, b:
-        ln a, shapes (k, n), and ln b, (k, m).
-    least:
-        Entries at most those of ``ratio``: the lower bounds hold for every r between the two.
-    """
+    """Bounds for k problems at once, of r, shape (k, n, m), with entries above -inf, inf where
+    there is no inequality, and ln a, shapes (k, n), and ln b, (k, m). ``least`` has entries at most
+    those of ``ratio``: the lower bounds hold for every r between the two."""
     most = ratio
     least = ratio if least is None else least
     rows, columns = a.positive, b.positive

@@ -34,17 +34,9 @@ def solve_joint(
     delta: float = 0.0,
     start: Arcs | None = None,
 ) -> Floating:
-    """An optimum up to the solver's tolerance, to be repaired and verified; raises SolverError
-    where HiGHS ends without one.
-
-    Parameters
-    ----------
-    inputs, cost, weights:
-        λ_t (T of n), c >= 0 (n, m), w_t (T).
-    factor:
-        e^ε >= 1; with 1 (and δ = 0) the outputs are one common distribution.
-    start:
-        Variables to begin with, shape (T, n, m).
+    """An optimum up to the solver's tolerance for λ_t (T of n), c >= 0 (n, m) and w_t (T), to be
+    repaired and verified; raises SolverError where HiGHS ends without one. ``factor`` is e^ε; with
+    1 (and δ = 0) the outputs are one distribution. ``start``, (T, n, m), are the first variables.
     """
     count, (n, m) = len(inputs), cost.shape
     require(

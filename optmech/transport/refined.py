@@ -42,15 +42,8 @@ def refine_joint(
     arcs: Arcs | None,
 ) -> Refinement:
     """An optimum, to 40 bits of its value, to be repaired and verified; raises SolverError where
-    HiGHS ends without one.
-
-    Parameters
-    ----------
-    factor, delta:
-        e^ε and δ, from below; 1 and 0 ask for one common output.
-    arcs:
-        Variables to begin with, shape (T, n, m).
-    """
+    HiGHS ends without one. ``factor`` and ``delta`` are e^ε and δ, from below; 1 and 0 ask for one
+    common output. ``arcs``, (T, n, m), are the first variables."""
     program = Refinement(inputs, cost, weights, factor, delta)
     masses = np.array([lam.weights for lam in inputs])
     program.bring_in(first_arcs(masses, cost, weights.weights, arcs))

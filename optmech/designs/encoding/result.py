@@ -48,7 +48,10 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
     status = plain["status"]
     if status not in (("optimal", "feasible") if released else ("infeasible",)):
         raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
-    figures = {name: _figure(plain[name], name, released) for name in _FIGURES}
+    figures = {
+        name: math.nan if plain[name] is None and not released else _number(plain[name], name)
+        for name in _FIGURES
+    }
     if released and figures["lower_bound"] < 0:
         raise ProblemError("lower_bound is below 0", where="result")
     for name in ("engine", "engine_reason", "reason"):
@@ -83,12 +86,6 @@ def _approximation(plain: Plain) -> Approximation:
         repaired=None,
         repaired_loss=math.nan if loss is None else _number(loss, "repaired_loss"),
     )
-
-
-def _figure(value: Plain, name: str, released: bool) -> float:
-    if value is None and not released:
-        return math.nan
-    return _number(value, name)
 
 
 def _number(value: Plain, name: str) -> float:

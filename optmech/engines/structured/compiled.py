@@ -83,9 +83,8 @@ class CompiledBackend:
         self._factors = self._factors._replace(base=base, store=store)
 
     def residual(self, rows: Rows, R: Floats) -> float:
-        products = np.empty(len(R))
-        self._pass(kernels.residual, rows, R, products)
-        return float(products.sum())
+        self.charge(rows, rows.z, R)
+        return float((rows.s * rows.z).sum())
 
     def factor(self, rows: Rows) -> Schur | None:
         for ridge in RIDGES:

@@ -14,22 +14,6 @@ from optmech.engines.structured.blas import jit
 
 
 @jit
-def residual(t, nt, rows, R, products):
-    """R -= Gᵀz; products[o] = s·z."""
-    blocks, width = R.shape
-    for o in range(t, blocks, nt):
-        g = R[o]
-        total = 0.0
-        for k in range(rows.offset[o], rows.offset[o + 1]):
-            z = rows.z[k]
-            g[rows.j[k]] -= rows.e[k] * z
-            g[rows.i[k]] += z
-            total += rows.s[k] * z
-        g[width - 1] = 0.0
-        products[o] = total
-
-
-@jit
 def affine_rhs(t, nt, rows, P, rd, B):
     """B = Gᵀ(-z - z·(slack residual)/s) - rd."""
     blocks, width = P.shape

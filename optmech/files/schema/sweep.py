@@ -19,6 +19,7 @@ from optmech.sections.base import (
     NonNegative,
     Positive,
     Spec,
+    either,
     must,
     refusal,
 )
@@ -105,12 +106,7 @@ class PriorsAxis(Spec):
     path: Place = "prior"
     name: str | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> PriorsAxis:
-        points = (self.x is not None, self.y is not None)
-        if points != (self.secret is None,) * 2:
-            raise refusal("needs either x and y, or secret", "Keep one of the two forms")
-        return self
+    _one_form = either("x y", "secret", remedy="Keep one of the two forms")
 
 
 Single = Annotated[ListAxis | RangeAxis | PriorsAxis, ByKind()]

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from optmech.files.schema import markov
 from optmech.sections.base import (
@@ -22,6 +16,7 @@ from optmech.sections.base import (
     NonNegative,
     Positive,
     Spec,
+    either,
     refusal,
     shorten,
 )
@@ -99,11 +94,7 @@ class Times(Spec):
     step: Positive = 1.0
     start: float = 0.0
 
-    @model_validator(mode="after")
-    def _one_form(self) -> Times:
-        if (self.values is None) == (self.count is None):
-            raise refusal("needs either values or count", "Give one of the two")
-        return self
+    _one_form = either("values", "count")
 
 
 class Gps(Spec):
@@ -198,17 +189,13 @@ class GaussianTrace(FileSpec):
     subsets: Count | None = None
     length_scales: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
 
-    @model_validator(mode="after")
-    def _one_form(self) -> GaussianTrace:
-        if (self.times is None) == (self.gps is None):
-            raise refusal("needs either times or gps", "Give one of the two", ("times",))
-        if (self.epsilon is None) == (self.noise is None):
-            raise refusal(
-                "needs either epsilon or noise",
-                "epsilon asks for noise; noise asks for its loss",
-                ("epsilon",),
-            )
-        return self
+    _times = either("times", "gps", at=("times",))
+    _question = either(
+        "epsilon",
+        "noise",
+        remedy="epsilon asks for noise; noise asks for its loss",
+        at=("epsilon",),
+    )
 
 
 KINDS: dict[str, Callable[[], type[Spec]]] = {

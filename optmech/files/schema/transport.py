@@ -9,14 +9,13 @@ from pydantic import Field, WithJsonSchema, model_validator
 from optmech.sections.base import ExactNumber, NonNegative, Spec, must, refusal
 from optmech.sections.priors import DistributionSpec
 
-
-def _is_order(value: object) -> bool:
-    return value in (1, "inf") and not isinstance(value, bool)
-
-
 Order = Annotated[
     Any,
-    must(_is_order, "neither 1 nor inf", 'Write 1 or "inf"'),
+    must(
+        lambda value: value in (1, "inf") and not isinstance(value, bool),
+        "neither 1 nor inf",
+        'Write 1 or "inf"',
+    ),
     WithJsonSchema({"enum": [1, "inf"]}),
 ]
 

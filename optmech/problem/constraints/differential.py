@@ -61,10 +61,10 @@ def _pair(item: Any, where: str, remedy: str) -> tuple[int, int]:
 
 
 def _key() -> Any:
-    from pydantic import Discriminator, Tag, model_validator
+    from pydantic import Discriminator, Tag
     from pydantic import Field as Key
 
-    from optmech.sections.base import LabelReference, NonNegative, Spec, refusal, table_or_name
+    from optmech.sections.base import LabelReference, NonNegative, Spec, either, table_or_name
     from optmech.sections.metrics import DistanceSpec
 
     pair = Annotated[list[LabelReference], Key(min_length=2, max_length=2)]
@@ -76,14 +76,7 @@ def _key() -> Any:
         distance: DistanceSpec | None = None
         radius: NonNegative | None = None
 
-        @model_validator(mode="after")
-        def _one_form(self) -> Neighbours:
-            by_radius = (self.distance is not None, self.radius is not None)
-            if by_radius != (self.pairs is None,) * 2:
-                raise refusal(
-                    "needs either pairs, or distance and radius", "Keep one of the two forms"
-                )
-            return self
+        _one_form = either("pairs", "distance radius", remedy="Keep one of the two forms")
 
     name, table = Tag("kind=name"), Tag("kind=table")
     forms = Annotated[Literal["all"], name] | Annotated[Neighbours, table]

@@ -24,12 +24,8 @@ def chain_picture(
     """Draw the error of the filtering and the smoothing adversary, and the loss, over time.
 
     ``repeated`` is the report on one mechanism at every time, where there is one to compare with.
-    Bars are standard errors.
-
-    Raises
-    ------
-    ProblemError
-        Without matplotlib, or on a path that is not .png, .pdf or .svg.
+    Bars are standard errors. Raises ProblemError without matplotlib, or on a path that is not .png,
+    .pdf or .svg.
     """
     require_matplotlib(file)
     figure = new_figure(10.0, 4.4)

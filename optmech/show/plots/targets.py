@@ -30,13 +30,8 @@ _MOVES = 60
 
 def target_picture(design: TargetDesign, path: str | Path, title: str = "") -> None:
     """Draw every input λ_t above its output μ_t, on one scale, with the largest moves between
-    different points of the plane as arrows.
-
-    Raises
-    ------
-    ProblemError
-        Without matplotlib, on a path that is not .png, .pdf or .svg, or cannot be written.
-    """
+    different points of the plane as arrows. Raises ProblemError without matplotlib, on a path that
+    is not .png, .pdf or .svg, or cannot be written."""
     require_matplotlib(path)
     count = len(design.names)
     figure = new_figure(max(6.0, 4.2 * count), 8.2)

@@ -29,13 +29,9 @@ def trace_picture(
 ) -> None:
     """Draw a path, five releases of it, the worst hypothesis about the secrets, and the noise.
 
-    The path is the real one where the file has one, and else drawn from the prior. The
-    hypothesis s + Δ is what the release tells apart from the path best.
-
-    Raises
-    ------
-    ProblemError
-        Without matplotlib, or on a path that is not .png, .pdf or .svg.
+    The path is the real one where the file has one, and else drawn from the prior. The hypothesis s
+    + Δ is what the release tells apart from the path best. Raises ProblemError without matplotlib,
+    or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
     trace = task.trace

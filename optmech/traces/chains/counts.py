@@ -16,13 +16,8 @@ def transition_counts(
     sequences: Sequence[ArrayLike], cells: int, classes: Sequence[ArrayLike] | None = None
 ) -> tuple[Floats, Floats]:
     """Visits to each cell, shape (n,), and steps from x to y by class of the departure, shape
-    (classes, n, n). An entry of -1 is no visit, and steps to and from it do not count.
-
-    Raises
-    ------
-    ProblemError
-        On entries that are not -1 or the index of a cell, and classes of another shape.
-    """
+    (classes, n, n). An entry of -1 is no visit, and steps to and from it do not count. Raises
+    ProblemError on entries that are not -1 or the index of a cell, and classes of another shape."""
     if isinstance(sequences, str) or not hasattr(sequences, "__len__"):
         raise ProblemError("is not a list of sequences", where="sequences")
     if classes is not None and len(classes) != len(sequences):

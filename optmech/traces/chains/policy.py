@@ -51,14 +51,8 @@ class Policy(Protocol):
 def updated(
     belief: MarkovPrior, time: int, mechanism: Mechanism | None, observable: Hashable | None
 ) -> MarkovPrior:
-    """The belief after a release.
-
-    Raises
-    ------
-    ProblemError
-        Where a release is named and there is no mechanism, or the other way round; where the
-        release is impossible.
-    """
+    """The belief after a release. Raises ProblemError where a release is named and there is no
+    mechanism, or the other way round; where the release is impossible."""
     if mechanism is None:
         if observable is not None:
             raise ProblemError(

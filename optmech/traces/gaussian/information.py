@@ -63,14 +63,10 @@ class Axes:
 def noise_matrix(trace: GaussianPrior, noise_covariance: ArrayLike) -> Floats:
     """The covariance of the noise on all coordinates, shape (d·k, d·k).
 
-    A number is the variance of every coordinate; shape (d,) are variances by time; shape (d, d)
-    is a covariance over time, the same and independent on every axis.
-
-    Raises
-    ------
-    ProblemError
-        On another shape, and on what is not symmetric and positive definite. Coordinates without
-        any noise are allowed: their row is zero.
+    A number is the variance of every coordinate; shape (d,) are variances by time; shape (d, d) is
+    a covariance over time, the same and independent on every axis. Raises ProblemError on another
+    shape, and on what is not symmetric and positive definite. Coordinates without any noise are
+    allowed: their row is zero.
     """
     values = finite_array(noise_covariance, where="noise_covariance")
     d, k = len(trace), trace.dimensions
@@ -111,13 +107,8 @@ def axis_groups(trace: GaussianPrior, noise: Floats) -> list[Axes]:
 
 
 def conditional(sigma: BallMatrix, secrets: Ints) -> tuple[BallMatrix, BallMatrix]:
-    """B, shape (n, m), and C, shape (n, n), of the coordinates ``secrets``.
-
-    Raises
-    ------
-    ZeroDivisionError
-        Where Σ_ss is not proved to be regular at this precision.
-    """
+    """B, shape (n, m), and C, shape (n, n), of the coordinates ``secrets``. Raises
+    ZeroDivisionError where Σ_ss is not proved to be regular at this precision."""
     chosen = secrets.tolist()
     ahead = part(sigma, range(sigma.nrows()), chosen)
     mean = part(sigma, chosen, chosen).solve(ahead.transpose()).transpose()
@@ -138,12 +129,8 @@ def pin(mean: BallMatrix, rest: BallMatrix, secrets: Sequence[int], one: int = 1
 def information(trace: GaussianPrior, noise: Floats, steps: Ints) -> Enclosure:
     """M on the coordinates of the secret times, shape (m, m), as narrow as floats allow.
 
-    Entries between independent axes are exactly zero.
-
-    Raises
-    ------
-    ProblemError
-        Where the secret positions determine each other, or are released without noise.
+    Entries between independent axes are exactly zero. Raises ProblemError where the secret
+    positions determine each other, or are released without noise.
     """
     groups = axis_groups(trace, noise)
 

@@ -25,6 +25,7 @@ from optmech.traces.gaussian.balls import (
 
 _ROUNDS = 3000
 _REGULAR = 1e-8
+_APART = 1e-5
 """Weight of directions that the query does not see, so that their noise stays bounded."""
 
 
@@ -94,9 +95,7 @@ def several(
     return Candidate(unit * found, multipliers)
 
 
-def consensus(
-    matrices: Sequence[Floats], query: Floats, floor: float, tolerance: float = 1e-5
-) -> Candidate:
+def consensus(matrices: Sequence[Floats], query: Floats, floor: float) -> Candidate:
     """The answer for invertible L without a solver, where cones are too large for one.
 
     Alternating directions on copies X_j ≽ L A_j Lᵀ of one L N Lᵀ, one of them for the floor: a
@@ -118,7 +117,7 @@ def consensus(
         apart = float(np.sqrt(sum(((joint - x) ** 2).sum() for x in copies)))
         missing = float(np.linalg.norm(np.eye(size) + step * sum(scaled)))
         primal, dual = apart / float(np.linalg.norm(joint)), missing / np.sqrt(size)
-        if max(primal, dual) <= tolerance:
+        if max(primal, dual) <= _APART:
             break
         factor = 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
         if k % 10 == 9 and factor != 1.0:

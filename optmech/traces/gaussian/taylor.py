@@ -65,13 +65,9 @@ class Model:
     def inverse(self) -> Model:
         """The inverse, proved to exist on the whole interval.
 
-        With Y the truncated series of the inverse and A Y = I − E, ‖E‖ = e < 1, the inverse is
-        Y + Y E(I − E)⁻¹, whose last factor has entries of at most e/(1 − e).
-
-        Raises
-        ------
-        ZeroDivisionError
-            Where it cannot be proved to exist.
+        With Y the truncated series of the inverse and A Y = I − E, ‖E‖ = e < 1, the inverse is Y +
+        Y E(I − E)⁻¹, whose last factor has entries of at most e/(1 − e). Raises ZeroDivisionError
+        where it cannot be proved to exist.
         """
         size = self.coefficients[0].nrows()
         first = self.coefficients[0].inv()
