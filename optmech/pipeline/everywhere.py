@@ -108,7 +108,8 @@ def _outer(
         found = solve(outer, "auto", gap=min(profile.gap, _OUTER_GAP), time_limit=left)
     except SolverError:
         return None, 0.0
-    return OuterProof(cells, found.certificate.multipliers), claimable(found.bound)
+    proof = OuterProof(cells, outer.statement, found.certificate.multipliers)
+    return proof, claimable(found.bound)
 
 
 def _why(profile: Profile) -> str:
