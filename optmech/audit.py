@@ -1749,6 +1749,8 @@ class Everywhere:
             need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
             self.lines.append(f"{words} that is private at every point, by the places alone")
         else:
+            for cell in listing(outer["cells"], self.stated.n):
+                whole(cell, self.stated.n)
             unchecked += f"; {words}, by cells of the places"
         return self.lines, unchecked
 
