@@ -1695,7 +1695,9 @@ class Everywhere:
         with inside("constraints[0]"):
             promise = keys(constraint, "kind epsilon distance everywhere")
             fits = promise["kind"] == "metric_privacy" and promise["distance"] == "euclidean"
-            need(fits, "is no metric privacy with the Euclidean distance")
+            need(
+                fits, "is no metric privacy by the Euclidean distance, which alone is measured here"
+            )
             self.epsilon = Real.read(promise["epsilon"])
             secrets = self.stated.secrets
             need(secrets.points is not None and not secrets.globe and secrets.bounds is None,
