@@ -1692,7 +1692,9 @@ class Everywhere:
         with inside("constraints[0]"):
             promise = keys(constraint, "kind epsilon distance everywhere")
             fits = promise["kind"] == "metric_privacy" and promise["distance"] == "euclidean"
-            need(fits, "is no metric privacy with the Euclidean distance")
+            need(
+                fits, "is no metric privacy by the Euclidean distance, which alone is measured here"
+            )
             self.epsilon = Real.read(promise["epsilon"])
             secrets = self.stated.secrets
             need(secrets.points is not None and not secrets.globe and secrets.bounds is None,
@@ -1746,6 +1748,8 @@ class Everywhere:
             need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
             self.lines.append(f"{words} that is private at every point, by the places alone")
         else:
+            for cell in listing(outer["cells"], self.stated.n):
+                whole(cell, self.stated.n)
             unchecked += f"; {words}, by cells of the places"
         return self.lines, unchecked
 

@@ -102,7 +102,8 @@ def many_places():
     return om.Problem(
         om.Prior(om.Domain(range(300), points), weights),
         E,
-        om.Domain(range(6), rng.uniform(0, 4, (6, 2))),
+        # some lie where places do, so that a cell may cost nothing
+        om.Domain(range(6), np.vstack([points[:3], rng.uniform(0, 4, (3, 2))])),
         constraints=[om.MetricPrivacy("ln 2", E, everywhere=om.Mesh.grid((0, 0, 4, 4), 1))],
     )
 
@@ -122,6 +123,32 @@ def test_places_need_not_be_vertices(tmp_path):
     found.save(tmp_path / "d.json")
     assert om.check(tmp_path / "d.json").passed
     assert "cells of the 300 places" in om.check(tmp_path / "d.json").notes[1]
+
+
+def test_places_in_degrees(tmp_path):
+    rng = np.random.default_rng(3)
+    points = np.column_stack([rng.uniform(12.45, 12.53, 30), rng.uniform(41.87, 41.93, 30)])
+    places = om.Domain.geographic(range(30), points)
+    reports = om.Domain.geographic(range(4), points[:4])
+    km = om.distances.haversine()
+    mesh = om.Mesh.around(places, 2)
+    problem = om.Problem(
+        om.Prior.uniform(places), km, reports,
+        constraints=[om.MetricPrivacy(0.8, km, everywhere=mesh)],
+    )  # fmt: skip
+    found = om.solve(problem, gap=1e-3)
+    best = om.solve(om.Problem(problem.prior, km, reports, constraints=[om.MetricPrivacy(0.8, km)]))
+    assert best.loss * (1 - 1e-4) < found.lower_bound <= best.loss <= found.loss
+    corners = mesh.vertices[mesh.triangles[rng.integers(len(mesh.triangles), size=(2, 500))]]
+    x, y = np.einsum("skc,skcd->skd", rng.dirichlet([1.0] * 3, (2, 500)), corners)
+    p, q = found.mechanism.at(x), found.mechanism.at(y)
+    one, other = (om.Domain.geographic(range(500), at) for at in (x, y))
+    limit = 0.8 * np.diag(km(one, other))[:, None]
+    assert (np.log(p / q) <= limit + 1e-9).all()
+    found.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    with pytest.raises(audit.Fault, match="Euclidean"):
+        audit.audit(str(tmp_path / "d.json"))
 
 
 def test_the_bound_is_below_every_mechanism_on_the_mesh():
@@ -226,6 +253,14 @@ def no_outer(body):
     body["outer"] = None
 
 
+def no_cells(body):
+    body["outer"]["cells"] = "none"
+
+
+def nothing_promised(body):
+    body["problem"]["constraints"] = []
+
+
 ALTERATIONS = {
     "vertex": move_vertex,
     "row": last_digit,
@@ -238,6 +273,8 @@ ALTERATIONS = {
     "status": claim_optimal,
     "multipliers": stretch_vectors,
     "outer": no_outer,
+    "cells": no_cells,
+    "nothing": nothing_promised,
 }
 
 

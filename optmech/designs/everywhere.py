@@ -22,14 +22,16 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
 from optmech.problem.everywhere import Gradient, gradient_of
+from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OuterProof(Shown):
-    """What proves ``lower_bound``: multipliers of the problem that ``designs.outer`` makes of the
-    places, or of ``cells`` of them (n,)."""
+    """What proves ``lower_bound``: multipliers of the ``statement`` that ``designs.outer`` makes of
+    the places, or of ``cells`` of them (n,)."""
 
     cells: Ints | None
+    statement: Statement
     multipliers: Multipliers
 
 

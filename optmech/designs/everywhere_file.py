@@ -68,7 +68,7 @@ def encode_everywhere(design: EverywhereDesign) -> bytes:
             "bits": design.multipliers.bits,
             "vectors": [_sparse(part) for part in design.multipliers.vectors],
         },
-        "outer": _encode_outer(design),
+        "outer": _encode_outer(design.outer),
     }
     return seal(json.dumps(body, allow_nan=False).encode())
 
@@ -79,14 +79,12 @@ def _sparse(part: tuple[tuple[int, ...], ...]) -> Plain:
     return [kept, [list(part[o]) for o in kept]]
 
 
-def _encode_outer(design: EverywhereDesign) -> Plain:
-    if design.outer is None:
+def _encode_outer(outer: OuterProof | None) -> Plain:
+    if outer is None:
         return None
-    cells = design.outer.cells
-    outer = outer_problem(design.problem, gradient_in(design.problem), cells)
     return {
-        "cells": None if cells is None else cells.tolist(),
-        "multipliers": encode_multipliers(design.outer.multipliers, outer.statement),
+        "cells": None if outer.cells is None else outer.cells.tolist(),
+        "multipliers": encode_multipliers(outer.multipliers, outer.statement),
     }
 
 
@@ -256,7 +254,7 @@ def _decode_outer(plain: Plain, problem: Problem) -> tuple[OuterProof | None, fl
     found = lower_bound(statement, multipliers)
     # as ``claimable`` of what was proved where it was made, which may have been a little less
     proved = claimable(replace(found, value=found.proved).value)
-    return OuterProof(cells, multipliers), proved
+    return OuterProof(cells, statement, multipliers), proved
 
 
 def _cells(plain: Plain, count: int) -> Ints | None:

@@ -94,7 +94,8 @@ def _aggregated(problem: Problem, gradient: Gradient, cells: Ints) -> Coarse:
         found = aggregated(prior, loss, up(rate * _apart_up(problem, gradient)), cells)
     # the aggregation divides weights by their sum, the loss does not
     total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
-    return Coarse(found.prior, down(found.cost * min(total, 1.0)), found.log_ratio, found.labels)
+    cost = np.maximum(down(found.cost * min(total, 1.0)), 0.0)
+    return Coarse(found.prior, cost, found.log_ratio, found.labels)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

@@ -28,8 +28,9 @@ from optmech.repair.gradients import released_inside
 
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
-_OUTER_GAP = 1e-5
-"""Of the problem behind the lower bound, whose own distance to every mechanism is far larger."""
+_OUTER_GAP, _CELLS_GAP = 1e-5, 1e-3
+"""Of the problem behind the lower bound, over places and over cells of them: less than the distance
+of its optimum to every mechanism."""
 _MESH_TIME = 0.7
 """Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
 
@@ -105,10 +106,12 @@ def _outer(
     if profile.time_limit is not None:
         left = max(0.0, profile.time_limit - (time.monotonic() - started))
     try:
-        found = solve(outer, "auto", gap=min(profile.gap, _OUTER_GAP), time_limit=left)
+        asked = min(profile.gap, _OUTER_GAP) if cells is None else _CELLS_GAP
+        found = solve(outer, "auto", gap=asked, time_limit=left)
     except SolverError:
         return None, 0.0
-    return OuterProof(cells, found.certificate.multipliers), claimable(found.bound)
+    proof = OuterProof(cells, outer.statement, found.certificate.multipliers)
+    return proof, claimable(found.bound)
 
 
 def _why(profile: Profile) -> str:
