@@ -8,7 +8,6 @@ from typing import cast
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
-from optmech.pipeline.everywhere import solve_everywhere
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
@@ -82,6 +81,9 @@ def solve(
             raise ProblemError(
                 "is not used for privacy at every point", where=name, remedy="Leave it out"
             )
+    # nearly all problems do without what this loads
+    from optmech.pipeline.everywhere import solve_everywhere
+
     chosen = load_profile(profile).with_limits(gap, time_limit)
     # what annotations promise of nearly all problems
     return cast(Design, solve_everywhere(problem, chosen, progress))
