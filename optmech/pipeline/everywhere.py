@@ -7,7 +7,7 @@ import time
 
 from optmech.base import memory
 from optmech.certificate.mesh_program import MeshMultipliers
-from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.certificate.objective import relative_gap
 from optmech.designs.everywhere import (
     EverywhereDesign,
     OuterProof,
@@ -20,12 +20,14 @@ from optmech.designs.outer import cells_of, claimable, has_outer, outer_problem
 from optmech.engines import cones
 from optmech.errors import SolverError
 from optmech.lp.gradients import vertex_costs
+from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
 from optmech.repair.gradients import released_inside
 
+_SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
 _OUTER_GAP, _CELLS_GAP = 1e-5, 1e-3
@@ -86,7 +88,7 @@ def solve_everywhere(
         engine="cones",
         engine_reason=_why(profile),
         seconds=time.monotonic() - started,
-        reason=_ending(gap, profile.gap),
+        reason=ending(gap, profile.gap, _SHORT),
         notes=problem.notes,
     )
 
@@ -119,12 +121,6 @@ def _why(profile: Profile) -> str:
     if profile.engine != "auto":
         why += f"; {profile.engine}, asked for by profile {profile.name}, has no such program"
     return why
-
-
-def _ending(gap: float, asked: float) -> str:
-    if gap > asked:
-        return "stopped by the time limit, or as far as floating point leads"
-    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
 
 
 def _require_memory(vertices: int, triangles: int, reports: int) -> None:

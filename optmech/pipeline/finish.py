@@ -48,14 +48,14 @@ def make_design(
         engine=engine,
         engine_reason=engine_reason,
         seconds=session.seconds,
-        reason=_ending(figures.gap, session.gap_asked, message),
+        reason=ending(figures.gap, session.gap_asked, message),
         notes=design_notes(problem, released.exact.matrix),
         approximations=measure_approximations(problem, released.exact.matrix),
         rounding_cost=_rounding_cost(problem.statement, session),
     )
 
 
-def _ending(gap: float, asked: float, message: str) -> str:
+def ending(gap: float, asked: float, message: str) -> str:
     """Why the search ended before the mechanism was optimal, or short of what was asked for."""
     if gap > asked:
         return message
