@@ -258,8 +258,13 @@ def test_ctrl_c_returns_the_best_verified_pair() -> None:
     problem = om.Problem(p, E, constraints=[om.MetricPrivacy(0.7, E)])
     said: list[str] = []
     timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    design = om.solve(problem, profile="highs", progress=said.append)
+
+    def progress(line: str) -> None:
+        if not said:  # the search listens from here on, however slow the machine is
+            timer.start()
+        said.append(line)
+
+    design = om.solve(problem, profile="highs", progress=progress)
     timer.join()
     assert design.status == "feasible"
     assert design.verified
