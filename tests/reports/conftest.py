@@ -92,6 +92,8 @@ class Page:
             m["params"]["request"]["url"]
             for m in messages
             if m["method"] == "Network.requestWillBeSent"
+            # pictures that the page makes itself
+            and not m["params"]["request"]["url"].startswith("data:")
         ]
         assert asked == [self.address]
 

@@ -11,20 +11,23 @@ from pathlib import Path
 
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
+from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 from optmech.show.reports.packing import Store, script_json
-from optmech.show.reports.payload import design_payload
+from optmech.show.reports.payload import Plain, design_payload
+from optmech.show.reports.region import region_payload
 
-_SCRIPTS = ("data.js", "draw.js", "chart.js", "explore.js", "matrix.js", "ratios.js", "facts.js",
-            "frontier.js", "main.js")  # fmt: skip
+_SCRIPTS = ("data.js", "draw.js", "plane.js", "chart.js", "explore.js", "matrix.js", "ratios.js",
+            "region.js", "facts.js", "frontier.js", "main.js")  # fmt: skip
 _MOST = 64
+AnyDesign = Design | EverywhereDesign
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 
 
 def report(
-    designs: Design | Iterable[Design],
+    designs: AnyDesign | Iterable[AnyDesign],
     path: str | Path,
     names: Sequence[str] | None = None,
 ) -> int:
@@ -34,7 +37,9 @@ def report(
     of what each report reveals, the matrix, measured against allowed log ratios, the verdict on
     every constraint, prices, and the frontier of several designs. The same designs give the same
     bytes. Numbers are the design's, matrices float64; beyond 2^19 probabilities in all they are
-    float32 logarithms, and the page says so.
+    float32 logarithms, and the page says so. Of a design for every point of a region the page shows
+    p(o|x) over the region and the distribution of reports at a point, from a lattice of values in
+    sixteen bits; the page says how close they are.
 
     Parameters
     ----------
@@ -56,13 +61,15 @@ def report(
         Without designs, with more than 64, with names that do not fit, or where the page cannot
         be written.
     """
-    chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
+    chosen: tuple[AnyDesign, ...]
+    chosen = (designs,) if isinstance(designs, Design | EverywhereDesign) else tuple(designs)
     _require_designs(chosen, names)
     titles = names or [
         design.problem.title or f"design {k}" for k, design in enumerate(chosen, start=1)
     ]
-    store = Store(sum(design.problem.loss_matrix.size for design in chosen) <= _DOUBLE)
-    listed = [design_payload(*named, store) for named in zip(chosen, titles, strict=True)]
+    finite = [design for design in chosen if isinstance(design, Design)]
+    store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
+    listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
     data = {"designs": listed, "arrays": store.entries, "double": store.double}
     title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
     content = _page(title, script_json(data)).encode()
@@ -70,9 +77,15 @@ def report(
     return len(content)
 
 
+def _payload(design: AnyDesign, name: str, store: Store) -> Plain:
+    if isinstance(design, EverywhereDesign):
+        return region_payload(design, name, store)
+    return design_payload(design, name, store)
+
+
 def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:
     for k, design in enumerate(chosen):
-        if not isinstance(design, Design):
+        if not isinstance(design, Design | EverywhereDesign):
             raise ProblemError(
                 f"{type(design).__name__} is not a Design",
                 where=f"designs[{k}]",

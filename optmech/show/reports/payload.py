@@ -48,7 +48,7 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
         "bits": None if design.exact is None else design.exact.bits,
         "lossName": loss,
         "lossUnit": words.unit_of(problem, loss).strip(),
-        "secrets": _domain(problem.secrets, store),
+        "secrets": domain_payload(problem.secrets, store),
         "checks": [
             {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
              "passed": c.passed, "detail": c.detail}
@@ -73,7 +73,7 @@ def _mechanism(design: Design, store: Store) -> Plain:
     telling = design.gap <= _TELLING_GAP
     return {
         "mechanism": store.matrix(m.matrix),
-        "observables": None if same else _domain(problem.observables, store),
+        "observables": None if same else domain_payload(problem.observables, store),
         "prior": store.put(problem.prior.weights, "f64"),
         "marginal": store.put(adversary.marginal, "f64"),
         "guess": store.put(adversary.guess, "u32"),
@@ -146,7 +146,8 @@ def _rate(problem: Problem) -> Plain:
     return {"epsilon": float(constraint.epsilon), "per": per}
 
 
-def _domain(domain: Domain, store: Store) -> Plain:
+def domain_payload(domain: Domain, store: Store) -> Plain:
+    """Labels, and what the elements are drawn with: a map, a line or bars."""
     out: Plain = {
         "labels": [words.label(label) for label in domain.labels],
         "unit": domain.unit,
@@ -173,6 +174,7 @@ def _domain(domain: Domain, store: Store) -> Plain:
             "height": float(high[1] - low[1]),
             "unit": drawn.unit,
             "exact": drawn.exact,
+            "degrees": drawn.degrees,
             "origin": [float(low[0]), float(low[1])],
             "size": size,
         }

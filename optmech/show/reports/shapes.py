@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
-from optmech.spaces.observables import Suppressible
+from optmech.spaces.observables import Subsets, Suppressible
 
 _CORNERS = 24
 _REACH = 0.8
@@ -32,6 +31,9 @@ class Layout:
     unit: str
     exact: bool
     """Whether the outlines are the elements' own, and not merely what is nearest."""
+    degrees: tuple[float, float, float, float] | None = None
+    """Longitude and latitude of the plane's origin, and what a degree of each counts for in it;
+    None where nothing is known of them."""
 
 
 def layout(domain: Domain) -> Layout | None:
@@ -43,13 +45,13 @@ def layout(domain: Domain) -> Layout | None:
     shown = domain.inner if isinstance(domain, Suppressible) else domain
     if shown.points is None or shown.points.shape[1] != 2:
         return None
-    to_plane, unit = _projection(shown)
-    centres = to_plane(shown.points)
+    plane = plane_of(shown)
+    centres = plane.into(shown.points)
     if type(shown) is Grid:
         signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
         shapes = [[ring] for ring in centres[:, None, :] + signs * (np.array(shown.cell) / 2)]
     elif shown.outlines is not None:
-        shapes = [[to_plane(ring) for ring in own] for own in shown.outlines]
+        shapes = [[plane.into(ring) for ring in own] for own in shown.outlines]
     else:
         shapes = [[ring] for ring in _nearest(centres)]
     rings = [ring for own in shapes for ring in own]
@@ -58,19 +60,58 @@ def layout(domain: Domain) -> Layout | None:
         np.vstack(rings),
         np.cumsum([len(ring) for ring in rings]),
         np.cumsum([len(own) for own in shapes]),
-        unit,
+        plane.unit,
         type(shown) is Grid or shown.outlines is not None,
+        plane.degrees,
     )
 
 
-def _projection(domain: Domain) -> tuple[Callable[[Floats], Floats], str]:
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """How coordinates become those of a picture: times ``stretch``, and where degrees lie there."""
+
+    stretch: tuple[float, float]
+    unit: str
+    degrees: tuple[float, float, float, float] | None
+
+    def into(self, points: Floats) -> Floats:
+        """Points (n, 2) in the picture's unit."""
+        return np.asarray(points * np.array(self.stretch))
+
+    def from_degrees(self, lonlat: Floats) -> Floats:
+        """Longitudes and latitudes (n, 2) in the picture's unit; only where ``degrees`` are
+        known."""
+        assert self.degrees is not None
+        x, y, across, along = self.degrees
+        return np.asarray((lonlat - (x, y)) * (across, along))
+
+
+def plane_of(domain: Domain) -> Plane:
+    """The plane that a domain with two coordinates is drawn in."""
     assert domain.points is not None
-    if domain.coordinates != "lonlat":
-        return lambda points: points, domain.unit
-    latitudes = domain.points[:, 1]
-    middle = np.radians((latitudes.min() + latitudes.max()) / 2)
-    stretch = EARTH_RADIUS_KM * np.array([max(np.cos(middle), 0.01), 1.0])
-    return lambda points: np.asarray(np.radians(points) * stretch), "km"
+    if domain.coordinates == "lonlat":
+        return plane_of_degrees(domain.points)
+    degrees = None
+    match domain.frame:
+        case ("bounds", float(west), float(south), float(east), float(north)):
+            grid = domain
+            while isinstance(grid, Subsets):
+                # measured from the corner of the grid that it is made of
+                grid = grid.base
+            if isinstance(grid, Grid):
+                across = grid.columns * grid.cell[0] / (east - west)
+                along = grid.rows * grid.cell[1] / (north - south)
+                degrees = (west, south, across, along)
+        case ("scale", float(x), float(y), float(across), float(along)):
+            degrees = (x, y, across, along)
+    return Plane((1.0, 1.0), domain.unit, degrees)
+
+
+def plane_of_degrees(lonlat: Floats) -> Plane:
+    """Kilometres around points (n, 2) in degrees: equirectangular at the middle latitude."""
+    middle = np.radians((lonlat[:, 1].min() + lonlat[:, 1].max()) / 2)
+    across, along = np.radians(EARTH_RADIUS_KM) * np.array([max(np.cos(middle), 0.01), 1.0])
+    return Plane((float(across), float(along)), "km", (0.0, 0.0, float(across), float(along)))
 
 
 def _nearest(centres: Floats) -> list[Floats]:

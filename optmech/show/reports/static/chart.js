@@ -1,6 +1,5 @@
 // One value for each element of a domain, as a map where it has places and as bars otherwise.
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const WIDTH = 1000;
 
 class Chart {
   // `name` says what the picture is of; `pick` is called with a point or index that was chosen.
@@ -12,7 +11,8 @@ class Chart {
     this.key = element("div", { class: "key" });
     this.map = domain.map ? place(domain.map) : null;
     this.svg = shape("svg", { tabindex: "0", role: "application", "aria-roledescription": this.map ? "map" : "bar chart" });
-    this.box = element("div", { class: "chart" }, [this.svg]);
+    this.sheet = element("div", { class: "sheet" }, [this.svg]);
+    this.box = element("div", { class: "chart" }, [this.sheet]);
     fill(host, this.box, this.key);
     if (this.map) this.drawMap();
     else this.drawBars();
@@ -22,20 +22,22 @@ class Chart {
   }
 
   drawMap() {
-    const { height, paths, exact, centres, unit } = this.map;
-    this.svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
+    const { height, paths, exact, centres } = this.map;
     this.box.style.maxWidth = `${Math.min(38, (38 * WIDTH) / height)}rem`;
     this.cells = paths.map((d, k) => shape("path", { d, class: "cell", "data-k": k, "fill-rule": "evenodd" }));
     this.marks = shape("g");
     const dots = exact ? [] : centres.map(([x, y]) => shape("circle", { cx: x, cy: y, r: 2.2, class: "dot" }));
+    this.marked = [[], []];
     this.svg.replaceChildren(...this.cells, ...dots, this.marks);
-    this.svg.addEventListener("click", (event) => {
-      const corner = this.svg.getBoundingClientRect();
-      const scale = WIDTH / corner.width;
-      const at = [(event.clientX - corner.left) * scale, (event.clientY - corner.top) * scale];
-      this.pick(this.map.back(at));
+    this.rule = element("span", { class: "rule" });
+    this.plane = new Plane(this.svg, this.sheet, this.map, (share) => {
+      this.mark(...this.marked);
+      ruler(this.rule, this.map.real * share, this.map.unit);
     });
-    this.rule = ruler(this.map.real, unit);
+    this.svg.addEventListener("click", (event) => {
+      const k = event.target.dataset.k;
+      this.pick({ ...this.map.back(this.plane.at(event)), frame: this.map, hit: k === undefined ? null : Number(k), domain: this.domain });
+    });
   }
 
   drawBars() {
@@ -115,10 +117,12 @@ class Chart {
   mark(marked, links = []) {
     const made = [];
     const other = new Map();
+    this.marked = [marked, links];
+    const k = this.plane ? this.plane.k : 1;
     for (const { kind, index, domain } of marked) {
       if (!other.has(domain)) other.set(domain, this.centresOf(domain));
       const at = other.get(domain)[index];
-      if (at) made.push(...symbol(kind, at[0], this.map ? at[1] : this.tall * 0.08, this.map ? this.map.radius : 9));
+      if (at) made.push(...symbol(kind, at[0], this.map ? at[1] : this.tall * 0.08, (this.map ? this.map.radius : 9) / k));
     }
     const places = links.length ? this.centresOf(this.domain) : [];
     for (const { from, to, weight } of links) {
@@ -130,13 +134,18 @@ class Chart {
 
   // Places of another domain's elements in this picture; the same elements where both are bars.
   centresOf(domain) {
-    if (this.map) return domain.map ? place(domain.map).real_centres.map((at) => this.map.into(at)) : [];
+    if (this.map) {
+      if (!domain.map) return [];
+      const from = place(domain.map);
+      return from.real_centres.map((at) => this.map.into(between(from, this.map, at)));
+    }
     return domain.labels.map((label) => this.centres[this.domain.labels.indexOf(label)]);
   }
 
   describe(text) { this.svg.setAttribute("aria-label", `${this.name}. ${text} Arrow keys choose a neighbour.`); }
 
   step(event) {
+    if (event.shiftKey) return;
     const direction = ARROWS[event.key];
     if (!direction) return;
     event.preventDefault();
@@ -146,25 +155,36 @@ class Chart {
   point(event) {
     const k = event.target.dataset.k;
     if (k === undefined) hideTip();
-    else showTip(event, `${this.domain.labels[k]}: ${this.text(this.values[k])}`);
+    else {
+      const where = this.map ? ` · ${placeText(this.map, this.map.back(this.plane.at(event)).at)}` : "";
+      showTip(event, `${this.domain.labels[k]}: ${this.text(this.values[k])}${where}`);
+    }
   }
 }
 
-// A packed map in the picture's units, y downwards.
-const placed = new Map();
-
-function place(map) {
-  if (placed.has(map)) return placed.get(map);
+// The box of a packed map in the picture's units, y downwards, and how places lie in it.
+function framed(map) {
   const grain = map.size / 65535;
   const scale = WIDTH / Math.max(map.width, map.height * 0.72);
   const height = map.height * scale;
   const shift = (WIDTH - map.width * scale) / 2;
-  const into = ([x, y]) => [(x - map.origin[0]) * scale + shift, height - (y - map.origin[1]) * scale];
-  const back = ([x, y]) => ({ at: [(x - shift) / scale + map.origin[0], (height - y) / scale + map.origin[1]] });
-  const pairs = (name) => {
-    const raw = numbers(name);
-    return Array.from({ length: raw.length / 2 }, (_, k) => [raw[2 * k] * grain + map.origin[0], raw[2 * k + 1] * grain + map.origin[1]]);
+  return {
+    height, unit: map.unit, degrees: map.degrees, real: WIDTH / scale,
+    into: ([x, y]) => [(x - map.origin[0]) * scale + shift, height - (y - map.origin[1]) * scale],
+    back: ([x, y]) => ({ at: [(x - shift) / scale + map.origin[0], (height - y) / scale + map.origin[1]] }),
+    pairs(name) {
+      const raw = numbers(name);
+      return Array.from({ length: raw.length / 2 }, (_, k) => [raw[2 * k] * grain + map.origin[0], raw[2 * k + 1] * grain + map.origin[1]]);
+    },
   };
+}
+
+const placed = new Map();
+
+function place(map) {
+  if (placed.has(map)) return placed.get(map);
+  const frame = framed(map);
+  const { into, height, pairs } = frame;
   const corners = pairs(map.corners).map(into);
   const ends = numbers(map.ringEnds);
   const paths = [];
@@ -180,8 +200,7 @@ function place(map) {
   const real_centres = pairs(map.centres);
   const area = WIDTH * height;
   const made = {
-    paths, into, back, real_centres, height, exact: map.exact, unit: map.unit,
-    centres: real_centres.map(into), real: WIDTH / scale,
+    ...frame, paths, real_centres, exact: map.exact, centres: real_centres.map(into),
     radius: Math.min(26, Math.max(11, 0.42 * Math.sqrt(area / real_centres.length))),
   };
   placed.set(map, made);
@@ -189,7 +208,8 @@ function place(map) {
 }
 
 // The element of `domain` that a choice on some chart stands for, or null.
-function chosen(domain, current, { at, index, label, direction }) {
+function chosen(domain, current, { at, frame, hit, domain: shown, index, label, direction }) {
+  if (hit !== undefined && hit !== null && shown === domain) return hit;
   if (label !== undefined) {
     const same = domain.labels.indexOf(label);
     return same >= 0 ? same : index < domain.labels.length ? index : null;
@@ -199,8 +219,12 @@ function chosen(domain, current, { at, index, label, direction }) {
     return next >= 0 && next < domain.labels.length ? next : null;
   }
   if (!domain.map) return null;
-  const { real_centres: centres } = place(domain.map);
-  if (at) return nearest(centres, ([x, y]) => Math.hypot(x - at[0], y - at[1]));
+  const own = place(domain.map);
+  const { real_centres: centres } = own;
+  if (at) {
+    const there = frame ? between(frame, own, at) : at;
+    return nearest(centres, ([x, y]) => Math.hypot(x - there[0], y - there[1]));
+  }
   const from = centres[current];
   if (!from) return 0;
   return nearest(centres, ([x, y]) => {
@@ -235,10 +259,10 @@ function sign(kind, text) {
   return element("span", { class: "sign" }, [drawn, text]);
 }
 
-function ruler(width, unit) {
+function ruler(host, width, unit) {
   const power = 10 ** Math.floor(Math.log10(width / 4));
   const length = [5, 2, 1].map((k) => k * power).find((value) => value <= width / 4) || power;
   const bar = element("i");
   bar.style.width = `${(100 * length) / width}%`;
-  return element("span", { class: "rule" }, [bar, withUnit(digits(length), unit)]);
+  fill(host, bar, withUnit(digits(length), unit));
 }

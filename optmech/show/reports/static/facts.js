@@ -12,18 +12,32 @@ function summary(design) {
   const checked = design.checks.reduce((sum, check) => sum + check.inequalities, 0);
   const verdict = byId("verdict");
   verdict.className = `verdict ${design.verified ? "good" : "bad"}`;
-  verdict.textContent = design.mechanism === null
+  verdict.textContent = design.status === "infeasible"
     ? `Infeasible: ${design.reason}`
     : design.verified
       ? `Verified: all ${checked.toLocaleString("en")} inequalities hold, each decided exactly.`
       : "Not verified: a check failed.";
-  if (design.mechanism === null) return fill(byId("figures"));
+  if (design.status === "infeasible") return fill(byId("figures"));
   const { attack, lossUnit } = design;
   const maximised = design.objective === "maximize_distortion";
   const entry = (name, field, value, unit, why, text = digits(value)) => element("div", {}, [
     element("dt", { text: name }),
     element("dd", {}, [figure(field, value, text), unit ? element("small", { text: ` ${unit}` }) : "", element("span", { class: "why", text: why })]),
   ]);
+  if (design.region) {
+    return fill(
+      byId("figures"),
+      entry("Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism, over the places of the prior"),
+      entry("Bound on this mesh", "bound", real(design.bound), lossUnit, "no mechanism on this mesh can do better"),
+      entry("Gap on this mesh", "gap", real(design.gap), "", "certified, relative"),
+      design.unproved
+        ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, "none was looked for", "–")
+        : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, "that is private at every point of the region, whatever its form"),
+      design.unproved
+        ? entry("Gap to every mechanism", "total_gap", NaN, "", "not known", "–")
+        : entry("Gap to every mechanism", "total_gap", real(design.total_gap), "", "certified, relative; a finer mesh reduces it"),
+    );
+  }
   const rows = [
     entry(design.objective === "worst_loss" ? "Worst-case loss" : "Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism"),
     entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, maximised ? "on the loss at this distortion" : "no mechanism can do better"),
@@ -115,7 +129,7 @@ function certificate(design) {
   // nothing of these can be proved from a design
   const said = "as recorded by the solver, not checked";
   lines.push([`engine (${said})`, design.engine], [`time to solve (${said})`, `${digits(real(design.seconds), 3)} s`]);
-  if (design.bits !== null) lines.push([`cost of rounding (${said})`, `${digits(real(design.rounding_cost), 2)}, relative`]);
+  if (design.rounding_cost !== null) lines.push([`cost of rounding (${said})`, `${digits(real(design.rounding_cost), 2)}, relative`]);
   listing(byId("facts"), lines);
   fill(byId("notes"), ...design.notes.map((text) => element("li", { text })));
   listing(byId("words"), design.words);

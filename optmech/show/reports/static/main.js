@@ -26,6 +26,25 @@ class View {
   }
 }
 
+class RegionView {
+  constructor(design) {
+    this.design = design;
+    this.listeners = {};
+    this.point = design.region.start;
+    const row = opened(design.region).at(this.point);
+    this.report = row.indexOf(Math.max(...row));
+  }
+
+  on(name, listener) { View.prototype.on.call(this, name, listener); }
+
+  set(changes) {
+    Object.assign(this, changes);
+    this.tell(Object.keys(changes)[0]);
+  }
+
+  tell(name) { View.prototype.tell.call(this, name); }
+}
+
 let view = null;
 const designs = page.designs;
 const compared = frontier(designs, choose);
@@ -37,6 +56,7 @@ function choose(k) {
   promises(design);
   certificate(design);
   byId("with-mechanism").hidden = design.mechanism === null;
+  byId("with-region").hidden = !design.region;
   byId("pairs-card").hidden = true;
   view = null;
   if (design.mechanism !== null) {
@@ -44,15 +64,20 @@ function choose(k) {
     for (const part of [explore, layers, matrixPicture, ratios, spreadPicture, dearest]) part(view);
     for (const name of ["secret", "observable"]) view.tell(name);
   }
+  if (design.region) {
+    view = new RegionView(design);
+    regionPictures(view);
+    view.tell("report");
+  }
   compared(k);
 }
 
 // Each control changes one thing of the current view.
-const CONTROLS = { secret: "secret", observable: "observable", "pair-a": "secret", "pair-b": "other" };
+const CONTROLS = { report: "report", secret: "secret", observable: "observable", "pair-a": "secret", "pair-b": "other" };
 for (const [id, name] of Object.entries(CONTROLS)) {
   byId(id).addEventListener("change", () => view && view.set({ [name]: Number(byId(id).value) }));
 }
-byId("layer").addEventListener("change", () => view && view.tell("layer"));
+for (const id of ["layer", "field-layer", "show-mesh", "show-places"]) byId(id).addEventListener("change", () => view && view.tell("layer"));
 options(byId("design"), designs.map((design) => design.name));
 byId("design-control").hidden = designs.length < 2;
 byId("design").addEventListener("change", () => choose(Number(byId("design").value)));

@@ -1,0 +1,94 @@
+"""A mechanism for every point of a region, evaluated on a lattice: what is drawn of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints
+from optmech.mesh import Mesh
+from optmech.mesh.mechanism import EverywhereMechanism
+
+MOST = 300_000
+"""Probabilities of a lattice."""
+_SIDE = 97
+"""Points along the longer side of the region: meshes of 2, 3, 4, … squares fit into 96 steps."""
+_LEAST_SIDE = 13
+_INWARD = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Probabilities at ``x`` (columns,) times ``y`` (rows,), in the coordinates of the mesh.
+
+    ``values`` (rows, columns, O); at points outside of the region they are those of the point of
+    the region that is nearest to them, so that what is interpolated up to its border is continuous.
+    """
+
+    x: Floats
+    y: Floats
+    values: Floats
+    inside: NDArray[np.bool_]
+    """(rows, columns)."""
+
+    def error(self, mechanism: EverywhereMechanism) -> float:
+        """The largest difference to the mechanism, at the middles of the mesh's triangles."""
+        middles = mechanism.mesh.vertices[mechanism.mesh.triangles].mean(axis=1)
+        return float(np.abs(self.between(middles) - mechanism.at(middles)).max())
+
+    def between(self, points: Floats) -> Floats:
+        """Probabilities (k, O) at points (k, 2) of the box, bilinear between the lattice's."""
+        (col, across), (row, up) = (
+            _step(axis, points[:, k]) for k, axis in enumerate((self.x, self.y))
+        )
+        across, up = across[:, None], up[:, None]
+        low = self.values[row, col] * (1 - across) + self.values[row, col + 1] * across
+        high = self.values[row + 1, col] * (1 - across) + self.values[row + 1, col + 1] * across
+        return np.asarray(low * (1 - up) + high * up)
+
+
+def _step(axis: Floats, at: Floats) -> tuple[Ints, Floats]:
+    place = (at - axis[0]) / (axis[1] - axis[0])
+    whole = np.clip(np.floor(place).astype(np.int64), 0, len(axis) - 2)
+    return whole, np.clip(place - whole, 0.0, 1.0)
+
+
+def lattice_of(mechanism: EverywhereMechanism, most: int = MOST) -> Lattice:
+    """The mechanism on a lattice of at most about ``most`` probabilities over the region's box."""
+    mesh, reports = mechanism.mesh, len(mechanism.observables)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    sides = (high - low) * mesh.scale
+    share = sides / sides.max()
+    room = np.sqrt(most / reports / share.prod())
+    longest = max(_LEAST_SIDE, min(_SIDE, int(room)))
+    columns, rows = (max(3, round((longest - 1) * part) + 1) for part in share.tolist())
+    x, y = np.linspace(low[0], high[0], columns), np.linspace(low[1], high[1], rows)
+    points = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    inside = mesh.locate(points)[0] >= 0
+    placed = points.copy()
+    placed[~inside] = nearest_inside(mesh, points[~inside])
+    values = mechanism.at(placed).reshape(rows, columns, reports)
+    return Lattice(x, y, values, inside.reshape(rows, columns))
+
+
+def border(mesh: Mesh) -> Floats:
+    """The corners of the region (k, 2), counterclockwise."""
+    from scipy.spatial import ConvexHull
+
+    return np.asarray(mesh.vertices[ConvexHull(mesh.vertices * mesh.scale).vertices])
+
+
+def nearest_inside(mesh: Mesh, points: Floats) -> Floats:
+    """For points (k, 2) outside of the region those of it that are nearest, a hair inside."""
+    ring = border(mesh)
+    scale = mesh.scale
+    start, end = ring * scale, np.roll(ring, -1, axis=0) * scale
+    along = end - start
+    away = points[:, None, :] * scale - start
+    part = np.clip((away * along).sum(axis=2) / (along * along).sum(axis=1), 0.0, 1.0)
+    near = start + part[:, :, None] * along
+    best = np.linalg.norm(points[:, None, :] * scale - near, axis=2).argmin(axis=1)
+    found = near[np.arange(len(points)), best] / scale
+    return np.asarray(found + _INWARD * (ring.mean(axis=0) - found))

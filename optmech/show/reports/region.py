@@ -1,0 +1,146 @@
+"""A design that is private at every point of a region, as the values that its page displays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.designs.everywhere import EverywhereDesign
+from optmech.designs.everywhere_file import about_bounds
+from optmech.mesh import Mesh
+from optmech.show import words
+from optmech.show.lattice import border, lattice_of
+from optmech.show.nearness import percent
+from optmech.show.reports import figures
+from optmech.show.reports.packing import Store, number
+from optmech.show.reports.payload import domain_payload
+from optmech.show.reports.shapes import Plane, plane_of, plane_of_degrees
+from optmech.spaces.prior import Prior
+
+Plain = Any
+
+_STEPS = 2**16 - 1
+_PLACES = 2000
+_TRIANGLES = 20_000
+
+
+def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
+    """Everything that the page says about one design for every point."""
+    problem = design.problem
+    loss = figures.loss_name(problem)
+    out: Plain = {
+        "name": name,
+        "title": problem.title or name,
+        "status": design.status,
+        "reason": design.reason,
+        "verified": design.verified,
+        "notes": [*design.notes, *about_bounds(design)],
+        "lead": _lead(design, loss),
+        "words": [list(row) for row in words.describe(problem, loss)],
+        "objective": "expected_loss",
+        "engine": f"{design.engine} ({design.engine_reason})",
+        "seconds": number(design.seconds),
+        "bits": design.exact.bits,
+        "rounding_cost": None,
+        "lossName": loss,
+        "lossUnit": words.unit_of(problem, loss).strip(),
+        "mechanism": None,
+        "pairs": [],
+        "attack": None,
+        "checks": [
+            {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
+             "passed": c.passed, "detail": c.detail}
+            for c in design.checks
+        ],
+        "constraints": [
+            {"kind": constraint.title, "promise": constraint.promise(problem.space),
+             "quantity": None, "sense": None, "promised": None, "measured": None, "prices": []}
+            for constraint in problem.constraints
+        ],
+        "unproved": design.outer is None,
+        "value": number(design.loss),
+    }  # fmt: skip
+    for key in ("loss", "bound", "lower_bound", "gap", "total_gap"):
+        out[key] = number(getattr(design, key))
+    return out | {"region": _region(design, store)}
+
+
+def _lead(design: EverywhereDesign, loss: str) -> str:
+    problem, mesh = design.problem, design.mesh
+    promise = problem.constraints[design.gradient.index].promise(problem.space)
+    start = (
+        f"What is reported is a random one of {words.domain(problem.observables)}, from any point "
+        f"of a region of {len(mesh.triangles):,} triangles: {promise}. "
+    )
+    best = f"this one has the least expected loss ({loss})"
+    if design.status != "optimal":
+        best = f"its expected loss ({loss}) is {_within(design.loss, design.bound)}"
+    outer = "how far that is from other mechanisms was not looked for"
+    if design.outer is not None:
+        outer = (
+            "of all that keep this promise, on whatever mesh or none, it is "
+            f"{_within(design.loss, design.lower_bound)}"
+        )
+    return f"{start}Of all mechanisms on this mesh, {best}; {outer}."
+
+
+def _within(loss: float, bound: float) -> str:
+    if bound <= 0:
+        return "at an unknown distance of the least" if loss else "the least"
+    above = Fraction(loss) / Fraction(bound) - 1
+    return f"within {percent(above)} of the least" if above else "the least"
+
+
+def mesh_plane(mesh: Mesh, prior: Prior) -> Plane:
+    """The plane that the region is drawn in: that of the places, or kilometres of its own."""
+    return (
+        plane_of_degrees(mesh.vertices) if mesh.coordinates == "lonlat" else plane_of(prior.domain)
+    )
+
+
+def _region(design: EverywhereDesign, store: Store) -> Plain:
+    mesh, problem = design.mesh, design.problem
+    plane = mesh_plane(mesh, problem.prior)
+    lattice = lattice_of(design.mechanism)
+    low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
+    size = float((high - low).max())
+    top = float(lattice.values.max())
+    coded = np.rint(np.sqrt(lattice.values / top) * _STEPS)
+
+    def placed(points: Floats) -> str:
+        # places of the prior and reports may lie outside of the region, and are then left out
+        return store.put(np.rint((plane.into(points) - low) / size * _STEPS), "u16")
+
+    places = problem.secrets.require_points("draw them")
+    weights = problem.prior.weights
+    heaviest = np.argsort(-weights, kind="stable")[:_PLACES]
+    drawn = np.sort(heaviest[weights[heaviest] > 0])
+    triangles = mesh.triangles if len(mesh.triangles) <= _TRIANGLES else mesh.triangles[:0]
+    return {
+        "origin": [float(low[0]), float(low[1])],
+        "width": float(high[0] - low[0]),
+        "height": float(high[1] - low[1]),
+        "size": size,
+        "unit": plane.unit,
+        "degrees": plane.degrees,
+        "border": placed(border(mesh)),
+        "vertices": placed(mesh.vertices) if len(triangles) else None,
+        "triangles": store.put(triangles, "u32") if len(triangles) else None,
+        "places": placed(places[drawn]),
+        "weights": store.put(weights[drawn], "f32"),
+        "placesLeftOut": int(np.count_nonzero(weights) - len(drawn)),
+        "reports": domain_payload(problem.observables, store),
+        "start": plane.into(places[heaviest[:1]])[0].tolist(),
+        "field": {
+            # square roots of the shares of the largest probability, report by report
+            "values": store.put(np.moveaxis(coded, 2, 0), "u16"),
+            "columns": len(lattice.x),
+            "rows": len(lattice.y),
+            "top": top,
+            "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.mechanism),
+        },
+    }

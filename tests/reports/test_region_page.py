@@ -1,0 +1,168 @@
+"""The page of a design for every point of a region: what it shows is what the design says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+from optmech.show.lattice import lattice_of
+
+Show = Callable[..., Any]
+KM = om.distances.euclidean()
+PLACES = np.array([(x, y) for y in range(3) for x in range(4)], dtype=float)
+
+
+@pytest.fixture(scope="module")
+def design() -> om.EverywhereDesign:
+    places = om.Domain([f"place {k}" for k in range(12)], PLACES, unit="km")
+    prior = om.Prior(places, np.arange(1.0, 13.0))
+    mesh = om.Mesh.grid((-0.5, -0.5, 3.5, 2.5), 1, unit="km")
+    promise = om.MetricPrivacy("ln 2", KM, everywhere=mesh)
+    return om.solve(om.Problem(prior, KM, constraints=[promise], title="Twelve places"), gap=1e-3)
+
+
+@pytest.fixture(scope="module")
+def globe() -> om.EverywhereDesign:
+    degrees = PLACES * [0.02, 0.01] + [12.4, 41.8]
+    places = om.Domain.geographic(range(12), degrees)
+    mesh = om.Mesh.around(places, 2)
+    away = om.distances.haversine()
+    promise = om.MetricPrivacy(1, away, everywhere=mesh)
+    return om.solve(om.Problem(om.Prior.uniform(places), away, constraints=[promise]), gap=1e-2)
+
+
+def pixel(page: Any, x: float, y: float) -> tuple[float, float]:
+    """Where a place of the plane lies on the screen, from the middle of the map."""
+    return page.js(
+        "const svg = document.querySelector('#field-chart svg');"
+        "svg.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "const box = svg.getBoundingClientRect(), [low, high] = arguments[0];"
+        "const scale = box.width / 1000 * arguments[1];"
+        "return [low * scale - box.width / 2, box.height / 2 - high * scale]",
+        [x, y],
+        1000 / 4,
+    )
+
+
+def test_figures_and_bounds_are_the_designs(design: om.EverywhereDesign, show: Show) -> None:
+    page = show(design)
+    for name in ("loss", "bound", "gap", "lower_bound", "total_gap"):
+        assert page.value(name) == getattr(design, name)
+    assert page.text("h1") == "Twelve places"
+    lead = page.text("#lead")
+    assert "Of all mechanisms on this mesh" in lead
+    share = float(lead.rpartition("within ")[2].partition(" %")[0]) / 100
+    assert design.total_gap <= share <= 1.2 * design.total_gap
+    assert page.js("return document.getElementById('with-mechanism').hidden")
+    page.assert_quiet()
+
+
+def test_a_chosen_point_has_the_mechanisms_distribution(
+    design: om.EverywhereDesign, show: Show
+) -> None:
+    from selenium.webdriver import ActionChains
+
+    page = show(design)
+    svg = page.js("return document.querySelector('#field-chart svg')")
+    # the box of the map is 4 x 3 km, its corner at (-0.5, -0.5)
+    for x, y in ((0.7, 1.9), (2.31, 0.22)):
+        across, down = pixel(page, x + 0.5, y + 0.5)
+        ActionChains(page.browser).move_to_element_with_offset(
+            svg, round(across), round(down)
+        ).click().perform()
+        there = [
+            float(value)
+            for value in page.js(
+                "return document.querySelector('[data-field=point]').dataset.value"
+            ).split(",")
+        ]
+        assert there == pytest.approx([x, y], abs=0.02)
+        row = design.mechanism.at([there])[0]
+        shown = page.listed("point-top")
+        assert [value for _, value in shown] == pytest.approx(np.sort(row)[::-1][:6], abs=3e-5)
+        best = f"place {row.argmax()}"
+        assert shown[0][0] == best
+        page.choose("report", int(row.argmax()))
+        assert page.value("field") == pytest.approx(row.max(), abs=3e-5)
+        assert page.value("field-most") >= page.value("field") - 1e-9
+    page.assert_quiet()
+
+
+def test_keys_move_the_point_and_zoom(design: om.EverywhereDesign, show: Show) -> None:
+    from selenium.webdriver import Keys
+
+    page = show(design)
+    svg = page.js("return document.querySelector('#field-chart svg')")
+
+    def point() -> list[float]:
+        text = page.js("return document.querySelector('[data-field=point]').dataset.value")
+        return [float(value) for value in text.split(",")]
+
+    before = point()
+    svg.send_keys(Keys.ARROW_LEFT, Keys.ARROW_DOWN)
+    assert point()[0] < before[0]
+    assert point()[1] < before[1]
+    svg.send_keys("+")
+    zoomed = page.js("return document.querySelector('#field-chart svg').viewBox.baseVal.width")
+    assert zoomed == pytest.approx(1000 / 1.6)
+    svg.send_keys("0")
+    assert (
+        page.js("return document.querySelector('#field-chart svg').viewBox.baseVal.width") == 1000
+    )
+    for _ in range(40):
+        svg.send_keys(Keys.ARROW_LEFT)
+    # the point stays in the region
+    assert -0.5 <= point()[0] < 0
+    page.assert_quiet()
+
+
+def test_degrees_stand_along_the_sides(globe: om.EverywhereDesign, show: Show) -> None:
+    page = show(globe)
+    marks = page.js(
+        "return [...document.querySelectorAll('#field-chart .tick')].map((t) => t.textContent)"
+    )
+    assert any(mark.endswith("° E") and 12.3 < float(mark[:-3]) < 12.6 for mark in marks)
+    assert any(mark.endswith("° N") and 41.7 < float(mark[:-3]) < 41.9 for mark in marks)
+    assert "° N, 12." in page.text("[data-field=point]")
+    page.assert_quiet()
+
+
+def test_reports_of_both_kinds_are_compared(
+    design: om.EverywhereDesign, show: Show, tmp_path: Path
+) -> None:
+    places = design.problem.secrets
+    stated = om.Problem(
+        design.problem.prior, KM, constraints=[om.MetricPrivacy("ln 2", KM)], title="Between them"
+    )
+    page = show([design, om.solve(stated)], ["everywhere", "places"])
+    page.choose("design", 1)
+    assert not page.js("return document.getElementById('with-mechanism').hidden")
+    assert page.js("return document.getElementById('with-region').hidden")
+    page.choose("design", 0)
+    assert page.value("loss") == design.loss
+    assert len(places) == 12
+    page.assert_quiet()
+    design.save(tmp_path / "d.json")
+    assert main(["report", str(tmp_path / "d.json"), "-o", str(tmp_path / "p.html")]) == 0
+
+
+def test_the_lattice_is_the_mechanism(
+    design: om.EverywhereDesign, globe: om.EverywhereDesign, rng: np.random.Generator
+) -> None:
+    for one in (design, globe):
+        lattice = lattice_of(one.mechanism)
+        inner = np.flatnonzero(lattice.inside.ravel())
+        points = np.stack(np.meshgrid(lattice.x, lattice.y), axis=-1).reshape(-1, 2)[inner]
+        found = lattice.values.reshape(-1, lattice.values.shape[-1])[inner]
+        np.testing.assert_allclose(found, one.mechanism.at(points), atol=1e-7)
+        np.testing.assert_allclose(lattice.values.sum(axis=2), 1.0, atol=1e-12)
+    # a lattice that all vertices of the mesh are on errs only where it cuts triangles
+    assert lattice_of(design.mechanism).error(design.mechanism) < 1e-2
+    small = lattice_of(design.mechanism, most=2000)
+    assert small.values.size <= 2500
