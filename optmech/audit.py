@@ -1579,7 +1579,8 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
 # power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of p_o along them; then
 # D ∇p_o = a d₂' - b d₁' with (x, y)' = (y, -x).
 Point = tuple[int, int]
-Shares3 = tuple[tuple[int, int, int], list[int]]  # corners, and weights over their sum
+Corners = tuple[int, int, int]
+Shares3 = tuple[Corners, list[int]]  # corners, and weights over their sum
 OWN_WORDS = ("engine", "engine_reason", "reason")
 
 
@@ -1589,19 +1590,25 @@ class Region:
     def __init__(self, plain: object, places: list[list[float]]) -> None:
         body = keys(plain, "vertices triangles unit coordinates")
         text(body["unit"], "the unit")
-        need(one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "plane",
-             "degrees: this audit measures distances in the plane only")  # fmt: skip
+        self.globe = one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "lonlat"
         given = [reals(v, 2) for v in listing(body["vertices"])]
         need(all(len(p) == 2 for p in places), "a place is not in the plane")
         floats = [v for p in given + places for v in p]
         self.unit = max(Fraction(v).denominator for v in floats)
         self.vertices = [self.scaled(p) for p in given]
         self.places = [self.scaled(p) for p in places]
-        self.triangles = []
+        self.triangles: list[Corners] = []
         for row in listing(body["triangles"]):
             a, b, c = (whole(k, len(given)) for k in listing(row, 3))
             self.triangles.append((a, b, c))
+        self.stretch: list[tuple[int, int]] = []
         self.check_tiling()
+        self.length = self.unit  # edges are whole numbers over it
+        if self.globe:
+            counts = [(Fraction(x), Fraction(y)) for x, y in kilometres(given, self.triangles)]
+            grain = max(k.denominator for pair in counts for k in pair)
+            self.stretch = [(int(x * grain), int(y * grain)) for x, y in counts]
+            self.length *= grain
         self.buckets = self.sorted_into_buckets()
 
     def scaled(self, point: list[float]) -> Point:
@@ -1610,7 +1617,8 @@ class Region:
 
     def edges(self, t: int) -> tuple[Point, Point]:
         (ax, ay), (bx, by), (cx, cy) = (self.vertices[k] for k in self.triangles[t])
-        return (bx - ax, by - ay), (cx - ax, cy - ay)
+        x, y = self.stretch[t] if self.stretch else (1, 1)
+        return (x * (bx - ax), y * (by - ay)), (x * (cx - ax), y * (cy - ay))
 
     def check_tiling(self) -> None:
         """Counterclockwise triangles, no edge twice, every vertex used, and the edges without a
@@ -1662,6 +1670,10 @@ class Region:
 
     def shares(self, place: Point) -> Shares3:
         """The corners around a place, and its weights there."""
+        if self.globe:
+            round_trip, middle = 360 * self.unit, sum(self.ends[0]) // 2
+            turns = (2 * (place[0] - middle) + round_trip) // (2 * round_trip)
+            place = place[0] - turns * round_trip, place[1]
         key = self.bucket(place[0], 0), self.bucket(place[1], 1)
         for t in self.buckets.get(key, ()):
             corners = self.triangles[t]
@@ -1691,15 +1703,15 @@ class Everywhere:
         need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
         with inside("constraints[0]"):
             promise = keys(constraint, "kind epsilon distance everywhere")
-            fits = promise["kind"] == "metric_privacy" and promise["distance"] == "euclidean"
-            need(
-                fits, "is no metric privacy by the Euclidean distance, which alone is measured here"
-            )
+            known = ("euclidean", "haversine")
+            fits = promise["kind"] == "metric_privacy" and promise["distance"] in known
+            need(fits, f"is no metric privacy by a distance that is measured here: {known}")
             self.epsilon = Real.read(promise["epsilon"])
-            secrets = self.stated.secrets
-            need(secrets.points is not None and not secrets.globe and secrets.bounds is None,
-                 "the places are not points of the plane")  # fmt: skip
+            secrets, globe = self.stated.secrets, promise["distance"] == "haversine"
+            need(secrets.points is not None and secrets.globe is globe and secrets.bounds is None,
+                 "the places are not points that this distance measures")  # fmt: skip
             self.region = Region(promise["everywhere"], secrets.points or [])
+            need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
         self.located = [self.region.shares(place) for place in self.region.places]
         count = len(self.region.vertices)
         with inside("mechanism"):
@@ -1758,7 +1770,7 @@ class Everywhere:
         rate, rows = self.epsilon.bounds().low, self.rows.rows
         for t, corners in enumerate(self.region.triangles):
             first, second = self.region.edges(t)
-            limit = (rate * cross(first, second)) / self.region.unit
+            limit = (rate * cross(first, second)) / self.region.length
             top, bottom = limit.numerator, limit.denominator
             for o, values in enumerate(zip(*(rows[k] for k in corners), strict=True)):
                 a, b = values[1] - values[0], values[2] - values[0]
@@ -1783,7 +1795,7 @@ class Everywhere:
     def mesh_bound(self) -> Fraction:
         """For any vectors w, |w| ε D p(v) + w·(D ∇p) >= 0 at every corner v: taken off the costs,
         these leave the sum of the least entries of the rows."""
-        rate, unit = self.epsilon.bounds().high, self.region.unit
+        rate, unit = self.epsilon.bounds().high, self.region.length
         bound = Lagrangian([[True] * self.stated.m for _ in self.region.vertices])
         for (corners, weights), mass, costs in self.places():
             for k, weight in zip(corners, weights, strict=True):
@@ -1808,16 +1820,129 @@ class Everywhere:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
         apart = [
-            [None if s == t else self.apart(p, q) for t, q in enumerate(self.region.places)]
-            for s, p in enumerate(self.region.places)
+            [None if s == t else self.apart(s, t) for t in range(len(self.region.places))]
+            for s in range(len(self.region.places))
         ]
         self.stated.parts = [(0, Ratios(self.epsilon, apart, None, None))]
         with inside("outer"):
             return self.stated.lagrangian(plain["multipliers"]).value()
 
-    def apart(self, p: Point, q: Point) -> Fraction:
+    def apart(self, s: int, t: int) -> Fraction:
+        """A number that is not below the distance of two places."""
+        if self.region.globe:  # on the globe floats err by far less than what is added
+            both = self.stated.secrets.points or []
+            return Fraction(between("haversine", both[s], both[t]) * (1 + 1e-9) + 1e-9)
+        p, q = self.region.places[s], self.region.places[t]
         square = (p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2
         return rounded_up(Fraction(root_up(square << 256), self.region.unit << 128))
+
+
+# What a degree counts for (theory, "On the globe"): enclosures in multiples of 2^-TRIG.
+TRIG = 240
+PRECISE = 1 << TRIG
+
+
+def outward(low: Fraction, high: Fraction) -> Interval:
+    return Interval(Fraction(math.floor(low * PRECISE), PRECISE),
+                    Fraction(math.ceil(high * PRECISE), PRECISE))  # fmt: skip
+
+
+def alternating(term: Fraction, factor: Callable[[int], Fraction]) -> Interval:
+    """term (1 - f(1) (1 - f(2) (1 - ...))): its terms fall from the second one on, and what is left
+    out is less than the last that was added. A term is rounded by less than two grains."""
+    total, k = term, 0
+    while k < 2 or term * PRECISE > 1:
+        k += 1
+        term = outward(term * factor(k), ZERO).low
+        total += -term if k % 2 else term
+    slack = term + Fraction(2 * k + 2, PRECISE)
+    return outward(total - slack, total + slack)
+
+
+def sine(x: Fraction) -> Interval:
+    """For 0 <= x <= 2, as ``cosine``."""
+    return alternating(x, lambda k: x * x / (2 * k * (2 * k + 1)))
+
+
+def cosine(x: Fraction) -> Interval:
+    return alternating(ONE, lambda k: x * x / ((2 * k - 1) * 2 * k))
+
+
+def square_root(x: Interval) -> Interval:
+    return Interval(Fraction(math.isqrt(math.floor(x.low * PRECISE**2)), PRECISE),
+                    Fraction(math.isqrt(math.ceil(x.high * PRECISE**2)) + 1, PRECISE))  # fmt: skip
+
+
+def arc_tangent(n: int) -> Interval:
+    """Of 1/n."""
+    return alternating(Fraction(1, n), lambda k: Fraction(2 * k - 1, (2 * k + 1) * n * n))
+
+
+@cache
+def half_turn() -> Interval:
+    """π = 16 arctan 1/5 - 4 arctan 1/239."""
+    a, b = arc_tangent(5), arc_tangent(239)
+    return Interval(16 * a.low - 4 * b.high, 16 * a.high - 4 * b.low)
+
+
+def radians(degrees: Fraction) -> Interval:
+    """For degrees >= 0."""
+    share = degrees / 180
+    return outward(share * half_turn().low, share * half_turn().high)
+
+
+@cache
+def cosine_of(degrees: float) -> Interval:
+    """For 0 <= degrees <= 90."""
+    angle = radians(Fraction(degrees))
+    return Interval(cosine(angle.high).low, cosine(angle.low).high)
+
+
+def arc_sine(y: Interval) -> Interval:
+    """For numbers below the sine of 3/2, by halving."""
+    last = 3 * PRECISE // 2
+    need(y.high < sine(Fraction(last, PRECISE)).low, "the region is too large for a map of degrees")
+    low, high, top = 0, last, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = sine(Fraction(middle, PRECISE)).high <= y.low
+        low, high = (middle, high) if fits else (low, middle)
+    bottom = low
+    while top - low > 1:
+        middle = (low + top) // 2
+        fits = sine(Fraction(middle, PRECISE)).low >= y.high
+        low, top = (low, middle) if fits else (middle, top)
+    return Interval(Fraction(bottom, PRECISE), Fraction(top, PRECISE))
+
+
+def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:
+    """For every triangle what a degree of longitude and one of latitude count for, rounded down:
+    lines of the map, measured so, are at most as long as great circles."""
+    (west, east), (south, north) = (
+        (min(v[k] for v in vertices), max(v[k] for v in vertices)) for k in (0, 1)
+    )
+    top, near = max(abs(south), abs(north)), min(abs(south), abs(north))
+    need(top <= 85 and east - west < 180, "the region is too large, or too close to a pole")
+    wide, tall = (
+        radians(Fraction(east) - Fraction(west)),
+        radians(Fraction(north) - Fraction(south)),
+    )
+    share, below = cosine_of(0.0 if south <= 0 <= north else near), cosine_of(top)
+    ends = list(zip(wide, tall, share, below, strict=True))
+    length = square_root(Interval(*((w * c) ** 2 + t * t for w, t, c, _ in ends)))
+    # 1 + 32/27 tan², and tan² = 1/cos² - 1
+    squares = [1 + Fraction(32, 27) * (1 / c**2 - 1) for *_, c in reversed(ends)]
+    bend = square_root(Interval(*squares))
+    turns = outward(length.low * bend.low / 2, length.high * bend.high / 2)
+    need(turns.high < Fraction(3, 2), "the region is too large for a map of degrees")
+    chord = arc_sine(outward(sine(turns.low).low / bend.high, sine(turns.high).high / bend.low))
+    scale = 2 * chord.low / length.high * Fraction(EARTH_RADIUS_KM) * half_turn().low / 180
+    along = math.nextafter(float(scale), -math.inf)
+    out = []
+    for triangle in corners:
+        cos = cosine_of(max(abs(vertices[k][1]) for k in triangle)).low
+        out.append((math.nextafter(float(scale * cos), -math.inf), along))
+    return out
 
 
 def root_up(square: int) -> int:

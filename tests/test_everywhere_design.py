@@ -147,8 +147,7 @@ def test_places_in_degrees(tmp_path):
     assert (np.log(p / q) <= limit + 1e-9).all()
     found.save(tmp_path / "d.json")
     assert om.check(tmp_path / "d.json").passed
-    with pytest.raises(audit.Fault, match="Euclidean"):
-        audit.audit(str(tmp_path / "d.json"))
+    assert audit.audit(str(tmp_path / "d.json"))
 
 
 def test_the_bound_is_below_every_mechanism_on_the_mesh():
