@@ -126,6 +126,7 @@ class EverywhereDesign(Shown):
         return {
             "status": self.status,
             "loss": self.loss,
+            "objective": self.loss,
             "bound": self.bound,
             "gap": self.gap,
             "lower_bound": self.lower_bound,
@@ -135,6 +136,7 @@ class EverywhereDesign(Shown):
             "engine": self.engine,
             "engine_reason": self.engine_reason,
             "seconds": self.seconds,
+            "secrets": len(self.problem.secrets),
             "places": len(self.problem.secrets),
             "vertices": len(self.mesh),
             "triangles": len(self.mesh.triangles),

@@ -98,10 +98,15 @@ def load_everywhere(path: str | Path) -> EverywhereDesign:
     VerificationError
         If it was altered, or does not hold what it claims.
     """
-    claimed = _decode(read_sealed(path, (EVERYWHERE,), _REWRITE), str(path))
-    report = _examined(claimed, str(path))
+    return decode_everywhere(read_sealed(path, (EVERYWHERE,), _REWRITE), str(path))
+
+
+def decode_everywhere(body: dict[str, Any], where: str) -> EverywhereDesign:
+    """As ``load_everywhere``, from a file's content; ``where`` names it in messages."""
+    claimed = _decode(body, where)
+    report = _examined(claimed, where)
     if not report.passed:
-        raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
+        raise VerificationError(report.faults[0], where=where, remedy=_REWRITE)
     return claimed.design
 
 

@@ -39,7 +39,6 @@ from optmech.reading.sealed import (
     DESIGN,
     EVERYWHERE,
     decoding,
-    is_of_format,
     parse_sealed,
     read_sealed,
     seal,
@@ -216,10 +215,11 @@ def _given(problem: Problem) -> tuple[str, ...]:
     return tuple(found)
 
 
-def load_any(path: str | Path) -> Design | EverywhereDesign:
-    """As ``load_design``, also of a file with a design that is private at every point."""
-    if is_of_format(path, EVERYWHERE):
-        from optmech.designs.everywhere_file import load_everywhere
+def decode_any(content: bytes, where: str) -> Design | EverywhereDesign:
+    """As ``decode_design``, also of a design that is private at every point."""
+    body = parse_sealed(content, where, (DESIGN, EVERYWHERE), REWRITE)
+    if body["format"] == DESIGN:
+        return _examined(body, where)
+    from optmech.designs.everywhere_file import decode_everywhere
 
-        return load_everywhere(path)
-    return load_design(path)
+    return decode_everywhere(body, where)

@@ -17,7 +17,10 @@ FIGURES = (
     "secrets", "observables", "reason",
 )  # fmt: skip
 """Columns of the table that come from a task's record."""
-RESERVED = ("task", *FIGURES, "start", "design", "seconds")
+OF_REGIONS = ("total_gap", "vertices")
+"""Columns of designs that are private at every point of a region: ``gap`` is about mechanisms on
+their mesh, ``total_gap`` about all."""
+RESERVED = ("task", *FIGURES, *OF_REGIONS, "start", "design", "seconds")
 """Columns that the table has anyway."""
 
 

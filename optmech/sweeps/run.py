@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
-from optmech.designs.file import load_design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
 from optmech.files import find_problem
@@ -21,7 +20,7 @@ from optmech.reading.source import read_document
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.prior import Prior
 from optmech.sweeps import pools
-from optmech.sweeps.axes import FIGURES, Axis, named, simple_axis, zipped
+from optmech.sweeps.axes import FIGURES, OF_REGIONS, Axis, named, simple_axis, zipped
 from optmech.sweeps.directory import RunDirectory, read_manifest
 from optmech.sweeps.file import read_plan
 from optmech.sweeps.plan import Plan
@@ -50,7 +49,8 @@ class SweepResult(Shown):
         return tuple(row for row in self.rows if row["status"] == "failed")
 
     def design(self, task: int) -> Design:
-        """The design of a task, loaded and checked again.
+        """The design of a task, loaded and checked again: an ``EverywhereDesign`` where the problem
+        is about every point of a region.
 
         Raises
         ------
@@ -59,10 +59,13 @@ class SweepResult(Shown):
         """
         for row in self.rows:
             if row["task"] == task and row["design"] is not None:
-                design = load_design(self.directory / str(row["design"]))
+                design = Design.load(self.directory / str(row["design"]))
                 found = design.summary()
-                names = set(FIGURES) - {"engine", "reason"}
-                if any(row[name] != found[name] for name in names):
+                names = {*FIGURES, *(name for name in OF_REGIONS if name in row)} - {
+                    "engine",
+                    "reason",
+                }
+                if any(row[name] != found.get(name) for name in names):
                     raise ProblemError(
                         f"the design of task {task!r} has other figures than the table",
                         where=str(self.directory),

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
     from optmech.base.storage import ending
-    from optmech.designs.file import load_any
+    from optmech.designs.design import Design
     from optmech.show.reports import report
 
     output.claim_outputs(args, args.designs)
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
             where="--output",
             remedy="Use a name that ends in .html",
         )
-    designs = [load_any(path) for path in args.designs]
+    designs = [Design.load(path) for path in args.designs]
     names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
     size = report(designs, args.output, names)
     if args.json:
