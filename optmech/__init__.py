@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check
+    from optmech.problem import AdditiveCapacity as AdditiveCapacity
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy
     from optmech.problem import DistributionPrivacy as DistributionPrivacy
+    from optmech.problem import GainLeakage as GainLeakage
     from optmech.problem import LossBound as LossBound
+    from optmech.problem import MaximalLeakage as MaximalLeakage
     from optmech.problem import MaximizeDistortion as MaximizeDistortion
     from optmech.problem import MetricPrivacy as MetricPrivacy
     from optmech.problem import Problem as Problem

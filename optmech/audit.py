@@ -595,7 +595,7 @@ class Lagrangian:
         for o, shares in enumerate(guesses):
             total = sum(shares.values(), ZERO)
             if not TINY < total < HUGE:
-                shares, total = dict.fromkeys(range(self.n), ONE), Fraction(self.n)
+                shares, total = dict.fromkeys(range(len(w)), ONE), Fraction(len(w))
             for t, value in shares.items():
                 share = -weight * value / total
                 for s, v in enumerate(w[t]):
@@ -828,6 +828,52 @@ class Distortion:
 
 
 @dataclass(frozen=True)
+class Leakage:
+    """Σ_o max_w Σ_s w[g][s] P[s,o] <= most, w[g][s] = π(s) g(w,s) of any sign; or <= e^most."""
+
+    most: Real
+    natural: bool
+    w: Matrix
+    family: ClassVar[str] = "leakage"
+
+    @property
+    def regret(self) -> Matrix:
+        """Minus w: the best guess is the one that errs least."""
+        return [[-v for v in row] for row in self.w]
+
+    @property
+    def blind(self) -> Fraction:
+        """What a guess gains without a report, the least possible."""
+        return max(sum(row, ZERO) for row in self.w)
+
+    @property
+    def limit(self) -> tuple[Fraction, Fraction | None]:
+        """Bounds of the limit, or of what it misses by rounding (theory, section 1)."""
+        low, high = self.most.exp(ONE, 512) if self.natural else self.most.bounds()
+        for extreme in (self.blind, sum(map(max, zip(*self.w, strict=True)), ZERO)):
+            if low < extreme <= low * (1 + NEAR):
+                return extreme, extreme
+        return low, high
+
+    def check(self, p: Mechanism) -> str:
+        value = -p.distortion(self.regret)
+        holds = value <= self.limit[0]
+        if self.natural and value > 0:
+            holds = holds or at_most(value.numerator, value.denominator, self.most, ONE)
+        need(holds, f"the best guess gains {float(value)}")
+        return f"gain of the best guess {float(value):.12g}"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """ν Σ_w q(w|o) w[w,s], and -ν times the limit; nothing where that is too large."""
+        body = keys(plain, "weight strategy")
+        weight, high = cut(number(body["weight"])), self.limit[1]
+        played = entries(body["strategy"], bound.m, len(self.w))
+        if high is not None:
+            bound.add_attack(weight, played, self.regret)
+            bound.K -= weight * high
+
+
+@dataclass(frozen=True)
 class LossLimit:
     """Σ_o loss[s][o] P[s,o] <= most: on average over a prior, or without one for every s."""
 
@@ -865,8 +911,9 @@ class Support:
         return "nothing outside the support"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | LossLimit
+Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
+ADDED = ("leakage",)  # entries that the files have whose constraints need them
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
@@ -996,6 +1043,37 @@ def blind(w: Matrix) -> Fraction:
     return min(sum(row, ZERO) for row in w)
 
 
+def gain_leakage(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind maximum gain prior")
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    gains = unit_matrix(stated.n) if c["gain"] == "identity" else signed_rows(c["gain"], stated.n)
+    weighted = [[v * p for v, p in zip(row, weights, strict=True)] for row in gains]
+    yield Leakage(Real.read(c["maximum"]), False, weighted)
+
+
+def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
+    keys(c, "kind maximum")
+    yield Leakage(Real.read(c["maximum"]), True, unit_matrix(stated.n))
+
+
+def additive_capacity(stated: Statement, c: Body) -> Inequalities:
+    """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
+    keys(c, "kind maximum")
+    gains = [[Fraction((s == 0) - (s == w)) for s in range(stated.n)] for w in range(stated.n)]
+    yield Leakage(small(c["maximum"]), False, gains)
+
+
+def unit_matrix(n: int) -> Matrix:
+    return [[Fraction(s == w) for s in range(n)] for w in range(n)]
+
+
+def signed_rows(value: object, columns: int) -> Matrix:
+    """A row for every guess, of numbers of any sign."""
+    rows = [[Fraction(v) for v in reals(row, columns)] for row in listing(value)]
+    need(0 < len(rows) * columns <= MOST_ENTRIES, "there is no guess, or too many")
+    return rows
+
+
 def loss_bound(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum worst_case loss")
     worst, most = c["worst_case"], Real.read(c["maximum"]).bounds()
@@ -1015,7 +1093,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 # a kind without a reader here is refused, as is an entry that its reader does not know
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
-    support,
+    support, gain_leakage, maximal_leakage, additive_capacity,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 
@@ -1129,13 +1207,15 @@ class Statement:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
         those of the last parts of a family may be left out."""
         wanted = "ratio windowed lifted approximate distortion loss_limits objective"
-        body = keys(plain, wanted, "divergence")
+        stated = {part.family for _, part in self.parts if not isinstance(part, Support)}
+        added = [family for family in ADDED if family in stated]
+        body = keys(plain, " ".join([wanted, *added]), "divergence")
         bound = Lagrangian(self.allowed)
         self.add_objective(bound, body["objective"], objective)
         if body["ratio"] is not None:  # one list for all of them
             ratios = [part for part in self.of(Ratios) if part.window is None]
             charge_ratios(ratios, bound, body["ratio"])
-        for family in FAMILIES:
+        for family in (*FAMILIES, *added):
             given = listing(body.get(family, []))
             parts = [p for _, p in self.parts if not isinstance(p, Support) and p.family == family]
             need(len(given) <= len(parts), f"{family}: multipliers of nothing")
@@ -1310,6 +1390,8 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
     for k, part in stated.parts:
         if isinstance(part, Distortion) and part.least.low > blind(part.w):
             return f"constraints[{k}]: more distortion than any mechanism has"
+        if isinstance(part, Leakage) and part.limit[1] is not None and part.limit[1] < part.blind:
+            return f"constraints[{k}]: less leakage than any mechanism has"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"
     if any(map(all, forced_zeros(stated))):

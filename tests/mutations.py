@@ -92,6 +92,14 @@ def problems() -> dict[str, om.Problem]:
             line, E,
             constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],
         ),
+        "leakage": om.Problem(
+            line, E,
+            constraints=[
+                om.GainLeakage("2/5", [[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
+                om.GainLeakage(0.5, prior=om.Prior(line.domain, [1, 1, 1, 2])),
+                om.MaximalLeakage("ln 3/2"), om.AdditiveCapacity(0.4),
+            ],
+        ),
         "infeasible": om.Problem(
             line, E, constraints=[om.MetricPrivacy(0.1, E), om.LossBound(0.2)]
         ),
@@ -361,7 +369,22 @@ def falsehood(content: bytes, original: Body) -> str:
     return ""
 
 
+def _leaks(constraint: Any, problem: Any, p: np.ndarray) -> str:
+    most, n = _value(constraint["maximum"]), len(p)
+    if constraint["kind"] == "maximal_leakage":
+        spent = math.log(p.max(axis=0).sum())
+    elif constraint["kind"] == "additive_capacity":
+        spent = 1 - p.min(axis=0).sum()
+    else:
+        prior = np.array(constraint["prior"] or problem["prior"])
+        gain = np.eye(n) if constraint["gain"] == "identity" else np.array(constraint["gain"])
+        spent = sum(max(row @ (prior * column) for row in gain) for column in p.T)
+    return f"{constraint['kind']} is broken" if spent > most + 1e-9 * (1 + most) else ""
+
+
 def _broken(constraint: Any, problem: Any, p: np.ndarray) -> str:
+    if constraint["kind"] in ("gain_leakage", "maximal_leakage", "additive_capacity"):
+        return _leaks(constraint, problem, p)
     if constraint["kind"] not in ("metric_privacy", "differential_privacy"):
         return ""
     if constraint["kind"] == "metric_privacy":

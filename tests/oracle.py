@@ -83,6 +83,46 @@ def _distortion(model, problem, constraint) -> None:
     model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
 
 
+def _best_guess(model, gains, weights) -> list[int]:
+    """y_o >= Σ_s weight_s g(w,s) p(o|s) for every guess w, as a difference of two variables."""
+    ys = []
+    for o in range(model.m):
+        up, down = model.new(), model.new()
+        for row in gains:
+            own = {model.p(s, o): weights[s] * row[s] for s in range(model.n)}
+            model.at_most({**own, up: -1.0, down: 1.0}, 0.0)
+        ys += [(up, 1.0), (down, -1.0)]
+    return ys
+
+
+def _gain_leakage(model, problem, constraint) -> None:
+    weights = (problem.prior if constraint.prior is None else constraint.prior).weights
+    gains = constraint.gain
+    if isinstance(gains, str):
+        gains = [[float(w == s) for s in range(model.n)] for w in range(model.n)]
+    elif callable(gains):
+        gains = gains(problem.secrets, problem.secrets)
+    model.at_most(dict(_best_guess(model, gains, weights)), float(constraint.maximum))
+
+
+def _maximal_leakage(model, problem, constraint) -> None:
+    largest = []
+    for o in range(model.m):
+        largest.append(model.new())
+        for s in range(model.n):
+            model.at_most({model.p(s, o): 1.0, largest[-1]: -1.0}, 0.0)
+    model.at_most(dict.fromkeys(largest, 1.0), math.exp(constraint.maximum))
+
+
+def _additive_capacity(model, problem, constraint) -> None:
+    least = []
+    for o in range(model.m):
+        least.append(model.new())
+        for s in range(model.n):
+            model.at_most({least[-1]: 1.0, model.p(s, o): -1.0}, 0.0)
+    model.at_most(dict.fromkeys(least, -1.0), float(constraint.maximum) - 1.0)
+
+
 def _loss_bound(model, problem, constraint) -> None:
     n, m, most = model.n, model.m, float(constraint.maximum)
     prior = problem.prior.weights
@@ -112,6 +152,9 @@ KINDS = {
     "distortion_privacy": _distortion,
     "loss_bound": _loss_bound,
     "support": _support,
+    "gain_leakage": _gain_leakage,
+    "maximal_leakage": _maximal_leakage,
+    "additive_capacity": _additive_capacity,
 }
 """How every kind of constraint is written, by its name in files."""
 

@@ -97,3 +97,19 @@ def attack(strategy: Floats) -> Floats:
     usable = np.isfinite(totals) & (totals > 2.0**-900)
     normal = np.where(usable, guesses / np.where(usable, totals, 1.0), 1.0 / count)
     return np.asarray(normal * (1 + 4 * (count + 8) * UNIT))
+
+
+def mixture(strategy: Floats) -> tuple[Floats, float]:
+    """Rows (guesses for an observable) divided by their sums, and how many roundings a product with
+    them counts for, so that it is as if the sums were exactly one.
+
+    max_w x_w >= Σ_w q_w x_w for x of any sign needs Σ_w q_w = 1: the sum of quotients misses it by
+    less than (W + 2) roundings, relatively.
+    """
+    guesses = np.where(np.isfinite(strategy), np.maximum(strategy, 0.0), 0.0)
+    count = strategy.shape[1]
+    with np.errstate(over="ignore"):
+        totals = guesses.sum(axis=1, keepdims=True)
+    usable = np.isfinite(totals) & (totals > 2.0**-900)
+    normal = np.where(usable, guesses / np.where(usable, totals, 1.0), 1.0 / count)
+    return np.asarray(normal), 2.0 * count + 6.0

@@ -41,6 +41,21 @@ def blind(distance: Floats, prior: Floats) -> Fraction:
     return Fraction(min(map(sum, weights)), 1 << scale)
 
 
+def gained(gain: Floats, weights: Floats, released: Numerators) -> Fraction:
+    """What the best guesses gain: Σ_o max_w Σ_s π(s) g(w,s) p(o|s), with gains of any sign."""
+    return -distortion(-gain, weights, released)
+
+
+def blind_gain(gain: Floats, weights: Floats) -> Fraction:
+    """What the best guess gains without a report: max_w Σ_s π(s) g(w,s)."""
+    return -blind(-gain, weights)
+
+
+def known_gain(gain: Floats, weights: Floats) -> Fraction:
+    """What the best guesses gain where the secret is known: Σ_s π(s) max_w g(w,s)."""
+    return expected(weights, [Fraction(v) for v in gain.max(axis=0).tolist()])
+
+
 def losses(loss: Floats, released: Numerators) -> list[Fraction]:
     """Σ_o p(o|s) c(s,o) for every s."""
     whole, exponent = integers(loss)

@@ -18,6 +18,7 @@ from optmech.certificate.families import (
     Approximate,
     Distortion,
     Divergence,
+    Leakage,
     LiftedRatio,
     LossLimit,
     PairMultipliers,
@@ -198,6 +199,11 @@ class _Rates:
                 self._add(family.index, "epsilon", -rate)
             case Distortion():
                 self._add(family.index, "minimum", max(float(given.weight), 0.0))
+            case Leakage():
+                rate = max(float(given.weight), 0.0)
+                if family.natural:
+                    rate *= float(np.exp(min(float(family.maximum), 700.0)))
+                self._add(family.index, "maximum", -rate)
             case LossLimit():
                 spent = np.maximum(np.atleast_1d(given), 0.0)
                 if not family.per_secret:

@@ -95,6 +95,18 @@ def exact_exp(epsilon: Exact, d: float) -> Fraction | None:
     return base**power.numerator if power.numerator * size <= _POWER_BITS else None
 
 
+def exp_bracket(epsilon: Exact) -> tuple[Fraction, Fraction | None]:
+    """Lower and upper bound of e^ε; equal where it is known to be rational. Beyond the floats
+    there is a lower bound only."""
+    known = exact_exp(epsilon, 1.0)
+    if known is not None:
+        return known, known
+    if float(epsilon) > _OVERFLOW:
+        return Fraction(1 << 1022), None
+    with flint.ctx.workprec(512):
+        return _ends(log_ball(epsilon, 1.0).exp())
+
+
 def at_most(left: int, right: int, epsilon: Exact, d: float) -> bool:
     """Whether left <= e^{ε d} right, decided exactly; both >= 0.
 

@@ -95,6 +95,22 @@ class Assembly:
         rows = entries((estimates, column + 1), x, (-weighted[t, s], t, s))
         return column, self.local(rows)
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the cone has any pairs so far."""
+        return self._count > 0
+
+    def gains_rows(self, weighted: Floats, cost: float = 0.0) -> tuple[int, int] | None:
+        """x_o >= Σ_s weighted[w,s] v_s for every guess w: the local index of x, and the place of
+        the rows. None where x >= 0 would cut off anything."""
+        if not (weighted >= 0).all(axis=1).any():
+            return None
+        (column,) = self.auxiliary(1, cost).tolist()
+        guesses = len(weighted)
+        w, s = np.nonzero(weighted)
+        x = (-np.ones(guesses), np.arange(guesses), np.full(guesses, column))
+        return column, self.local(entries((guesses, column + 1), x, (weighted[w, s], w, s)))
+
     def add_elastic(self) -> None:
         """Multiply by 1 - e, with one shared e >= 0, every right side that zero misses."""
         column = self.shared(1.0)

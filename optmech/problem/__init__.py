@@ -1,10 +1,13 @@
 """What is wanted: a problem, its constraints, and the statement that they make."""
 
 from optmech.problem.constraint import Constraint as Constraint
+from optmech.problem.constraints import AdditiveCapacity as AdditiveCapacity
 from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints import GainLeakage as GainLeakage
 from optmech.problem.constraints import LossBound as LossBound
+from optmech.problem.constraints import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
 from optmech.problem.constraints import Support as Support
 from optmech.problem.objective import MaximizeDistortion as MaximizeDistortion

@@ -21,7 +21,7 @@ class Measured:
     constraint: int
     kind: str
     quantity: str
-    """ "epsilon", "delta", "divergence", "distortion", "loss" or "outside"."""
+    """ "epsilon", "delta", "divergence", "distortion", "leakage", "loss" or "outside"."""
     sense: str
     """ "at most" or "at least"."""
     promised: float

@@ -66,6 +66,9 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
                 )
             case "distortion":
                 return AttackMultipliers(float(scale * rng.normal()), rng.normal(size=(m, n)))
+            case "leakage":
+                guesses = rng.normal(size=(m, len(family.gain)))
+                return AttackMultipliers(float(scale * rng.normal()), guesses)
             case "loss":
                 return scale * rng.normal(size=n if family.per_secret else 1)
             case "support":

@@ -35,6 +35,7 @@ SOUND = [
     families.LossLimit(0, HAMMING * PLAIN.prior[:, None], ONE, False, HAMMING),
     families.LossLimit(0, HAMMING, ONE, True, HAMMING),
     families.Support(0, np.ones((3, 3), dtype=bool)),
+    families.Leakage(0, UNIT / 3, ONE, False, UNIT, np.full(3, 1 / 3)),
 ]  # fmt: skip
 DOUBLED = sp.csr_array((np.ones(2) / 2, np.zeros(2, dtype=int), [0, 2]), shape=(1, 3))
 
@@ -84,6 +85,12 @@ def test_families_of_constraints_fit(family: object) -> None:
         (7, "maximum", LESS),
         (8, "allowed", np.full((3, 3), 0.5)),
         (8, "allowed", None),
+        (9, "gain", np.full((3, 3), np.nan)),
+        (9, "gain", np.zeros((0, 3))),
+        (9, "weights", -np.ones(3)),
+        (9, "weighted", UNIT),
+        (9, "natural", 1),
+        (9, "maximum", 0.5),
     ],
 )
 def test_fields_that_cannot_be_meant_are_refused(place: int, field: str, value: object) -> None:

@@ -360,6 +360,36 @@ def everything(rng: np.random.Generator) -> om.Problem:
     )
 
 
+def gains(rng: np.random.Generator) -> om.Problem:
+    """Guesses that are no secrets, some gains negative, and a Bayes adversary of another prior."""
+    p = prior(rng, points(rng, 6))
+    gain = rng.uniform(-1, 2, (4, 6))
+    weighted = gain * p.weights
+    blind, known = weighted.sum(axis=1).max(), weighted.max(axis=0).sum()
+    return om.Problem(
+        p,
+        E,
+        constraints=[
+            om.GainLeakage(abs(blind) + 0.3 * (known - blind), gain + abs(blind) - blind),
+            om.GainLeakage(0.6, prior=prior(rng, p.domain, 3.0)),
+        ],
+    )
+
+
+def leakage_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 7))
+    leaks = [om.MaximalLeakage(rng.uniform(0.1, 0.6)), om.AdditiveCapacity(0.5)]
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(2.5, E), *leaks])
+
+
+def leakage_worst(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    asked = om.GainLeakage.predicate(
+        0.75, [True, False, True, False, False], om.Prior.uniform(p.domain)
+    )
+    return om.Problem(p, E, objective="worst_loss", constraints=[om.MaximalLeakage("ln 2"), asked])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -373,5 +403,6 @@ KINDS: list[Make] = [
     divergence_hellinger_worst, divergence_tv, divergence_everything, worst_case, worst_bounded,
     most_distortion, most_distortion_private, support, supported_components, thresholds,
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
-    *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
+    gains, leakage_metric, leakage_worst, *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret,
+    two_secrets, everything,
 ]  # fmt: skip

@@ -26,6 +26,12 @@ def table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) ->
     return bool((values >= 0).all()) and (unlimited or bool(np.isfinite(values).all()))
 
 
+def finite(values: object, shape: tuple[int, ...]) -> bool:
+    """Finite floats of any sign, of this shape."""
+    sound = type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape
+    return sound and bool(np.isfinite(values).all())  # type: ignore[call-overload]
+
+
 def mask(values: object, shape: tuple[int, ...]) -> bool:
     """Truth values of this shape."""
     return type(values) is np.ndarray and values.dtype == np.bool_ and values.shape == shape

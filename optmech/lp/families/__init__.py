@@ -7,6 +7,7 @@ from optmech.certificate.families import (
     Approximate,
     Distortion,
     Divergence,
+    Leakage,
     LiftedRatio,
     LossLimit,
     Ratio,
@@ -19,6 +20,7 @@ from optmech.lp.families.base import Part as Part
 from optmech.lp.families.base import Reader as Reader
 from optmech.lp.families.distortion import DistortionPart
 from optmech.lp.families.divergence import DivergencePart
+from optmech.lp.families.leakage import LeakagePart
 from optmech.lp.families.lifted import LiftedPart
 from optmech.lp.families.loss import LossPart
 from optmech.lp.families.ratio import Ratios as Ratios
@@ -31,6 +33,7 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Approximate: ApproximatePart.of,
     Divergence: DivergencePart.of,
     Distortion: DistortionPart.of,
+    Leakage: LeakagePart.of,
     LossLimit: LossPart.of,
     # programs and repairs start from the allowed entries
     Support: lambda number, family: None,

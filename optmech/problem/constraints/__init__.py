@@ -8,10 +8,13 @@ Obfuscation via Probability Coupling (Allerton 2019).
 from importlib import import_module
 from pkgutil import iter_modules
 
+from optmech.problem.constraints.additive_capacity import AdditiveCapacity as AdditiveCapacity
 from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints.gain_leakage import GainLeakage as GainLeakage
 from optmech.problem.constraints.loss_bound import LossBound as LossBound
+from optmech.problem.constraints.maximal_leakage import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
 from optmech.problem.constraints.support import Support as Support
 

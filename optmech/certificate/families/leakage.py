@@ -1,0 +1,120 @@
+"""Gains of the best guess: what an adversary wins by looking at the report (g-leakage)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.certificate import values
+from optmech.certificate.check import Check
+from optmech.certificate.families import fits
+from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.distortion import AttackMultipliers
+from optmech.certificate.lagrangian import LARGEST, Lagrangian, mixture
+from optmech.exact.exponentials import at_most, bracket, exp_bracket
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators
+from optmech.statement import ReadOnly, Statement
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Leakage(ReadOnly, Trusted):
+    """Σ_o max_w Σ_s weighted[w,s] P[s,o] <= maximum, or <= e^maximum where ``natural``, with
+    weighted[w,s] = g(w,s) π(s), the rounded product of ``gain`` (W, S), of any sign, and
+    ``weights`` >= 0 (S,), which need not sum to one.
+
+    Multipliers are a weight and the strategy q(w|o) that is played with it, (O, W).
+    """
+
+    kind = "leakage"
+    named = "leakage <= {.maximum:.9g}"
+    index: int
+    weighted: Floats
+    maximum: Exact
+    natural: bool
+    gain: Floats
+    weights: Floats
+
+    @cached_property
+    def blind(self) -> Fraction:
+        """What an adversary gains who sees nothing: the least possible."""
+        return values.blind_gain(self.gain, self.weights)
+
+    @cached_property
+    def stated(self) -> tuple[Fraction, Fraction | None]:
+        """Bounds of the number that is the limit; no upper one where that is beyond floats."""
+        return exp_bracket(self.maximum) if self.natural else bracket(self.maximum)
+
+    @cached_property
+    def most(self) -> tuple[Fraction, Fraction | None]:
+        """The same; the least or the largest possible gain where the limit falls short of that by
+        no more than 10^-12 of itself: it was computed in floating point and is meant."""
+        low = self.stated[0]
+        for extreme in (self.blind, values.known_gain(self.gain, self.weights)):
+            if low < extreme <= low * (1 + values.NEAR):
+                return extreme, extreme
+        return self.stated
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        secrets = statement.secrets
+        return {
+            "maximum": fits.exact(self.maximum),
+            "natural": type(self.natural) is bool,
+            "weights": fits.table(self.weights, (secrets,)),
+            "gain": fits.finite(self.gain, (len(self.gain), secrets)) and len(self.gain) > 0,
+            "weighted": np.array_equal(self.weighted, self.gain * self.weights),
+        }
+
+    def signature(self) -> Hashable:
+        return self.kind, self.weighted.shape, self.natural
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        value = values.gained(self.gain, self.weights, released)
+        passed = value <= self.most[0]
+        if not passed and self.natural and value > 0:
+            passed = at_most(value.numerator, value.denominator, self.maximum, 1.0)
+        limit = f"{'e^' if self.natural else ''}{float(self.maximum):.12g}"
+        detail = f"gain of the best guess {float(value):.12g}, allowed {limit}"
+        return Check("leakage", self.index, 1, passed, float(value), detail)
+
+    def charge(
+        self, statement: Statement, lagrangian: Lagrangian, given: AttackMultipliers
+    ) -> None:
+        """ν (Σ_w q(w|o) Σ_s weighted[w,s] P[s,o] - limit) <= 0 for any strategy q."""
+        high = self.most[1]
+        if high is None:
+            return
+        price = min(max(float(given.weight), 0.0), LARGEST)
+        strategy, roundings = mixture(given.strategy)
+        part = price * (strategy @ self.weighted).T
+        lagrangian.add(part, price * (strategy @ np.abs(self.weighted)).T, roundings + 3.0)
+        lagrangian.constant -= Fraction(price) * high
+
+    def impossible(self, statement: Statement) -> str:
+        high = self.most[1]
+        if high is None or self.blind <= high:
+            return ""
+        asked = f"{'e^' if self.natural else ''}{float(self.maximum):.9g}"
+        least = values.rounded_up(self.blind)
+        return (
+            f"constraints[{self.index}]: a leakage of at most {asked} is asked for, and an "
+            f"adversary who sees nothing gains {least:.9g} already: no mechanism can stay below. "
+            f"Raise the maximum{'' if self.natural else f' to at least {least:.9g}'}"
+        )
+
+    def note(self, statement: Statement) -> str:
+        if self.most == self.stated:
+            return ""
+        return (
+            f"constraints[{self.index}]: the maximum falls short of the gain of an adversary who "
+            "sees nothing, or everything, by rounding only; that gain is meant"
+        )
+
+    def zeros(self, statement: Statement) -> AttackMultipliers:
+        return AttackMultipliers(0.0, np.zeros((statement.observables, len(self.gain))))

@@ -1,0 +1,270 @@
+"""g-leakage, maximal leakage and additive capacity: closed forms, and adversaries written again."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import optmech as om
+from optmech import audit, prices
+from optmech.certificate import check_exact
+from optmech.designs.file import encode_design
+from optmech.exact.numerators import Numerators
+from optmech.reading.sealed import seal
+
+E, H = om.distances.euclidean(), om.distances.hamming()
+
+
+def uniform(n: int) -> om.Prior:
+    return om.Prior.uniform(om.Domain.range(n))
+
+
+def solved(prior: om.Prior, *constraints: object, loss: object = H) -> om.Design:
+    design = om.solve(om.Problem(prior, loss, constraints=list(constraints)))
+    assert design.status == "optimal"
+    return design
+
+
+def vulnerability(gain: np.ndarray, prior: np.ndarray, p: np.ndarray) -> float:
+    """By the adversary's posteriors: Σ_o p(o) max_w Σ_s p(s|o) g(w,s)."""
+    total = 0.0
+    for o in range(p.shape[1]):
+        marginal = float(prior @ p[:, o])
+        if marginal > 0:
+            posterior = prior * p[:, o] / marginal
+            total += marginal * max(float(row @ posterior) for row in gain)
+    return total
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("factor", [Fraction(1), Fraction(3, 2), Fraction(2)])
+def test_randomised_response_is_optimal_under_maximal_leakage(n: int, factor: Fraction) -> None:
+    design = solved(uniform(n), om.MaximalLeakage(f"ln {factor}"))
+    assert design.loss == pytest.approx(float(1 - factor / n), abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("most", [0, "1/4", 1])
+def test_shared_mass_is_all_that_additive_capacity_costs(n: int, most: object) -> None:
+    design = solved(uniform(n), om.AdditiveCapacity(most))
+    assert design.loss == pytest.approx((1 - float(Fraction(most))) * (1 - 1 / n), abs=1e-9)
+
+
+@pytest.mark.parametrize("most", ["2/5", 0.55, 1])
+def test_bayes_vulnerability_with_hamming_loss(most: object) -> None:
+    """Whatever the prior: a right report is a right guess."""
+    prior = om.Prior(om.Domain("abcd"), [4, 3, 2, 1])
+    assert solved(prior, om.GainLeakage(most)).loss == pytest.approx(1 - float(Fraction(most)))
+
+
+def test_a_predicate_that_says_all_of_the_loss() -> None:
+    """The loss is that of guessing the predicate, so that it is 1 - V."""
+    holds = np.array([True, False, False, True, False])
+    prior = om.Prior(om.Domain("abcde"), [1, 2, 3, 1, 3])
+    loss = (holds[:, None] != np.array([True, False])).astype(float)
+    asked = om.GainLeakage.predicate(0.85, holds)
+    design = om.solve(om.Problem(prior, loss, om.Domain(["yes", "no"]), constraints=[asked]))
+    assert design.loss == pytest.approx(0.15, abs=1e-9)
+    same = om.GainLeakage.partition(0.85, ["x", "y", "y", "x", "y"])
+    again = om.solve(om.Problem(prior, loss, om.Domain(["yes", "no"]), constraints=[same]))
+    assert again.loss == pytest.approx(0.15, abs=1e-9)
+
+
+def test_distortion_is_leakage_with_gains_below_zero() -> None:
+    """Σ_o min_w Σ_s π d P >= d_m is the vulnerability of top - d, at most top - d_m."""
+    prior = om.Prior(om.Domain.range(6), [3, 1, 4, 1, 5, 9])
+    d = E(prior.domain, prior.domain)
+    error = solved(prior, om.DistortionPrivacy(0.9, E))
+    gain = solved(prior, om.GainLeakage(5 - 0.9, 5 - d))
+    assert gain.loss == pytest.approx(error.loss, abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_what_is_measured_is_what_adversaries_gain(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 6)), int(rng.integers(1, 6))
+    domain, outputs = om.Domain.range(n), om.Domain.range(m)
+    p = rng.dirichlet(np.full(m, 0.5), n)
+    weights, gain = rng.dirichlet(np.ones(n)), rng.uniform(0, 1, (int(rng.integers(1, 5)), n))
+    prior, mechanism = om.Prior(domain, weights), om.Mechanism(domain, outputs, p)
+    space = om.Problem(prior, np.zeros((n, m)), outputs).space
+    spent = om.GainLeakage(1, gain).measured(mechanism, space).measured
+    assert spent == pytest.approx(vulnerability(gain, weights, p))
+    # the capacities bound every prior and gain, and the uniform prior attains the first one
+    times = math.exp(om.MaximalLeakage(1).measured(mechanism, space).measured)
+    more = om.AdditiveCapacity(1).measured(mechanism, space).measured
+    blind = float((gain @ weights).max())
+    assert spent <= times * blind * (1 + 1e-12)
+    assert spent <= blind + more + 1e-12
+    assert n * vulnerability(np.eye(n), np.full(n, 1 / n), p) == pytest.approx(times)
+
+
+def test_the_limit_is_met_exactly_or_not_at_all() -> None:
+    """Σ_o max_s p(o|s) = 2 passes for ln 2, and one unit of 2^-60 more does not."""
+    statement = om.Problem(uniform(3), H, constraints=[om.MaximalLeakage("ln 2")]).statement
+    one = 1 << 60
+    rows = [[one // 2 + 1, one // 4, one // 4 - 1], [one // 8, one * 3 // 4, one // 8],
+            [one // 4, one // 8 - 1, one * 5 // 8 + 1]]  # fmt: skip
+    over = Numerators(60, tuple(map(tuple, rows)))
+    rows[0] = [one // 2, one // 4, one // 4]
+    rows[2] = [one // 8, one // 8, one * 3 // 4]
+    exact = Numerators(60, tuple(map(tuple, rows)))
+    assert [c.passed for c in check_exact(statement, exact)] == [True, True]
+    rows[0] = [one // 2 + 1, one // 4, one // 4 - 1]
+    less = Numerators(60, tuple(map(tuple, rows)))
+    assert [c.passed for c in check_exact(statement, less)] == [True, False]
+    assert [c.passed for c in check_exact(statement, over)] == [True, True]
+    irrational = om.Problem(uniform(3), H, constraints=[om.MaximalLeakage(0.7)]).statement
+    assert all(c.passed for c in check_exact(irrational, less))
+
+
+def test_less_than_nothing_cannot_leak() -> None:
+    prior = om.Prior(om.Domain("ab"), [2, 1])
+    design = om.solve(om.Problem(prior, H, constraints=[om.GainLeakage(0.6)]))
+    assert design.status == "infeasible"
+    assert "gains 0.6666" in design.reason
+    rounded = om.solve(om.Problem(uniform(3), H, constraints=[om.GainLeakage(0.3333333333333333)]))
+    assert rounded.loss == pytest.approx(2 / 3)
+    idle = om.Problem(prior, H, constraints=[om.GainLeakage(1), om.MaximalLeakage(2)])
+    assert len([note for note in idle.notes if "constrains nothing" in note]) == 2
+
+
+def test_prices_are_slopes_of_the_optimum() -> None:
+    prior = om.Prior(om.Domain.range(5), [1, 2, 4, 2, 3])
+    for make, value in (
+        (om.GainLeakage, 0.5),
+        (om.MaximalLeakage, 0.6),
+        (om.AdditiveCapacity, 0.3),
+    ):
+        (price,) = prices.of_constraints(solved(prior, make(value), loss=E))
+        step = 1e-4
+        after, before = (solved(prior, make(value + k * step), loss=E).loss for k in (1, -1))
+        slope = (after - before) / (2 * step)
+        assert price.rate == pytest.approx(slope, rel=1e-3), make
+
+
+def tampered(design: om.Design, change: object, path: Path) -> tuple[bool, bool]:
+    """Whether the check and the audit accept a file after a change and with a good digest."""
+    body = json.loads(encode_design(design))
+    del body["digest"]
+    change(body)
+    path.write_bytes(seal(json.dumps(body).encode()))
+    try:
+        passed = om.check(path).passed
+    except om.OptmechError:
+        passed = False
+    try:
+        audit.audit(str(path))
+    except audit.Fault:
+        return passed, False
+    return passed, True
+
+
+LIMITS = {
+    "gain": (om.GainLeakage(0.6, [[1, 0, 0, 0.5], [0, 1, 1, 0]]), "11/20"),
+    "bayes": (om.GainLeakage("1/2"), "9/20"),
+    "maximal": (om.MaximalLeakage("ln 3/2"), "ln 7/5"),
+    "additive": (om.AdditiveCapacity("1/4"), "1/5"),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_file_that_promises_less_leakage_is_refused(name: str, tmp_path: Path) -> None:
+    stated, less = LIMITS[name]
+    prior = om.Prior(om.Domain.range(4), [1, 2, 1, 2])
+    loose = om.solve(om.Problem(prior, E, constraints=[stated]))
+    path = tmp_path / "d.json"
+    assert tampered(loose, lambda body: None, path) == (True, True)
+
+    def promise(body: dict) -> None:
+        body["problem"]["constraints"][0]["maximum"] = less
+
+    def dearer(body: dict) -> None:
+        body["result"]["bound"] = body["result"]["lower_bound"] = body["result"]["objective"]
+        body["multipliers"]["leakage"][0]["weight"] *= 0.5
+
+    def missing(body: dict) -> None:
+        del body["multipliers"]["leakage"]
+
+    for change in (promise, dearer, missing):
+        assert tampered(loose, change, path) == (False, False), change.__name__
+
+
+@pytest.mark.parametrize(
+    ("make", "where"),
+    [
+        (lambda: om.GainLeakage(-1), "maximum"),
+        (lambda: om.GainLeakage(1, "bayes"), "gain"),
+        (lambda: om.GainLeakage(1, [1, 2]), "gain"),
+        (lambda: om.GainLeakage(1, [[math.nan]]), "gain"),
+        (lambda: om.GainLeakage(1, np.zeros((0, 3))), "gain"),
+        (lambda: om.GainLeakage.predicate(1, [0.5, 1]), "holds"),
+        (lambda: om.GainLeakage.partition(1, "abc"), "blocks"),
+        (lambda: om.MaximalLeakage("two"), "maximum"),
+        (lambda: om.AdditiveCapacity(1.5), "maximum"),
+        (lambda: solved(uniform(3), om.GainLeakage(1, [[1, 2]])), "constraints[0].gain"),
+    ],
+)
+def test_what_cannot_be_meant(make: object, where: str) -> None:
+    with pytest.raises(om.ProblemError) as caught:
+        make()
+    assert caught.value.where == where
+
+
+FILE = """
+format = 1
+prior = "uniform"
+loss = "hamming"
+[secrets]
+kind = "labels"
+labels = ["a", "b", "c"]
+[[constraints]]
+kind = "gain_leakage"
+maximum = 0.5
+gain = {gain}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gain", "rows"),
+    [
+        ('"identity"', np.eye(3)),
+        ("{ values = [[1, 0, 0.5]] }", [[1, 0, 0.5]]),
+        ('{ partition = ["x", "y", "x"] }', [[1, 0, 1], [0, 1, 0]]),
+        ('{ distance = "hamming" }', 1 - np.eye(3)),
+        ('{ file = "gains.csv" }', [[0, 1, 2], [3, 4, 5]]),
+    ],
+)
+def test_gains_of_problem_files(gain: str, rows: object, tmp_path: Path) -> None:
+    (tmp_path / "gains.csv").write_text("0,1,2\n3,4,5\n")
+    path = tmp_path / "p.toml"
+    path.write_text(FILE.format(gain=gain))
+    (family,) = om.load_problem(path).statement.families
+    assert np.array_equal(family.gain, rows)
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [
+        ('"bayes"', "constraints[0].gain"),
+        ("{ values = [[1, 0]] }", "constraints[0].gain: 2 columns for 3 secrets"),
+        ("{ values = [[1, 0], [1]] }", "constraints[0].gain: not a rectangular array"),
+        ("{ values = [[1, 0, 0]], file = 'x.csv' }", "constraints[0].gain: needs either"),
+        ('{ partition = ["x", "y"] }', "constraints[0].gain: 2 columns for 3 secrets"),
+        ("{ file = 'none.csv' }", "constraints[0].gain.file"),
+    ],
+)
+def test_gains_that_cannot_be_meant_in_problem_files(gain: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(FILE.format(gain=gain))
+    with pytest.raises(om.ProblemError) as caught:
+        om.load_problem(path)
+    assert said in str(caught.value)
