@@ -153,7 +153,7 @@ RESULTS = {
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
     "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
     "CellSequence", "CarryOver", "Everywhere", "EverywhereDesign",
-    "Capacity", "Hyper", "Refinement", "ShannonCapacity",
+    "Capacity", "Hyper", "Refinement", "Repeated", "ShannonCapacity",
 }  # fmt: skip
 """Records that functions return; their fields are given by name or not at all."""
 STATED = {name for name in om.__all__ if name.endswith(("Privacy", "Bound", "Distortion"))}

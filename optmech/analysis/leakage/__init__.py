@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.information import shannon_capacity as shannon_capacity
     from optmech.analysis.leakage.refinement import Refinement as Refinement
     from optmech.analysis.leakage.refinement import refines as refines
+    from optmech.analysis.leakage.repetition import Repeated as Repeated
+    from optmech.analysis.leakage.repetition import repeated as repeated
     from optmech.analysis.leakage.vulnerability import additive_leakage as additive_leakage
     from optmech.analysis.leakage.vulnerability import best_guesses as best_guesses
     from optmech.analysis.leakage.vulnerability import guessing_entropy as guessing_entropy
