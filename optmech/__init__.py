@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from optmech.analysis import attacks as attacks
     from optmech.analysis import distributional as distributional
     from optmech.analysis import guarantees as guarantees
+    from optmech.analysis import leakage as leakage
     from optmech.analysis import measures as measures
     from optmech.base.version import __version__ as __version__
     from optmech.certificate.check import CheckReport as CheckReport

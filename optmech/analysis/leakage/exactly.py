@@ -1,0 +1,153 @@
+"""Whether A x = b has a solution x >= 0, decided in rationals, with a witness either way.
+
+A solution, or y with yA <= 0 < yb (Farkas). Where a float solution is at hand its support is tried
+first; what it leaves open is decided by the simplex method in whole numbers (Edmonds), with Bland's
+rule, which ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from optmech.errors import TooLargeError
+
+_MOST_ENTRIES = 60_000
+"""Of a tableau in whole numbers: seconds, not minutes."""
+_MOST_SUPPORT = 400
+"""Unknowns of an exact elimination."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Exactly one of the two is there."""
+
+    solution: list[Fraction] | None
+    farkas: list[Fraction] | None
+
+
+def nonnegative_solution(
+    matrix: Sequence[Sequence[Fraction]],
+    wanted: Sequence[Fraction],
+    likely: Sequence[int] = (),
+    *,
+    where: str,
+) -> Decided:
+    """Decide A x = b, x >= 0 for a matrix of shape (m, n); ``likely`` are indices of x that a float
+    solution has positive.
+
+    Raises
+    ------
+    TooLargeError
+        When the support that is likely does not do it, and the program is too large for the rest.
+    """
+    if likely and len(likely) <= _MOST_SUPPORT:
+        found = _on_support(matrix, wanted, likely)
+        if found is not None:
+            return Decided(found, None)
+    size = len(matrix) * (len(matrix[0]) + 1)
+    if size > _MOST_ENTRIES:
+        raise TooLargeError(
+            f"floats do not decide it, and {size:,} numbers are too many to decide it exactly",
+            where=where,
+            remedy="Give a tolerance above 0, or mechanisms with fewer observables",
+        )
+    return _simplex(matrix, wanted, likely)
+
+
+def rational(value: Any) -> Fraction:
+    """A ``flint.fmpq`` as a fraction."""
+    return Fraction(int(value.p), int(value.q))
+
+
+def fmpq_mat(rows: Sequence[Sequence[Fraction]]) -> Any:
+    """Rows of fractions as a matrix of python-flint."""
+    import flint
+
+    return flint.fmpq_mat([[flint.fmpq(v.numerator, v.denominator) for v in row] for row in rows])
+
+
+def _on_support(
+    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], support: Sequence[int]
+) -> list[Fraction] | None:
+    """A solution that is 0 off the support, if the elimination gives one that is not negative."""
+    rows = [[*(row[k] for k in support), b] for row, b in zip(matrix, wanted, strict=True)]
+    reduced, rank = fmpq_mat([row for row in rows if any(row)] or [rows[0]]).rref()
+    found = [Fraction(0)] * len(matrix[0])
+    for i in range(rank):
+        pivot = next(k for k in range(len(support) + 1) if reduced[i, k] != 0)
+        value = rational(reduced[i, len(support)])
+        if pivot == len(support) or value < 0:
+            return None
+        found[support[pivot]] = value
+    return found
+
+
+def _simplex(
+    matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], likely: Sequence[int]
+) -> Decided:
+    """The least Σ of artificial variables t in A x + t = b; 0 where there is a solution."""
+    signs = [-1 if b < 0 else 1 for b in wanted]
+    scaled = []
+    for row, b, sign in zip(matrix, wanted, signs, strict=True):
+        scale = sign * math.lcm(b.denominator, *(v.denominator for v in row))
+        scaled.append([int(v * scale) for v in (*row, b)])
+    m, n = len(scaled), len(scaled[0]) - 1
+    first = set(likely)
+    rank = {k: at for at, k in enumerate([*likely, *(k for k in range(n) if k not in first)])}
+    table = np.array([*scaled, [sum(column) for column in zip(*scaled, strict=True)]], dtype=object)
+    basis = [n + i for i in range(m)]
+    others: list[int] = list(range(n))
+    last = 1
+    while True:
+        open_ = [(rank[others[j]], j) for j in range(n) if others[j] < n and table[-1, j] > 0]
+        if not open_:
+            break
+        j = min(open_)[1]
+        ratios = [
+            (Fraction(int(table[i, -1]), int(table[i, j])), rank.get(basis[i], basis[i]), i)
+            for i in range(m)
+            if table[i, j] > 0
+        ]
+        i = min(ratios)[2]
+        pivot, row, column = table[i, j], table[i].copy(), table[:, j].copy()
+        table = (table * pivot - np.outer(column, row)) // last
+        table[i], table[:, j] = row, -column
+        table[i, j] = last
+        basis[i], others[j] = others[j], basis[i]
+        last = pivot
+    if table[-1, -1] == 0:
+        found = [Fraction(0)] * n
+        for i, k in enumerate(basis):
+            if k < n:
+                found[k] = Fraction(int(table[i, -1]), int(last))
+        return Decided(found, None)
+    return Decided(None, _prices(scaled, basis, n, matrix, wanted, signs))
+
+
+def _prices(
+    scaled: list[list[int]],
+    basis: list[int],
+    n: int,
+    matrix: Sequence[Sequence[Fraction]],
+    wanted: Sequence[Fraction],
+    signs: list[int],
+) -> list[Fraction]:
+    """y with y·(basic columns) = their cost, 1 for artificial variables: then yA <= 0 < yb."""
+    m = len(scaled)
+    columns = [
+        [Fraction(scaled[i][k]) if k < n else Fraction(int(i == k - n)) for i in range(m)]
+        for k in basis
+    ]
+    cost = [[Fraction(int(k >= n))] for k in basis]
+    solved = fmpq_mat(columns).solve(fmpq_mat(cost))
+    found = []
+    for i, (row, b, sign) in enumerate(zip(matrix, wanted, signs, strict=True)):
+        scale = sign * math.lcm(b.denominator, *(v.denominator for v in row))
+        found.append(rational(solved[i, 0]) * scale)
+    return found

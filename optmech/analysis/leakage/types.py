@@ -1,0 +1,100 @@
+"""Sums over the multisets of k reports: what counts is how often each was seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from optmech.analysis.leakage.joint import Scaled
+from optmech.base.arrays import Floats, Ints
+
+_UNIT = 2.0**-53
+_NUMBERS = 20_000_000
+"""Of an array of partial multisets."""
+_FORGOTTEN = 1e-20
+"""A partial multiset that is less likely than this, for every secret, is left out."""
+_SMALL = 1e-280
+"""Products below it lose digits, and count as 0."""
+
+
+def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
+    """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
+    columns = found.columns
+    scale = math.lcm(*(value.denominator for row in weighted for value in row))
+    gains = [[int(value * scale) for value in row] for row in weighted]
+    powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
+    total = 0
+
+    def visit(o: int, left: int, masses: list[int]) -> None:
+        nonlocal total
+        if o == len(columns) - 1:
+            last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
+            total += max(sum(g * v for g, v in zip(row, last, strict=True)) for row in gains)
+            return
+        for n in range(left + 1):
+            ways = math.comb(left, n)
+            here = [ways * mass * own[n] for mass, own in zip(masses, powers[o], strict=True)]
+            if any(here):
+                visit(o + 1, left - n, here)
+
+    visit(0, k, [1] * len(found.rows))
+    return Fraction(total, scale * found.total**k)
+
+
+def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:
+    """Bounds of the same for weights >= 0, shape (W, S), both arguments floats next to the exact
+    numbers. Multisets are made one observable after the other, and the least likely left out."""
+    secrets, seen = matrix.shape
+    most = max(1000, _NUMBERS // ((k + 1) * secrets))
+    tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
+    left, masses = np.array([k]), np.ones((1, secrets))
+    ways = _binomials(k)
+    for o in range(seen - 1):
+        powers = _powers(matrix[:, o], k)
+        left, masses = _extended(left, masses, ways, powers)
+        rest = np.where(left[:, None] > 0, tails[None, :, o + 1] ** left[:, None], 1.0)
+        likely = (masses * np.minimum(rest, 1.0)).max(axis=1)
+        kept = np.flatnonzero(likely > _FORGOTTEN)
+        if len(kept) > most:
+            kept = kept[np.argpartition(-likely[kept], most)[:most]]
+        left, masses = left[kept], masses[kept]
+    masses = masses * _powers(matrix[:, -1], k)[left]
+    masses[masses < _SMALL] = 0.0
+    # every factor p^n is off by 2n units, every product and binomial by one
+    error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
+    earned = math.fsum((masses @ weighted.T).max(axis=1).tolist())
+    told = np.array([math.fsum(column) for column in masses.T.tolist()])
+    missing = np.maximum(0.0, 1 - told * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
+    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
+    return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
+
+
+def _binomials(k: int) -> Floats:
+    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
+    out, row = np.zeros((k + 1, k + 1)), [1]
+    for r in range(k + 1):
+        out[r, : r + 1] = row
+        row = [1, *map(sum, pairwise(row)), 1]
+    return out
+
+
+def _powers(column: Floats, k: int) -> Floats:
+    """p(o|s)^n by repeated products, shape (k + 1, S)."""
+    out = np.ones((k + 1, len(column)))
+    np.cumprod(np.broadcast_to(column, (k, len(column))), axis=0, out=out[1:])
+    out[out < _SMALL] = 0.0
+    return out
+
+
+def _extended(left: Ints, masses: Floats, ways: Floats, powers: Floats) -> tuple[Ints, Floats]:
+    """Every partial multiset with every number of the next observable that still fits."""
+    sizes = left + 1
+    source = np.repeat(np.arange(len(left)), sizes)
+    count = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    more = masses[source] * (ways[left[source], count][:, None] * powers[count])
+    more[more < _SMALL] = 0.0
+    return left[source] - count, more
