@@ -23,6 +23,7 @@ COMMANDS = (
     "sample",
     "report",
     "export",
+    "pack",
     "adopt",
     "sweep",
     "transport",

@@ -13,6 +13,7 @@ import io
 import lzma
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,12 @@ def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
     if len(content) > limit:
         raise _too_large(path, limit)
     return content
+
+
+def read_start(path: str | Path, count: int) -> bytes:
+    """The first ``count`` bytes of a regular file of any size; see ``read_bytes``."""
+    with _opened(path, sys.maxsize) as stream:
+        return stream.read(count)
 
 
 def read_text(path: str | Path, limit: int = MAX_BYTES) -> str:

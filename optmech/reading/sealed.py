@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.reading.bounded import read_bytes
+from optmech.reading.bounded import read_bytes, read_start
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -97,7 +97,7 @@ def parse_sealed(
 def is_of_format(path: str | Path, name: str) -> bool:
     """Whether a file begins like one of this format; False where it cannot be read."""
     try:
-        return f'"format": "{name}"'.encode() in read_bytes(path, MAX_BYTES)[:_HEAD]
+        return f'"format": "{name}"'.encode() in read_start(path, _HEAD)
     except ProblemError:
         return False
 

@@ -99,7 +99,7 @@ class Cone:
         if not len(usable):
             return None
         ratios = self.log_ratio[np.ix_(members, members)]
-        total = self._least_total(sums, ratios)
+        total = self.least_total(sums, ratios)
         if not np.isfinite(total) or total <= 0:
             total, part, sums = 1.0, np.zeros_like(part), np.zeros_like(sums)
         missing = np.maximum(total - sums, 0.0)
@@ -111,7 +111,7 @@ class Cone:
         out[:, cheapest] += missing / total
         return out
 
-    def _least_total(self, sums: Floats, ratios: Floats) -> float:
+    def least_total(self, sums: Floats, ratios: Floats) -> float:
         """The least t with which t - ``sums`` lies in the cone and meets the lifted rows."""
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # t - q lies in the cone iff t >= q_j + (q_j - q_i) / (e^r - 1) for all pairs

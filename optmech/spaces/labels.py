@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
 
 from optmech.base.labelled import label_text
 from optmech.errors import ProblemError
 from optmech.reading.errors import show
 from optmech.spaces.domain import Domain
 
-__all__ = ["find_index", "find_label", "label_text"]
+Plain = Any
+
+__all__ = ["decode_label", "encode_label", "find_index", "find_label", "label_text"]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:
@@ -56,3 +62,25 @@ def number_of(text: str) -> int | float | None:
         except ValueError:
             continue
     return None
+
+
+def encode_label(label: Hashable) -> Plain:
+    """A label as a plain value: tuples as lists. Raises ProblemError where it cannot be one."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, tuple):
+        return [encode_label(part) for part in label]
+    if label is None or isinstance(label, str | int | float | bool):
+        if isinstance(label, float) and not math.isfinite(label):
+            raise ProblemError(f"label {label!r} is not finite", where="labels")
+        return label
+    raise ProblemError(
+        f"label {label!r} cannot be written to a file",
+        where="labels",
+        remedy="Use strings, numbers, or tuples of them",
+    )
+
+
+def decode_label(plain: Plain) -> Hashable:
+    """The inverse."""
+    return tuple(decode_label(part) for part in plain) if isinstance(plain, list) else plain

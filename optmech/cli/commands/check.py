@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
-from optmech.errors import VerificationError
+from optmech.errors import ProblemError, VerificationError
 
 if TYPE_CHECKING:
     from optmech.certificate.check import CheckReport
@@ -21,6 +21,15 @@ _CHECKED = ("name", "constraint", "inequalities", "passed", "worst", "detail")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
+    parser.add_argument(
+        "of",
+        nargs="?",
+        metavar="ITS-DESIGN",
+        help="for a packed mechanism, the design that it was packed from",
+    )
+    parser.add_argument(
+        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> CheckReport:
+    from optmech.packed.load import is_packed_file
+
+    if args.of is not None or args.signer is not None or is_packed_file(args.design):
+        return _packed(args)
     if args.problem is None:
         from optmech.pipeline.verify import check
 
@@ -66,3 +79,16 @@ def _report(args: argparse.Namespace) -> CheckReport:
 
     problem, mechanism = read_input(args)
     return judge(mechanism, problem, args.design)
+
+
+def _packed(args: argparse.Namespace) -> CheckReport:
+    from optmech.designs.file import load_design
+    from optmech.packed.make import check_packed
+
+    if args.of is None or args.problem is not None:
+        raise ProblemError(
+            "a packed mechanism is checked against its design",
+            where=args.design,
+            remedy="Give both: optmech check city.omm design.json",
+        )
+    return check_packed(args.design, load_design(args.of), signer=args.signer)

@@ -19,7 +19,9 @@ MAX_DRAWS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    parser.add_argument(
+        "design", metavar="DESIGN", help="a file written by optmech solve -o, or pack"
+    )
     parser.add_argument(
         "secret",
         metavar="SECRET",
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input",
         metavar="NAME",
         help="the auxiliary input, for a file written by optmech transport -o",
+    )
+    parser.add_argument(
+        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
     )
     parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
     parser.add_argument(
@@ -58,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
         drawn = _everywhere(args.design).sample_at(point(args.secret), args.n, args.seed)
     else:
-        mechanism = _mechanism(args.design, args.input)
+        mechanism = _mechanism(args.design, args.input, args.signer)
         try:
             shown = find_label(mechanism.secrets, args.secret)
         except ProblemError as error:
@@ -79,7 +84,11 @@ def _everywhere(path: str) -> EverywhereMechanism:
     return load_everywhere(path).mechanism
 
 
-def _mechanism(path: str, name: str | None) -> Mechanism:
+def _mechanism(path: str, name: str | None, signer: str | None) -> Mechanism:
+    from optmech.packed.load import is_packed_file, load_packed
+
+    if signer is not None or (name is None and is_packed_file(path)):
+        return load_packed(path, signer=signer)
     from optmech.designs.file import load_design
     from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Hashable
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from optmech.problem.fields import Plain
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.labels import decode_label, encode_label
 from optmech.spaces.prior import Prior
 from optmech.spaces.tabulated import NAMED, table
 
@@ -103,7 +102,7 @@ def encode_domain(domain: Domain) -> Plain:
             "bounds": None if domain.bounds is None else list(domain.bounds),
         }
     out: Plain = {
-        "labels": [_encode_label(label) for label in domain.labels],
+        "labels": [encode_label(label) for label in domain.labels],
         "points": None if domain.points is None else domain.points.tolist(),
         "unit": domain.unit,
         "coordinates": domain.coordinates,
@@ -133,29 +132,9 @@ def decode_domain(plain: Plain) -> Domain:
             rows, columns, plain["cell"], unit=plain["unit"], origin=plain["origin"], bounds=box
         )
     return Domain(
-        [_decode_label(label) for label in plain["labels"]],
+        [decode_label(label) for label in plain["labels"]],
         plain["points"],
         plain["unit"],
         coordinates=plain["coordinates"],
         outlines=plain.get("outlines"),
     )
-
-
-def _encode_label(label: Hashable) -> Plain:
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple):
-        return [_encode_label(part) for part in label]
-    if label is None or isinstance(label, str | int | float | bool):
-        if isinstance(label, float) and not math.isfinite(label):
-            raise ProblemError(f"label {label!r} is not finite", where="labels")
-        return label
-    raise ProblemError(
-        f"label {label!r} cannot be written to a file",
-        where="labels",
-        remedy="Use strings, numbers, or tuples of them",
-    )
-
-
-def _decode_label(plain: Plain) -> Hashable:
-    return tuple(_decode_label(part) for part in plain) if isinstance(plain, list) else plain

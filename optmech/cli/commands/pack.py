@@ -1,0 +1,85 @@
+"""``optmech pack``: a design as a small file to sample from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from optmech.cli import output
+
+SUMMARY = "release a design again in few bits, as a small file for devices"
+EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
+    parser.add_argument(
+        "--bits",
+        type=int,
+        default=24,
+        metavar="W",
+        help="probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
+    )
+    parser.add_argument(
+        "--max-loss",
+        default="1%",
+        metavar="SHARE",
+        help="how much worse than the design the packed mechanism may be (default: 1%%)",
+    )
+    parser.add_argument(
+        "--prior-date", metavar="YYYY-MM", help="when the prior's data are from; goes into the file"
+    )
+    parser.add_argument(
+        "--outside",
+        default="refuse",
+        metavar="WHAT",
+        help="what a position outside the region gets: refuse (default; no report) or nearest",
+    )
+    parser.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 private key (PEM)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file; report its size and what it costs."""
+    from optmech.designs.file import load_design
+    from optmech.packed.make import pack
+
+    output.claim_outputs(args, [args.design, args.sign])
+    packed = pack(
+        load_design(args.design),
+        args.output,
+        args.bits,
+        max_loss=args.max_loss,
+        prior_date=args.prior_date,
+        outside=args.outside,
+        sign=args.sign,
+    )
+    loss, rows = packed.header.loss, packed.exact
+    size = Path(args.output).stat().st_size if Path(args.output).is_file() else None
+    columns = int(rows.entries.any(axis=0).sum())
+    if args.json:
+        output.print_json(
+            {
+                "output": args.output,
+                "bytes": size,
+                "bits": packed.bits,
+                "secrets": rows.shape[0],
+                "reports": columns,
+                "loss": loss.packed,
+                "design_loss": loss.design,
+                "increase": loss.increase,
+            }
+        )
+        return 0
+    output.facts(
+        [
+            ("bits", str(packed.bits)),
+            ("secrets", f"{rows.shape[0]:,}"),
+            ("reports", f"{columns:,} of {rows.shape[1]:,}"),
+            (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
+            ("inequalities", "all decided exactly"),
+            *([] if size is None else [("size", f"{size:,} bytes")]),
+        ]
+    )
+    output.written("packed mechanism", args.output)
+    return 0

@@ -1,0 +1,14 @@
+"""Mechanisms for devices: one small file, specified in docs/packed.md, sampled without rounding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
+
+if TYPE_CHECKING:
+    from optmech.packed.load import PackedMechanism as PackedMechanism
+    from optmech.packed.load import load_packed as load_packed
+    from optmech.packed.make import pack as pack
+else:
+    __getattr__, __dir__ = lazily(__name__)

@@ -1,0 +1,146 @@
+"""A packed mechanism as one to sample from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base import memory
+from optmech.base.arrays import finite_array
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.fixed import FixedNumerators
+from optmech.packed.file import MAX_BYTES, Header, Parts, decode_parts, is_packed, opened
+from optmech.packed.places import aspect_of, place_of
+from optmech.reading.bounded import read_bytes, read_start
+from optmech.spaces.mechanism import Mechanism
+
+_START = 32
+
+
+class PackedMechanism(Mechanism):
+    """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over
+    2^bits, and what the file says in its ``header``."""
+
+    header: Header
+    bits: int
+    exact: FixedNumerators
+
+    def __init__(self, parts: Parts) -> None:
+        rows, observables = len(parts.secrets), len(parts.reports)
+        memory.require(
+            40.0 * rows * observables,
+            what=f"a matrix of {rows:,} x {observables:,}",
+            where="secrets",
+            remedy="Use a machine with more memory",
+        )
+        entries = np.zeros((rows, observables), dtype=np.uint64)
+        entries[:, parts.columns] = parts.rows[parts.row_of]
+        exact = FixedNumerators(parts.bits, entries)
+        super().__init__(parts.secrets, parts.reports, exact.matrix)
+        vars(self).update(exact=exact, header=parts.header, bits=parts.bits, _parts=parts)
+
+    @property
+    def draw_bytes(self) -> int:
+        """Bytes that a report takes."""
+        return self.bits // 8
+
+    def report(self, secret: Hashable, entropy: bytes) -> Hashable:
+        """The report that ``draw_bytes`` bytes stand for, as docs/packed.md has it: every reader of
+        the file gives the same. Uniform bytes give every report its exact probability; use each
+        byte once. Raises ProblemError on another number of bytes or an unknown secret."""
+        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
+            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
+        found = self.reports(secret, np.frombuffer(entropy, np.uint8).reshape(1, -1))
+        return found[0]
+
+    def reports(self, secret: Hashable, entropy: NDArray[np.uint8]) -> list[Hashable]:
+        """One report for each row of ``entropy``, shape (n, draw_bytes)."""
+        words = np.zeros((len(entropy), 8), dtype=np.uint8)
+        words[:, : self.draw_bytes] = entropy
+        drawn = words.view("<u8")[:, 0].astype(np.uint64)
+        # every row is read, and every sum of one compared
+        steps = self.exact.table.row(self.secrets.index_evenly(secret))[0]
+        shifted = drawn << np.uint64(63 - self.bits)
+        indices = (steps[None, :] <= shifted[:, None]).sum(axis=1)
+        labels = list(self.observables.labels)
+        return [labels[k] for k in indices]
+
+    def locate(self, position: Sequence[float]) -> Hashable | None:
+        """The label of the place that a position belongs to: (longitude, latitude) in degrees, or
+        the coordinates of the places. None outside the region, where the file says to refuse
+        that. Raises ProblemError where places have no coordinates."""
+        self.secrets.require_points("look up a position")
+        where = finite_array(position, where="position", ndim=1)
+        bounded = getattr(self.secrets, "bounds", None) is not None
+        dimension = 2 if bounded else self.secrets.require_points("look up").shape[1]
+        if len(where) != dimension:
+            raise ProblemError(f"{len(where)} coordinates instead of {dimension}", where="position")
+        header = self.header
+        aspect = aspect_of(self.secrets)
+        found = place_of(self.secrets, where, header.reach, aspect, header.outside)
+        return None if found is None else self.secrets.labels[found]
+
+    def accuracy(self, report: Hashable) -> float | None:
+        """How far the secret may be from a report, with the probability that the header's
+        ``accuracy`` states under the design's prior: in metres for degrees and grids over bounds,
+        else in the unit of the places. None where the file says nothing, or never reports this."""
+        stated = self.header.accuracy
+        column = np.flatnonzero(self._parts.columns == self.observables.index(report))
+        return stated.radius[int(column[0])] if stated is not None and len(column) else None
+
+    _parts: Parts
+
+
+def load_packed(path: str | Path, *, signer: str | Path | None = None) -> PackedMechanism:
+    """Read a file that ``pack`` wrote: all of it is checked before anything is built from it.
+
+    Parameters
+    ----------
+    signer:
+        A PEM file with the Ed25519 public key that the file has to be signed with; signed files
+        are read only with one.
+
+    Raises
+    ------
+    ProblemError
+        Where the file or the key cannot be read.
+    VerificationError
+        Where the file was altered, is not exactly as specified, or is not signed as it should be.
+    """
+    return PackedMechanism(decode_parts(payload_of(path, signer), str(path)))
+
+
+def is_packed_file(path: str | Path) -> bool:
+    """Whether a file begins like a packed one; False where it cannot be read."""
+    try:
+        return is_packed(read_start(path, _START))
+    except ProblemError:
+        return False
+
+
+def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
+    """The plain file's bytes, after the signature was verified where there is one or has to be."""
+    content, where = read_bytes(path, MAX_BYTES), str(path)
+    found = opened(content, where)
+    if found is None and signer is None:
+        return content
+    if found is None:
+        raise VerificationError(
+            "is not signed, and a signature was asked for",
+            where=where,
+            remedy="Pack the design with --sign",
+        )
+    if signer is None:
+        raise ProblemError(
+            "is signed, and there is no key to verify that with",
+            where=where,
+            remedy="Give the signer's public key (--signer, signer=)",
+        )
+    from optmech.packed.signature import verify
+
+    assert signer is not None
+    verify(*found, signer, where)
+    return found[0]

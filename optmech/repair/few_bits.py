@@ -1,0 +1,182 @@
+"""From a mechanism to whole numbers over a small power of two, inside the cone of its ratios.
+
+Rounding entries one by one breaks the ratios of small ones. Here every column is raised to its
+least majorant among *whole* vectors of the cone, v_j = ceil(max_i e^{-r_ij} v_i), rows are
+completed by a whole vector that lies in the cone as well, and reports whose least entries would
+cost more than they are worth are merged into others first. Proofs: docs/theory.md, "Packing". The
+result is still to be decided by the certificate: nothing is promised here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.base.minplus import max_times
+from optmech.exact.numerators import Numerators
+from optmech.lp.inequalities import Inequalities
+from optmech.repair.cone import Cone
+from optmech.repair.implied import Implied
+from optmech.repair.mixing import constant_anchors
+from optmech.repair.release import Released
+from optmech.statement import Statement
+
+MOST_BITS = 48
+"""Whole numbers up to 2^48 are floats with bits to spare."""
+_SMALL, _SNAP = 4096.0, 2e-13
+"""Products below the first that exceed a whole number by less than this share of it are taken for
+that number: ratios such as 2 are often meant exactly, and there a unit counts."""
+_TRIES = 16
+_SHARES = (0.0, 0.5, 1.0, 2.0)
+_MIXTURES = (0.0, *(2.0**-k for k in range(40, 3, -4)))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeCone:
+    """The whole vectors of a cone, up to 2^bits."""
+
+    cone: Cone
+    bits: int
+    snap: float = _SNAP
+
+    def closure(self, columns: Floats) -> Floats:
+        """The least whole matrix >= ``columns`` (whole numbers, shape (S, O)) in the cone."""
+        out = np.where(self.cone.allowed, columns, 0.0)
+        moving = np.flatnonzero(out.any(axis=0))
+        # a step upwards may start others: whole numbers end that
+        while len(moving):
+            before = out[:, moving]
+            after = self._raised(before, moving)
+            out[:, moving] = after
+            moving = moving[(after != before).any(axis=0)]
+        return out
+
+    def holds(self, column: Floats) -> bool:
+        """Whether a whole vector (S,) lies in the cone, of all ratios together."""
+        if column.min() < 0:
+            return False
+        least = self._up(max_times(np.exp(-self.cone.log_ratio), column[:, None])[:, 0])
+        return bool((least <= column).all())
+
+    def _raised(self, columns: Floats, places: Ints) -> Floats:
+        out = np.maximum(columns, self._up(max_times(np.exp(-self.cone.always), columns)))
+        for ratios, window in self.cone.windows:
+            inside = np.where(window[:, places], out, 0.0)
+            out = np.maximum(out, self._up(max_times(np.exp(-ratios), inside)))
+        return out
+
+    def _up(self, values: Floats) -> Floats:
+        return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))
+
+
+def few_bits(
+    statement: Statement, matrix: Floats, bits: int, given: Inequalities | None = None
+) -> Released | None:
+    """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
+    was found. ``bits`` is at most 48."""
+    given = Inequalities.of(statement) if given is None else given
+    implied = Implied.of(given).given
+    cone = Cone.of(implied)
+    for snap in (_SNAP, 0.0):
+        whole = WholeCone(cone, bits, snap)
+        for candidate in _candidates(given, whole, matrix):
+            found = Released.of(statement, candidate)
+            if found is not None:
+                return found
+    return None
+
+
+def _candidates(given: Inequalities, whole: WholeCone, matrix: Floats) -> Iterator[Numerators]:
+    """The cheapest first where only ratios count; else by how much of an anchor is mixed in."""
+    statement = given.statement
+    if not given.convex:
+        found = [
+            _numerators(rounded, whole.bits)
+            for merged in _merged(statement, whole, matrix)
+            if (rounded := _rounded(statement, whole, merged)) is not None
+        ]
+        yield from sorted(found, key=lambda n: float((statement.cost * n.matrix).sum()))
+        return
+    for share in _MIXTURES:
+        for anchor in constant_anchors(statement, matrix) if share else (matrix,):
+            mixed = _rounded(statement, whole, (1 - share) * matrix + share * anchor)
+            if mixed is not None:
+                yield _numerators(mixed, whole.bits)
+
+
+def _numerators(rounded: Floats, bits: int) -> Numerators:
+    return Numerators(bits, tuple(map(tuple, rounded.astype(np.int64).tolist())))
+
+
+def _rounded(statement: Statement, whole: WholeCone, matrix: Floats) -> Floats | None:
+    """Whole columns of the cone and rows that sum to 2^bits; None where there are no such."""
+    cone, total = whole.cone, 2.0**whole.bits
+    reserve = np.zeros(len(matrix))
+    usable = np.asarray(cone.allowed.all(axis=0))
+    for _ in range(_TRIES):
+        out = whole.closure(np.floor(matrix * (total - reserve[:, None])))
+        out += np.ceil(cone.lifted.raised(out, usable) - out)
+        missing = total - out.sum(axis=1)
+        short = np.zeros(len(matrix))
+        for part in range(int(cone.component.max()) + 1):
+            members = np.flatnonzero(cone.component == part)
+            own = missing[members]
+            if not own.any():
+                continue
+            free = np.flatnonzero(cone.allowed[members].all(axis=0))
+            if not len(free):
+                return None
+            ratios = cone.log_ratio[np.ix_(members, members)]
+            least = cone.least_total(total - own, ratios) - total
+            vector = np.zeros(len(matrix))
+            vector[members] = own
+            if least > 0 or not whole.holds(vector):
+                short[members] = max(1.0, np.ceil(1.05 * least))
+                continue
+            cheapest = free[int((own @ statement.cost[np.ix_(members, free)]).argmin())]
+            out[members, cheapest] += own
+        if not short.any():
+            return out
+        reserve += short
+        if reserve.max() >= total:
+            return None
+    return None
+
+
+def _merged(statement: Statement, whole: WholeCone, matrix: Floats) -> Iterator[Floats]:
+    """The matrix with none, and with more and more, of its reports merged into others: a function
+    of the report, so that every promise is kept."""
+    yield matrix
+    if statement.objective != "expected_loss" or not statement.allowed.all():
+        return
+    if whole.cone.windows:
+        return
+    total, cost = 2.0**whole.bits, statement.cost
+    used = np.flatnonzero(matrix.any(axis=0))
+    if len(used) < 2:
+        return
+    columns = matrix[:, used]
+    spent = whole.closure(np.floor(matrix * total))[:, used] / total - columns
+    # what a report's least entries push aside has the mean loss of its row
+    mean = (matrix * cost).sum(axis=1, keepdims=True)
+    keeping = (spent * (cost[:, used] - mean)).sum(axis=0)
+    moved = columns.T @ cost[:, used]
+    own = moved.diagonal().copy()
+    np.fill_diagonal(moved, np.inf)
+    leaving = moved.min(axis=1) - own
+    before = len(used)
+    for share in _SHARES:
+        kept = leaving > share * keeping
+        kept[int(columns.sum(axis=0).argmax())] = True
+        if kept.sum() == before:
+            continue
+        before = int(kept.sum())
+        np.fill_diagonal(moved, own)
+        nearest = np.flatnonzero(kept)[moved[:, kept].argmin(axis=1)]
+        target = np.where(kept, np.arange(len(used)), nearest)
+        out = np.zeros_like(matrix)
+        np.add.at(out.T, used[target], columns.T)
+        yield out
