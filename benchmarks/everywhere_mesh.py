@@ -57,7 +57,7 @@ def adapted(
     """Solutions on meshes that are refined where the last multipliers say that it pays, the last
     one of about ``vertices``."""
     while True:
-        costs = gradients.vertex_costs(mesh, places.points, places.weights, places.costs)
+        costs = gradients.row_costs(mesh, places.points, places.weights, places.costs)
         point = cones.solve(mesh, epsilon, costs, gap)
         yield mesh, point
         if len(mesh) >= vertices:

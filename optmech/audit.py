@@ -1657,12 +1657,13 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
 
 
 # ==== 9. Mechanisms that are private at every point (theory, "Privacy at every point") ============
-# Every vertex of a mesh has a row, and p_o is linear in every triangle. In whole numbers over a
-# power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of p_o along them; then
-# D ∇p_o = a d₂' - b d₁' with (x, y)' = (y, -x).
+# p_o is a polynomial of degree d in every triangle, with a coefficient P[α] for each of the control
+# points α = (α₀, α₁, α₂), Σα = d, in Bernstein's form: Σ_α d!/α! λ^α P[α]; linear for d = 1. In whole
+# numbers over a power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of the coefficients
+# along them; then those of D ∇p_o are a d₂' - b d₁' with (x, y)' = (y, -x).
 Point = tuple[int, int]
-Corners = tuple[int, int, int]
-Shares3 = tuple[Corners, list[int]]  # corners, and weights over their sum
+Index = tuple[int, int, int]
+At = tuple[list[int], list[int]]  # control points, and what they count for over their sum
 OWN_WORDS = ("engine", "engine_reason", "reason")
 
 
@@ -1670,7 +1671,10 @@ class Region:
     """Triangles, proved to tile a convex region edge to edge."""
 
     def __init__(self, plain: object, places: list[list[float]]) -> None:
-        body = keys(plain, "vertices triangles unit coordinates")
+        curved = isinstance(plain, dict) and "degree" in plain
+        body = keys(plain, "vertices triangles unit coordinates" + " degree" * curved)
+        self.degree = whole(body.get("degree", 1), 7)
+        need(self.degree > 0, "the degree is none")
         text(body["unit"], "the unit")
         self.globe = one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "lonlat"
         given = [reals(v, 2) for v in listing(body["vertices"])]
@@ -1692,6 +1696,7 @@ class Region:
             self.stretch = [(int(x * grain), int(y * grain)) for x, y in counts]
             self.length *= grain
         self.buckets = self.sorted_into_buckets()
+        self.number_control_points()
 
     def scaled(self, point: list[float]) -> Point:
         x, y = (int(Fraction(v) * self.unit) for v in point)
@@ -1729,6 +1734,35 @@ class Region:
         once = sum(here and not up[k - 1] for k, here in enumerate(up)) == 1
         need(once, "the border goes around more than once")
 
+    def number_control_points(self) -> None:
+        """Vertices first, then those along each edge from its lower vertex, the edges in order, then
+        those inside of each triangle."""
+        d, number = self.degree, len(self.vertices)
+        self.indices = [(d - j - k, j, k) for k in range(d + 1) for j in range(d + 1 - k)]
+        known: dict[tuple[Point, ...], int] = {((v, d),): v for v in range(number)}
+        three = [sorted(corners) for corners in self.triangles]
+        for a, b in sorted({edge for a, b, c in three for edge in ((a, b), (a, c), (b, c))}):
+            for step in range(1, d):
+                known[(a, d - step), (b, step)] = number
+                number += 1
+        self.control: list[list[int]] = []
+        for corners in self.triangles:
+            own = []
+            for index in self.indices:
+                held = sorted((v, n) for v, n in zip(corners, index, strict=True) if n)
+                if len(held) == 3:
+                    known[tuple(held)] = number
+                    number += 1
+                own.append(known[tuple(held)])
+            self.control.append(own)
+        self.count = number
+        # rises at α: Σ_k α_k (P[α - e_k + e_1] - P[α - e_k + e_0]), and with e_2 in the place of e_1
+        at = {index: i for i, index in enumerate(self.indices)}
+        self.rises = [
+            [[(n, at[moved(α, k, 0)], at[moved(α, k, e)]) for k, n in enumerate(α) if n]
+             for α in self.indices] for e in (1, 2)
+        ]  # fmt: skip
+
     def bucket(self, value: int, axis: int) -> int:
         low, high = self.ends[axis]
         return (value - low) * self.side // (high - low)
@@ -1750,8 +1784,8 @@ class Region:
                     out.setdefault((i, j), []).append(t)
         return out
 
-    def shares(self, place: Point) -> Shares3:
-        """The corners around a place, and its weights there."""
+    def shares(self, place: Point) -> At:
+        """The control points around a place, and the values of Bernstein's polynomials there."""
         if self.globe:
             round_trip, middle = 360 * self.unit, sum(self.ends[0]) // 2
             turns = (2 * (place[0] - middle) + round_trip) // (2 * round_trip)
@@ -1762,8 +1796,18 @@ class Region:
             away = [(x - place[0], y - place[1]) for x, y in (self.vertices[k] for k in corners)]
             weights = [cross(away[k - 2], away[k - 1]) for k in range(3)]
             if min(weights) >= 0:
-                return corners, weights
+                top, x, y, z = math.factorial(self.degree), *weights
+                values = [
+                    top // math.prod(map(math.factorial, α)) * x ** α[0] * y ** α[1] * z ** α[2]
+                    for α in self.indices
+                ]
+                return self.control[t], values
         raise Fault("a place lies outside of the region")
+
+
+def moved(index: Index, one: int, other: int) -> Index:
+    a, b, c = (n - (k == one) + (k == other) for k, n in enumerate(index))
+    return a, b, c
 
 
 def cross(a: Point, b: Point) -> int:
@@ -1795,9 +1839,8 @@ class Everywhere:
             self.region = Region(promise["everywhere"], secrets.points or [])
             need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
         self.located = [self.region.shares(place) for place in self.region.places]
-        count = len(self.region.vertices)
         with inside("mechanism"):
-            self.rows = read_mechanism(body["mechanism"], count, self.stated.m)
+            self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
         with inside("multipliers"):
             self.read_vectors(body["multipliers"])
         result = keys(body["result"], "status loss bound lower_bound seconds engine engine_reason "
@@ -1810,7 +1853,8 @@ class Everywhere:
         self.outer = body["outer"]
 
     def read_vectors(self, plain: object) -> None:
-        """Two numbers for each corner, of the reports of every triangle that have some."""
+        """Two numbers for each control point, of the reports of every triangle that have some."""
+        numbers = 2 * len(self.region.indices)
         body = keys(plain, "bits vectors")
         self.bits = whole(body["bits"], 2000)
         self.vectors: list[dict[int, list[int]]] = []
@@ -1819,13 +1863,13 @@ class Everywhere:
             own: dict[int, list[int]] = {}
             for o, vector in zip(reports, listing(values, len(reports)), strict=True):
                 need(whole(o, self.stated.m) > max(own, default=-1), "reports are out of order")
-                own[whole(o, self.stated.m)] = [signed(v) for v in listing(vector, 6)]
+                own[whole(o, self.stated.m)] = [signed(v) for v in listing(vector, numbers)]
             self.vectors.append(own)
 
     def check(self) -> Verdict:
         region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds"
         self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
-        self.lines.append(f"{len(region.vertices)} rows of {self.stated.m} whole numbers")
+        self.lines.append(f"{region.count} rows of {self.stated.m} whole numbers")
         self.check_gradients()
         low, high = self.expected()
         need(self.loss in (rounded_up(low), rounded_up(high)), "the loss is another one")
@@ -1848,53 +1892,58 @@ class Everywhere:
         return self.lines, unchecked
 
     def check_gradients(self) -> None:
-        """‖a d₂ - b d₁‖ <= ε D min p in every triangle, squared, in whole numbers."""
+        """‖a d₂ - b d₁‖ <= ε D P[α] at every control point, squared, in whole numbers."""
         rate, rows = self.epsilon.bounds().low, self.rows.rows
-        for t, corners in enumerate(self.region.triangles):
+        for t, control in enumerate(self.region.control):
             first, second = self.region.edges(t)
             limit = (rate * cross(first, second)) / self.region.length
             top, bottom = limit.numerator, limit.denominator
-            for o, values in enumerate(zip(*(rows[k] for k in corners), strict=True)):
-                a, b = values[1] - values[0], values[2] - values[0]
-                x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
-                if bottom * bottom * (x * x + y * y) > (top * min(values)) ** 2:
-                    raise Fault(f"triangle {t}: the probability of report {o} is too steep")
-        count = 3 * len(self.region.triangles) * self.stated.m
+            for o, values in enumerate(zip(*(rows[k] for k in control), strict=True)):
+                for own, *rises in zip(values, *self.region.rises, strict=True):
+                    a, b = (sum(n * (values[j] - values[i]) for n, i, j in r) for r in rises)
+                    x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
+                    if bottom * bottom * (x * x + y * y) > (top * own) ** 2:
+                        raise Fault(f"triangle {t}: the probability of report {o} is too steep")
+        count = len(self.region.indices) * len(self.region.triangles) * self.stated.m
         self.lines.append(f"{count} gradients, each within ε at all points of the region")
 
     def expected(self) -> Interval:
-        """Σ_x π(x) Σ_k λ_k(x) Σ_o c(x,o) P[k,o], between multiples of 2^-SCALE."""
+        """Σ_x π(x) Σ_α B_α(x) Σ_o c(x,o) P[α,o], between multiples of 2^-SCALE."""
         low, high = 0, 0
-        for (corners, weights), mass, costs in self.places():
-            terms = (dot(self.rows.rows[k], costs) for k in corners)
+        for (control, weights), mass, costs in self.places():
+            terms = (dot(self.rows.rows[k], costs) for k in control)
             value = mass * dot(weights, terms) / (sum(weights) << self.rows.bits) * 2**SCALE
             low, high = low + math.floor(value), high + math.ceil(value)
         return Interval(Fraction(low, 1 << SCALE), Fraction(high, 1 << SCALE))
 
-    def places(self) -> Iterator[tuple[Shares3, Fraction, list[Fraction]]]:
+    def places(self) -> Iterator[tuple[At, Fraction, list[Fraction]]]:
         return zip(self.located, self.stated.prior, self.stated.loss, strict=True)
 
     def mesh_bound(self) -> Fraction:
-        """For any vectors w, |w| ε D p(v) + w·(D ∇p) >= 0 at every corner v: taken off the costs,
-        these leave the sum of the least entries of the rows."""
+        """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of
+        ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
         rate, unit = self.epsilon.bounds().high, self.region.length
-        bound = Lagrangian([[True] * self.stated.m for _ in self.region.vertices])
-        for (corners, weights), mass, costs in self.places():
-            for k, weight in zip(corners, weights, strict=True):
+        bound = Lagrangian([[True] * self.stated.m for _ in range(self.region.count)])
+        for (control, weights), mass, costs in self.places():
+            for k, weight in zip(control, weights, strict=True):
                 share = mass * weight / sum(weights)
                 for o, c in enumerate(costs):
                     bound.add(k, o, share * c)
-        for t, corners in enumerate(self.region.triangles):
+        for t, control in enumerate(self.region.control):
             first, second = self.region.edges(t)
             steep = rate * cross(first, second) / unit**2
             for o, w in self.vectors[t].items():
-                for k, x, y in zip(corners, w[::2], w[1::2], strict=True):
+                slopes = [0] * len(control)
+                for α, (k, x, y) in enumerate(zip(control, w[::2], w[1::2], strict=True)):
                     size = root_up(x * x + y * y)
                     bound.add(k, o, -steep * Fraction(size, 1 << self.bits))
-                total = sum(w[::2]), sum(w[1::2])
-                # (x, y)' · w = y w_x - x w_y
-                along, back = (e[1] * total[0] - e[0] * total[1] for e in (second, first))
-                for k, v in zip(corners, (along - back, -along, back), strict=True):
+                    # (x, y)' · w = y w_x - x w_y
+                    sides = cross((x, y), second), -cross((x, y), first)
+                    for side, rises in zip(sides, self.region.rises, strict=True):
+                        for n, i, j in rises[α]:
+                            slopes[i] += n * side
+                            slopes[j] -= n * side
+                for k, v in zip(control, slopes, strict=True):
                     bound.add(k, o, Fraction(v, unit << self.bits))
         return bound.value()
 

@@ -27,7 +27,7 @@ REPORTS = om.Domain(range(25), PLACES)
 
 def program(width, epsilon, directions=16, rounds=0):
     mesh = om.Mesh.grid((0, 0, 4, 4), width)
-    costs = gradients.vertex_costs(mesh, PLACES, PRIOR, APART)
+    costs = gradients.row_costs(mesh, PLACES, PRIOR, APART)
     return mesh, everywhere_program.solve(mesh, epsilon, costs, directions, rounds)
 
 
@@ -146,7 +146,7 @@ def test_the_objective_is_the_same_for_any_number_of_places():
     for count in (400, 43_160):
         places, weights = rng.uniform(0, 4, (count, 2)), rng.random(count)
         costs = rng.random((count, 6))
-        found = gradients.vertex_costs(mesh, places, weights, costs)
+        found = gradients.row_costs(mesh, places, weights, costs)
         assert found.shape == (len(mesh), 6)
         lifted = np.column_stack([places, np.ones(count)])
         total = 0.0
@@ -207,7 +207,7 @@ def test_privacy_on_the_globe():
     reports = places[:6]
     costs = haversine(np.repeat(places, 6, axis=0), np.tile(reports, (40, 1))).reshape(40, 6)
     prior = np.full(40, 1 / 40)
-    objective = gradients.vertex_costs(mesh, places, prior, costs)
+    objective = gradients.row_costs(mesh, places, prior, costs)
     solved = everywhere_program.solve(mesh, 0.3, objective)
     released, check = released_inside(mesh, parse_exact("3/10", where=""), solved.matrix)
     assert check.passed

@@ -1,8 +1,9 @@
-"""Privacy at every point, decided exactly on an integer matrix over the vertices of a mesh
+"""Privacy at every point, decided exactly on an integer matrix over the control points of a mesh
 (theory: "Privacy at every point").
 
-Every column is a function that is linear in every triangle; what is decided is that its gradient
-is at most ε times its least value there. As in ``certificate.exact``, floating point with a proved
+Every column is a polynomial of the mesh's degree in every triangle; what is decided is that every
+coefficient of its gradient is at most ε times the polynomial's own. In degree 1 this says that the
+gradient is at most ε times the least value. As in ``certificate.exact``, floating point with a proved
 bound of its error comes first, and whole numbers decide the rest.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
-from optmech.mesh import Mesh
+from optmech.mesh import Mesh, elements
 from optmech.mesh.covering import covering_flaw
 
 _UNIT = 2.0**-53
@@ -48,14 +49,15 @@ def check_mesh(mesh: Mesh) -> Check:
 def check_gradients(
     mesh: Mesh, epsilon: Exact, released: Numerators, index: int | None = None
 ) -> Check:
-    """Whether ‖∇p_o‖ <= ε p_o(v) in every triangle, at each of its vertices, for every report:
-    then p_o(x) <= e^{ε d(x,y)} p_o(y) at all points x, y of the region.
+    """Whether ‖G_o[α]‖ <= ε P[α,o] in every triangle, at each of its control points α, for every
+    report, with G_o the coefficients of ∇p_o: then p_o(x) <= e^{ε d(x,y)} p_o(y) at all points x,
+    y of the region.
 
-    ``released`` has a row for every vertex. An irrational ε counts as a rational number below it
+    ``released`` has a row for every control point. An irrational ε counts as a rational number below it
     by less than 2^-250 of itself. Never raises on a bad matrix.
     """
-    if released.shape[0] != len(mesh):
-        detail = f"{released.shape[0]} rows for {len(mesh)} vertices"
+    if released.shape[0] != mesh.rows:
+        detail = f"{released.shape[0]} rows for {mesh.rows} control points"
         return Check("gradient", index, 1, False, np.inf, detail)
     edges = Edges(mesh)
     rate = bracket(epsilon)[0]
@@ -67,7 +69,7 @@ def check_gradients(
         detail += ": too large"
     elif undecided:
         detail += f"; {len(undecided)} decided in whole numbers"
-    count = 3 * len(mesh.triangles) * released.shape[1]
+    count = mesh.control.size * released.shape[1]
     return Check("gradient", index, count, failed is None, worst, detail)
 
 
@@ -105,29 +107,47 @@ class Edges:
         return both[:, :2], both[:, 2:], np.array([area / unit**2 for _, _, area in self.exact])
 
     def holds(self, rate: Fraction, released: Numerators, t: int, o: int) -> bool:
-        """‖a d₂ − b d₁‖² <= ε² D² m² in whole numbers: a, b the rises along the edges d₁, d₂, D
-        their cross product and m the least value. The left side is ‖∇p‖² D²."""
+        """‖a d₂ − b d₁‖² <= ε² D² P[α]² at every control point α, in whole numbers: a, b the rises
+        along the edges d₁, d₂ and D their cross product. The left side is ‖G[α]‖² D²."""
         first, second, area = self.exact[t]
-        values = [released.rows[v][o] for v in self.mesh.corners[t]]
-        a, b = values[1] - values[0], values[2] - values[0]
-        x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
-        left = (rate.denominator << self.exponent) ** 2 * (x * x + y * y)
-        return left <= (rate.numerator * area * min(values)) ** 2
+        values = [released.rows[k][o] for k in self.mesh.control[t].tolist()]
+        unit = (rate.denominator << self.exponent) ** 2
+        for own, one, other in zip(values, *rise_terms(self.mesh.degree), strict=True):
+            a, b = (sum(c * values[k] for k, c in terms) for terms in (one, other))
+            x, y = a * second[0] - b * first[0], a * second[1] - b * first[1]
+            if unit * (x * x + y * y) > (rate.numerator * area * own) ** 2:
+                return False
+        return True
+
+
+Terms = tuple[tuple[int, int], ...]
+
+
+@cache
+def rise_terms(degree: int) -> tuple[tuple[Terms, ...], tuple[Terms, ...]]:
+    """The rises a and b at every control point: the numbers of control points, and what they count
+    for."""
+    one, other = (
+        tuple(tuple((k, c) for k, c in enumerate(row) if c) for row in part)
+        for part in elements.rises(degree).tolist()
+    )
+    return one, other
 
 
 def _scan(
     edges: Edges, rate: Fraction, released: Numerators
 ) -> tuple[float, tuple[int, int], list[tuple[int, int]]]:
     """The tightest place in floating point, and those that floating point does not prove."""
-    matrix, triangles = released.matrix, edges.mesh.triangles
+    matrix, control, degree = released.matrix, edges.mesh.control, edges.mesh.degree
     first, second, area = edges.floats
     limit = rounded_down(rate) * area
     worst, where = 0.0, (0, 0)
     undecided: list[tuple[int, int]] = []
-    step = max(1, _ENTRIES // matrix.shape[1])
-    for begin in range(0, len(triangles), step):
+    step = max(1, _ENTRIES // (matrix.shape[1] * control.shape[1]))
+    for begin in range(0, len(control), step):
         part = slice(begin, begin + step)
-        tightness = _tightness(matrix[triangles[part]], first[part], second[part], limit[part])
+        values = matrix[control[part]]
+        tightness = _tightness(values, degree, (first[part], second[part]), limit[part])
         t, o = divmod(int(tightness.argmax()), matrix.shape[1])
         if tightness[t, o] > worst:
             worst, where = float(tightness[t, o]), (begin + t, o)
@@ -135,18 +155,23 @@ def _scan(
     return worst, where, undecided
 
 
-def _tightness(values: Floats, first: Floats, second: Floats, limit: Floats) -> Floats:
-    """‖a d₂ − b d₁‖ over its limit, at least, for values (t, 3, O) at the corners; inf where digits
-    may be lost."""
-    start, one, two = values[:, 0], values[:, 1], values[:, 2]
-    lengths = [np.hypot(*edge.T)[:, None] for edge in (first, second)]
-    x, y = ((one - start) * second[:, [k]] - (two - start) * first[:, [k]] for k in (0, 1))
-    error = 8 * _UNIT * (lengths[1] * (start + one) + lengths[0] * (start + two))
-    allowed = limit[:, None] * values.min(axis=1)
+def _tightness(
+    values: Floats, degree: int, edges: tuple[Floats, Floats], limit: Floats
+) -> Floats:
+    """The largest ‖a d₂ − b d₁‖ over its limit, at least, (t, O), for values (t, n, O) at the
+    control points; inf where digits may be lost."""
+    first, second = ([edge[:, 0, None, None], edge[:, 1, None, None]] for edge in edges)
+    lengths = [np.hypot(*edge) for edge in (first, second)]
+    terms = elements.rises(degree).astype(np.float64)
+    a, b = terms[0] @ values, terms[1] @ values
+    sums = [np.abs(part) @ values for part in terms]
+    x, y = (a * second[k] - b * first[k] for k in (0, 1))
+    error = 16 * _UNIT * (lengths[1] * sums[0] + lengths[0] * sums[1])
+    allowed = limit[:, None, None] * values
     sure = allowed >= _NORMAL * np.maximum(1.0, lengths[0] + lengths[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf)
-    # what no vertex reports is constant
+        found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf).max(axis=1)
+    # what no control point reports is constant
     return np.asarray(np.where(values.max(axis=1) == 0, 0.0, found))
 
 
@@ -178,9 +203,10 @@ def interpolated_loss(
     cost, cost_bits = integers(costs)
     low = high = 0
     for t, inside in held.items():
-        rows = [released.rows[v] for v in mesh.corners[t]]
-        for x, own in inside:
-            # Σ_k λ_k Σ_o c_o N[k, o], the weights λ over their sum
+        rows = [released.rows[k] for k in mesh.control[t].tolist()]
+        for x, weights_there in inside:
+            # Σ_α B_α Σ_o c_o N[α, o], the values B_α over their sum
+            own = elements.whole_basis(weights_there, mesh.degree)
             terms = [sum(map(operator.mul, cost[x], row)) for row in rows]
             top = mass[x] * sum(map(operator.mul, own, terms)) << _SHARE_BITS
             share, rest = divmod(top, sum(own))

@@ -1,13 +1,14 @@
-"""The program of privacy at every point over the vertices of a mesh: the loss of a released matrix,
+"""The program of privacy at every point over the control points of a mesh: the loss of a released matrix,
 and a lower bound from multipliers, both in whole numbers (theory: "Privacy at every point").
 
 In a triangle with edges d₁, d₂, cross product D and rises a, b of a column p along the edges,
-D ∇p = a d₂' − b d₁', where (x, y)' = (y, −x). For any vectors w, one for every corner v,
+D G = a d₂' − b d₁' are the coefficients of its gradient, where (x, y)' = (y, −x). For any vectors
+w, one for every control point α of the triangle,
 
-    |w| ε D p(v) + w·(D ∇p) >= 0  wherever ‖∇p‖ <= ε p(v),
+    |w| ε D P[α] + w·(D G[α]) >= 0  wherever ‖G[α]‖ <= ε P[α],
 
-so that these terms, taken off the costs of the entries, leave a bound: the sum over the vertices
-of the least entry of each row. Nothing about the vectors is trusted.
+so that these terms, taken off the costs of the entries, leave a bound: the sum over the rows of the
+least entry of each. Nothing about the vectors is trusted.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.certificate.everywhere import Edges, interpolated_loss
+from optmech.certificate.everywhere import Edges, Vector, interpolated_loss, rise_terms
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
-from optmech.mesh import Mesh
+from optmech.mesh import Mesh, elements
 
 _BITS = 320
 _DIGITS = 40
@@ -39,7 +40,7 @@ Vectors = tuple[tuple[tuple[int, ...], ...], ...]
 @dataclass(frozen=True, eq=False)
 class MeshMultipliers:
     """Vectors in whole numbers over 2^bits: for every triangle and report x and y at each of the
-    three corners, six numbers."""
+    n control points, 2n numbers."""
 
     bits: int
     vectors: Vectors
@@ -47,26 +48,27 @@ class MeshMultipliers:
     @classmethod
     def none(cls, mesh: Mesh, reports: int) -> MeshMultipliers:
         """Zeros."""
-        return cls(0, (((0,) * 6,) * reports,) * len(mesh.triangles))
+        triangles, each = mesh.control.shape
+        return cls(0, (((0,) * (2 * each),) * reports,) * triangles)
 
     @classmethod
     def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
-        """Those of an engine: (O, T, 3, 3), of ε p(v) and of the two components of ∇p; zeros where
-        they are no numbers."""
+        """Those of an engine: (O, T, n, 3), of ε P[α] and of the two components of G[α]; zeros
+        where they are no numbers."""
         area = Edges(mesh).floats[2]
         found = (multipliers[..., 1:] / area[None, :, None, None]).transpose(1, 0, 2, 3)
         largest = float(np.abs(found).max(initial=0.0))
         if not 0 < largest < 2.0**60:
             return cls.none(mesh, found.shape[1])
         bits = min(MOST_BITS - 1, max(0, _DIGITS - math.frexp(largest)[1]))
-        whole = np.rint(np.ldexp(found, bits)).astype(np.int64).reshape(*found.shape[:2], 6)
+        whole = np.rint(np.ldexp(found, bits)).astype(np.int64).reshape(*found.shape[:2], -1)
         return cls(bits, tuple(tuple(map(tuple, part)) for part in whole.tolist()))
 
 
 @dataclass(frozen=True, eq=False)
 class MeshProgram:
-    """minimise Σ_x π(x) Σ_o p_o(x) c(x, o) over columns that are linear in every triangle of
-    ``mesh``, private at every point, with rows of sum one.
+    """minimise Σ_x π(x) Σ_o p_o(x) c(x, o) over columns that are polynomials of the degree of
+    ``mesh`` in every triangle, with ‖G_o[α]‖ <= ε P[α,o] and rows of sum one.
 
     ``places`` (n, 2) with ``weights`` (n,) and ``costs`` (n, O), all >= 0, count as the binary
     fractions that they are.
@@ -90,20 +92,20 @@ class MeshProgram:
         return low * total, high * total
 
     @cached_property
-    def vertex_costs(self) -> list[list[int]]:
-        """At most 2^320 Σ_x π(x) λ_k(x) c(x, o) for every vertex k, (V, O)."""
+    def row_costs(self) -> list[list[int]]:
+        """At most 2^320 Σ_x π(x) B_α(x) c(x, o) for every control point α, (rows, O)."""
         (mass,), mass_bits = integers(self.weights[None, :])
         cost, cost_bits = integers(self.costs)
-        out = [[0] * self.costs.shape[1] for _ in range(len(self.mesh))]
+        out = [[0] * self.costs.shape[1] for _ in range(self.mesh.rows)]
         for x, place in enumerate(self.places.tolist()):
             found = self.mesh.locate_exactly(place)
             if found is None:
                 raise ProblemError(
                     f"({place[0]}, {place[1]}) lies outside of the region", where=f"places[{x}]"
                 )
-            corners, own = self.mesh.corners[found[0]], found[1]
+            own = elements.whole_basis(found[1], self.mesh.degree)
             unit = sum(own) << (mass_bits + cost_bits)
-            for k, share in zip(corners, own, strict=True):
+            for k, share in zip(self.mesh.control[found[0]].tolist(), own, strict=True):
                 factor = (mass[x] * share) << _BITS
                 if factor:
                     row = out[k]
@@ -119,9 +121,10 @@ class MeshProgram:
         ProblemError
             Where the multipliers are not of this mesh and as many reports.
         """
-        reports = self.costs.shape[1]
-        if len(given.vectors) != len(self.mesh.triangles) or any(
-            len(part) != reports for part in given.vectors
+        reports, (triangles, each) = self.costs.shape[1], self.mesh.control.shape
+        if len(given.vectors) != triangles or any(
+            len(part) != reports or any(len(vectors) != 2 * each for vectors in part)
+            for part in given.vectors
         ):
             raise ProblemError("are not those of the mesh and the reports", where="multipliers")
         edges = Edges(self.mesh)
@@ -129,16 +132,16 @@ class MeshProgram:
         whole = 2 * edges.exponent + given.bits
         # everything over rate.denominator · 2^(whole + _BITS)
         scale = rate.denominator << whole
-        left = [[scale * c for c in row] for row in self.vertex_costs]
-        for corners, (first, second, area), part in zip(
-            self.mesh.corners, edges.exact, given.vectors, strict=True
+        left = [[scale * c for c in row] for row in self.row_costs]
+        for control, (first, second, area), part in zip(
+            self.mesh.control.tolist(), edges.exact, given.vectors, strict=True
         ):
-            rows = [left[k] for k in corners]
+            rows = [left[k] for k in control]
             steep = (rate.numerator * area) << _BITS
             plain = rate.denominator << (edges.exponent + _BITS)
             for o, vectors in enumerate(part):
                 if any(vectors):
-                    _charge(rows, o, vectors, first, second, (steep, plain))
+                    _charge(rows, o, vectors, (first, second), (steep, plain), self.mesh.degree)
         return Fraction(sum(map(min, left)), scale << _BITS)
 
 
@@ -146,17 +149,19 @@ def _charge(
     rows: list[list[int]],
     o: int,
     vectors: Sequence[int],
-    first: tuple[int, int],
-    second: tuple[int, int],
+    edges: tuple[Vector, Vector],
     units: tuple[int, int],
+    degree: int,
 ) -> None:
-    """Take the terms of one triangle off the costs of a report at its corners."""
-    steep, plain = units
-    for row, x, y in zip(rows, vectors[::2], vectors[1::2], strict=True):
-        row[o] -= steep * (math.isqrt(x * x + y * y - 1) + 1 if x or y else 0)
-    sx, sy = sum(vectors[::2]), sum(vectors[1::2])
-    along = second[1] * sx - second[0] * sy
-    back = first[1] * sx - first[0] * sy
-    rows[1][o] -= plain * along
-    rows[2][o] += plain * back
-    rows[0][o] += plain * (along - back)
+    """Take the terms of one triangle off the costs of a report at its control points."""
+    (first, second), (steep, plain) = edges, units
+    one, other = rise_terms(degree)
+    for i, (x, y) in enumerate(zip(vectors[::2], vectors[1::2], strict=True)):
+        if x or y:
+            rows[i][o] -= steep * (math.isqrt(x * x + y * y - 1) + 1)
+            along = plain * (second[1] * x - second[0] * y)
+            back = plain * (first[1] * x - first[0] * y)
+            for k, count in one[i]:
+                rows[k][o] -= count * along
+            for k, count in other[i]:
+                rows[k][o] += count * back

@@ -1,4 +1,4 @@
-"""A design that is private at every point of a region: a row for every vertex of a mesh."""
+"""A design that is private at every point of a region: a row for every control point of a mesh."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class EverywhereDesign(Shown):
     """The result of ``solve`` for ``MetricPrivacy(…, everywhere=mesh)``.
 
     ``loss`` is the exact expected loss of the released mechanism over the places of the prior,
-    rounded up. ``bound`` is proved for all mechanisms that are linear in every triangle of the
-    mesh; ``gap`` is the relative difference of the two, and ``status`` follows from it alone.
+    rounded up. ``bound`` is proved for all mechanisms of the mesh's degree, as its condition
+    has them: in degree 1 all that are linear in every triangle; ``gap`` is the relative difference of the two, and ``status`` follows from it alone.
 
     ``lower_bound`` is proved for **every** mechanism that is private at every point of the region,
     whatever its form; ``total_gap`` is the relative difference to it, which a finer mesh reduces.
@@ -50,7 +50,8 @@ class EverywhereDesign(Shown):
 
     problem: Problem
     exact: Numerators
-    """What is released: a row of whole numbers over a power of two for every vertex."""
+    """What is released: a row of whole numbers over a power of two for every control point of the
+    mesh, its vertices first."""
     loss: float
     bound: float
     lower_bound: float
@@ -113,7 +114,7 @@ class EverywhereDesign(Shown):
 
     @property
     def matrix(self) -> Floats:
-        """The float64 numbers nearest to the released rows, (vertices, observables)."""
+        """The float64 numbers nearest to the released rows, (control points, observables)."""
         return self.exact.matrix
 
     @property
@@ -139,6 +140,8 @@ class EverywhereDesign(Shown):
             "secrets": len(self.problem.secrets),
             "places": len(self.problem.secrets),
             "vertices": len(self.mesh),
+            "degree": self.mesh.degree,
+            "rows": self.mesh.rows,
             "triangles": len(self.mesh.triangles),
             "observables": len(self.problem.observables),
             "reason": self.reason,
@@ -160,7 +163,7 @@ def gradient_in(problem: Problem) -> Gradient:
 
 
 def program_of(problem: Problem) -> MeshProgram:
-    """What is to be minimised over the vertices."""
+    """What is to be minimised over the control points."""
     gradient = gradient_in(problem)
     return MeshProgram(
         gradient.mesh,
@@ -174,9 +177,9 @@ def program_of(problem: Problem) -> MeshProgram:
 def checks_of(problem: Problem, released: Numerators) -> tuple[Check, ...]:
     """Rows, triangles and gradients, decided exactly."""
     gradient = gradient_in(problem)
-    vertices, reports = released.shape
+    count, reports = released.shape
     detail = f"whole numbers over 2^{released.bits}, every row with sum 2^{released.bits}"
-    rows = Check("distributions", None, vertices * (reports + 1), True, 0.0, detail)
+    rows = Check("distributions", None, count * (reports + 1), True, 0.0, detail)
     mesh = check_mesh(gradient.mesh)
     return (
         rows,

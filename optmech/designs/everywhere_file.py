@@ -35,6 +35,7 @@ from optmech.designs.everywhere import (
 from optmech.designs.outer import claimable, outer_problem
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
+from optmech.mesh import Mesh
 from optmech.problem import Problem
 from optmech.problem.everywhere import gradient_of
 from optmech.reading.sealed import EVERYWHERE, decoding, read_sealed, seal
@@ -157,7 +158,7 @@ def about_bounds(design: EverywhereDesign) -> tuple[str, ...]:
     """What gap and lower bound are about, in words."""
     first = (
         f"the gap of {design.gap:.2g} is to {design.bound:.6g}, proved for all mechanisms that are "
-        "linear in every triangle of the mesh"
+        f"{form_of(design.mesh)} in every triangle of the mesh"
     )
     if design.outer is None:
         return first, "no lower bound was looked for that holds for every mechanism"
@@ -180,8 +181,8 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
             raise ProblemError("promises nothing at every point", where="problem")
         program = program_of(problem)
         reports = len(problem.observables)
-        exact = decode_numerators(body["mechanism"], len(program.mesh), reports)
-        multipliers = _decode_vectors(body["multipliers"], len(program.mesh.triangles), reports)
+        exact = decode_numerators(body["mechanism"], program.mesh.rows, reports)
+        multipliers = _decode_vectors(body["multipliers"], program.mesh.control.shape, reports)
         stated = _result(body["result"])
         outer, proved = _decode_outer(body["outer"], problem)
         loss, bound = figures_of(program, exact, multipliers)
@@ -226,22 +227,29 @@ def _result(plain: Plain) -> dict[str, Any]:
     return dict(plain)
 
 
-def _decode_vectors(plain: Plain, triangles: int, reports: int) -> MeshMultipliers:
+def form_of(mesh: Mesh) -> str:
+    """What mechanisms are in a triangle."""
+    if mesh.degree == 1:
+        return "linear"
+    return f"such polynomials of degree {mesh.degree}"
+
+
+def _decode_vectors(plain: Plain, control: tuple[int, ...], reports: int) -> MeshMultipliers:
     require_keys(plain, {"bits", "vectors"}, "multipliers")
     bits, parts = plain["bits"], plain["vectors"]
-    if type(bits) is not int or not 0 <= bits < MOST_BITS or len(parts) != triangles:
+    if type(bits) is not int or not 0 <= bits < MOST_BITS or len(parts) != control[0]:
         raise ProblemError("are not those of the mesh", where="multipliers")
-    return MeshMultipliers(bits, tuple(_dense(part, reports) for part in parts))
+    return MeshMultipliers(bits, tuple(_dense(part, 2 * control[1], reports) for part in parts))
 
 
-def _dense(plain: Plain, reports: int) -> tuple[tuple[int, ...], ...]:
+def _dense(plain: Plain, numbers: int, reports: int) -> tuple[tuple[int, ...], ...]:
     kept, vectors = plain
-    out = [(0,) * 6] * reports
+    out = [(0,) * numbers] * reports
     before = -1
     if len(kept) != len(vectors):
         raise ProblemError("lists of different lengths", where="multipliers")
     for o, vector in zip(kept, vectors, strict=True):
-        whole = len(vector) == 6 and all(type(v) is int and abs(v) < _MOST for v in vector)
+        whole = len(vector) == numbers and all(type(v) is int and abs(v) < _MOST for v in vector)
         if type(o) is not int or not before < o < reports or not whole or not any(vector):
             raise ProblemError(f"{o!r}: {vector!r} are no vectors", where="multipliers")
         out[o], before = tuple(vector), o

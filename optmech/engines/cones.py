@@ -1,10 +1,10 @@
 """The program of privacy at every point, with its cones as they are:
 
-    minimise Σ_o c_o·p_o  over  ‖∇p_o‖ <= ε p_o(v) in every triangle and vertex,  Σ_o p_o = 1
+    minimise Σ_o c_o·p_o  over  ‖G_o[α]‖ <= ε p_o[α] in every triangle and control point,  Σ_o p_o = 1
 
 by a primal-dual interior-point method (Nesterov-Todd scaling, Mehrotra's predictor). Every report
-is a block whose matrix has the pattern of the mesh; the Schur complement over the row sums is the
-sum of the blocks' inverses.
+is a block whose matrix has the pattern of the mesh; the row sums couple the blocks. The equations
+are solved by nested dissection, or with a Schur complement where there are many reports.
 
 What it returns is believed by nobody: matrices are repaired and decided elsewhere.
 """
@@ -13,21 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from optmech.base import cores
-from optmech.base.arrays import Floats
-from optmech.engines.levels import Factor, Levels
-from optmech.lp.gradients import slopes
+from optmech.base.arrays import Floats, Ints
+from optmech.engines.fronts import Fronts
+from optmech.engines.levels import Levels, Summed
+from optmech.lp.gradients import cone_rows
 from optmech.mesh import Mesh
 
 _MOST = 100
 _SMALL = 300
-"""Vertices up to which one thread is enough."""
+"""Control points up to which one thread is enough."""
 _STEP = 0.99
 _TINY = 1e-300
 
@@ -37,11 +38,11 @@ class ConePoint:
     """A primal-dual point."""
 
     matrix: Floats
-    """p, (V, O); rows sum to one, every column strictly inside its cones."""
+    """p, (rows, O); rows sum to one, every column strictly inside its cones."""
     prices: Floats
-    """y, of the row sums, (V,)."""
+    """y, of the row sums, (rows,)."""
     multipliers: Floats
-    """z, (O, T, 3, 3): of every report, triangle and corner, in the cone z_0 >= ‖(z_1, z_2)‖."""
+    """z, (O, T, n, 3): of every report, triangle and control point, in the cone z_0 >= ‖(z_1, z_2)‖."""
     value: float
     bound: float
     """A lower bound of the program over the mesh, in floating point: Σ y and the least of what the
@@ -78,13 +79,15 @@ def solve(
     should_stop: Callable[[ConePoint], bool] = lambda _: False,
     threads: int | None = None,
 ) -> ConePoint:
-    """The program of ``mesh`` with objective coefficients ``costs`` (V, O), to a relative ``gap``,
+    """The program of ``mesh`` with objective coefficients ``costs`` (rows, O), to a relative ``gap``,
     or as far as floating point leads; ``should_stop`` is asked after every step. On as many
     ``threads`` as there are processors, by default."""
-    threads = (threads or cores.at_hand()) if len(mesh) > _SMALL else 1
+    threads = (threads or cores.at_hand()) if mesh.rows > _SMALL else 1
     scale = float(np.abs(costs).max()) or 1.0
-    with threadpool_limits(1, user_api="blas"):
-        state = _State(mesh, epsilon, costs.T / scale)
+    state = _State(mesh, epsilon, costs.T / scale)
+    # small factors of many reports run beside each other, large ones of all reports in themselves
+    own = threads if isinstance(state.equations, Fronts) else 1
+    with threadpool_limits(own, user_api="blas"):
         best = state.point(0, scale)
         for count in range(1, _MOST + 1):
             try:
@@ -97,34 +100,46 @@ def solve(
     return best
 
 
+def equations_of(mesh: Mesh, reports: int) -> Fronts | Levels:
+    """How Newton's equations are solved: as it takes less work."""
+    middles = mesh.vertices[mesh.triangles].mean(axis=1) * mesh.scale
+    fronts, levels = Fronts(mesh.control, mesh.rows, middles), Levels(mesh.control, mesh.rows)
+    return fronts if fronts.work(reports) <= levels.work(reports) else levels
+
+
+class _Solver(Protocol):
+    def solve(self, right: Floats) -> Floats: ...
+
+
 class _State:
-    """p (O, V), y (V,) and z (O, T, 3, 3), the last two axes corner and component."""
+    """p (O, N), y (N,) and z (O, T, n, 3), the last two axes control point and component."""
 
     def __init__(self, mesh: Mesh, epsilon: float, costs: Floats) -> None:
-        self.costs, self.triangles = costs, mesh.triangles
+        self.costs, self.control = costs, mesh.control
         reports, count = costs.shape
-        self.levels = Levels(mesh.triangles, count)
-        # (T, corner of the cone, component, corner of the value)
-        slope = slopes(mesh).transpose(0, 2, 1)
-        self.rows = np.zeros((len(slope), 3, 3, 3))
-        self.rows[:, :, 0, :] = epsilon * np.eye(3)
-        self.rows[:, :, 1:, :] = slope[:, None]
+        self.equations = equations_of(mesh, reports)
+        # (T, control point of the cone, component, control point of the value)
+        self.rows = cone_rows(mesh, epsilon)
+        triangles, each = mesh.control.shape
+        self._flat = self.rows.reshape(triangles, 3 * each, each)
+        entries = np.ones(mesh.control.size), mesh.control.ravel(), np.arange(mesh.control.size + 1)
+        self._spread = sp.csr_array(entries, shape=(mesh.control.size, count)).T.tocsr()
         self.p = np.full((reports, count), 1 / reports)
         self.y = costs.min(axis=0)
-        self.z = np.zeros((reports, len(slope), 3, 3))
-        self.z[..., 0] = float(np.abs(costs).mean()) * 3 * count / self.z[0, ..., 0].size / epsilon
+        self.z = np.zeros((reports, triangles, each, 3))
+        self.z[..., 0] = float(np.abs(costs).mean()) * count / mesh.control.size / epsilon
         self.s = self.cones(self.p)
 
     def cones(self, p: Floats) -> Floats:
-        """A p: (O, T, 3, 3)."""
-        found = np.einsum("tvck,otk->otvc", self.rows, p[:, self.triangles], optimize=True)
-        return np.asarray(found)
+        """A p: (O, T, n, 3)."""
+        found = p[:, self.control].transpose(1, 0, 2) @ self._flat.transpose(0, 2, 1)
+        return found.reshape(*found.shape[:2], -1, 3).transpose(1, 0, 2, 3).copy()
 
     def columns(self, z: Floats) -> Floats:
-        """Aᵀ z: (O, V)."""
-        at = np.einsum("tvck,otvc->otk", self.rows, z, optimize=True)
-        flat, count = self.triangles.ravel(), self.costs.shape[1]
-        return np.array([np.bincount(flat, part.ravel(), count) for part in at])
+        """Aᵀ z: (O, N)."""
+        flat = z.reshape(*z.shape[:2], -1).transpose(1, 0, 2)
+        at = (flat @ self._flat).transpose(0, 2, 1)
+        return np.asarray(self._spread @ at.reshape(-1, len(z))).T.copy()
 
     def point(self, iterations: int, scale: float) -> ConePoint:
         left = self.costs - self.y - self.columns(self.z)
@@ -137,20 +152,18 @@ class _State:
             iterations,
         )
 
+    def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
+        """The equations with the cones' ``inner`` (O, T, n, 3, 3)."""
+        weighted = (inner @ self.rows).reshape(*inner.shape[:2], *self._flat.shape[1:])
+        local = self._flat.transpose(0, 2, 1) @ weighted
+        if isinstance(self.equations, Fronts):
+            return self.equations.factor(local, pivots)
+        return Summed(self.equations.factor(local), self.equations.order, threads)
+
     def advance(self, threads: int) -> None:
         """One step: predictor, corrector."""
-        w, beta = _scaling(self.s, self.z)
-        # W⁻² = (2 q qᵀ − J) / β², q = J w
-        q = w * _J
-        inner = (2 * q[..., :, None] * q[..., None, :] - np.diag(_J)) / (beta**2)[..., None, None]
-        local = np.einsum("tvck,otvcd,tvdl->otkl", self.rows, inner, self.rows, optimize=True)
-        factor = self.levels.factor(local)
-        schur = factor.summed_inverse(threads)
-        system = _System(
-            self, w, beta, inner, factor, cho_factor(schur, lower=True, check_finite=False)
-        )
-        cones = self.s[..., 0].size
-        mu = float((self.s * self.z).sum()) / cones
+        system = _System(self, threads)
+        mu = float((self.s * self.z).sum()) / self.s[..., 0].size
         dual = self.costs - self.y - self.columns(self.z)
         product = -_circle(system.scaled, system.scaled)
         dp, _, ds, dz = system.direction(dual, product)
@@ -171,21 +184,26 @@ class _State:
         # rounding grows with the weights: what it left of the dual equations is taken out
         wanted = (1 - other * (1 - centre)) * dual
         for _ in range(_REFINED):
-            error = self.costs - self.y - self.columns(self.z) - wanted
-            dz = system.correction(error)
+            dy, dz = system.correction(self.costs - self.y - self.columns(self.z) - wanted)
             if not _longest(self.z, dz) > 1:
                 break
+            self.y += dy
             self.z += dz
 
 
 class _System:
     """The Newton equations at one point."""
 
-    def __init__(
-        self, state: _State, w: Floats, beta: Floats, inner: Floats, factor: Factor, schur: Any
-    ) -> None:
+    def __init__(self, state: _State, threads: int) -> None:
+        w, beta = _scaling(state.s, state.z)
+        # W⁻² = (2 q qᵀ − J) / β², q = J w
+        q = w * _J
+        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(_J)
+        self._inner = inner / (beta**2)[..., None, None]
         self._state, self._w, self._beta = state, w, beta
-        self._inner, self._factor, self._schur = inner, factor, schur
+        # the report with the least matrix, about, is the one that the others determine
+        self._pivots = state.p.argmax(axis=0)
+        self._solver = state.factored(self._inner, self._pivots, threads)
         self.scaled = self.scale(state.z)
 
     def scale(self, x: Floats) -> Floats:
@@ -196,25 +214,27 @@ class _System:
         """W⁻¹ x."""
         return _apply(self._w * _J, x) / self._beta[..., None]
 
-    def correction(self, error: Floats) -> Floats:
-        """The least dz, in the scaling's norm, with Aᵀdz = error."""
-        moved = self._state.cones(self._factor.solve(error))
-        return np.asarray(np.einsum("otvcd,otvd->otvc", self._inner, moved))
+    def weigh(self, x: Floats) -> Floats:
+        """W⁻² x."""
+        return np.asarray((self._inner @ x[..., None])[..., 0])
+
+    def correction(self, error: Floats) -> tuple[Floats, Floats]:
+        """dy and the least dz, in the scaling's norm, with dy + Aᵀdz = error."""
+        moved, same = self._solved(error)
+        return -same, self.weigh(self._state.cones(moved))
 
     def direction(self, dual: Floats, product: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """dp, dy, ds, dz with dy + Aᵀdz = dual, Σ dp = 0 and λ ∘ (W dz + W⁻¹ ds) = product."""
-        state, order = self._state, self._state.levels.order
         wanted = self.unscale(_divide(self.scaled, product))
-        right = state.columns(wanted) - dual
-        total = -self._factor.solve(right).sum(axis=0)[order]
-        solved = cho_solve(self._schur, total, check_finite=False)
-        dy = np.empty_like(solved)
-        dy[order] = solved
-        dp = self._factor.solve(right + dy)
-        dp -= dp.mean(axis=0)
-        ds = state.cones(dp)
-        dz = wanted - np.einsum("otvcd,otvd->otvc", self._inner, ds)
-        return dp, dy, ds, dz
+        dp, dy = self._solved(self._state.columns(wanted) - dual)
+        ds = self._state.cones(dp)
+        return dp, dy, ds, wanted - self.weigh(ds)
+
+    def _solved(self, right: Floats) -> tuple[Floats, Floats]:
+        """x (O, N) with Σ_o x_o = 0, and Aᵀ W⁻² A x − right, which is the same for all reports."""
+        found = self._solver.solve(right)
+        off = self._state.columns(self.weigh(self._state.cones(found))) - right
+        return found, off[self._pivots, np.arange(off.shape[1])]
 
 
 _REFINED = 2

@@ -1,6 +1,11 @@
-"""Matrices of a mesh's pattern, one a report, factored and inverted along the levels of a
-breadth-first search: neighbours lie in the same or adjacent levels, so that every matrix is block
-tridiagonal, with blocks of about the square root of the number of vertices."""
+"""Newton equations of a program whose rows sum to one, by the Schur complement over these sums: the
+sum of the inverses of all reports' matrices.
+
+Matrices of a mesh's pattern are factored and inverted along the levels of a breadth-first search:
+neighbours lie in the same or adjacent levels, so that every matrix is block tridiagonal, with
+blocks of about the square root of the number of control points. For many reports this is faster
+than ``engines.fronts``.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
 
 from optmech.base.arrays import Floats, Ints
 
 
 class Levels:
-    """The levels of a triangulation of ``count`` vertices."""
+    """The levels of triangles with control points (T, n) out of ``count``."""
 
-    def __init__(self, triangles: Ints, count: int) -> None:
-        level = _levels(triangles, count)
+    def __init__(self, control: Ints, count: int) -> None:
+        level = _levels(control, count)
         self.order = np.argsort(level, kind="stable")
-        """Vertices in the order of the factors."""
+        """Control points in the order of the factors."""
         self.ends = np.concatenate([[0], np.cumsum(np.bincount(level))])
         place = np.empty(count, dtype=np.int64)
         place[self.order] = np.arange(count)
@@ -27,8 +33,9 @@ class Levels:
         # diagonal blocks, and those below them, one after the other
         both = np.column_stack([size * size, np.append(size[1:], 0) * size]).ravel()
         self._begin = np.concatenate([[0], np.cumsum(both)])
-        row = np.repeat(triangles, 3, axis=1).ravel()
-        column = np.tile(triangles, (1, 3)).ravel()
+        each = control.shape[1]
+        row = np.repeat(control, each, axis=1).ravel()
+        column = np.tile(control, (1, each)).ravel()
         below = level[row] - level[column]
         start = self._begin[2 * level[column] + np.maximum(below, 0)]
         self._kept = below >= 0
@@ -37,8 +44,17 @@ class Levels:
     def __len__(self) -> int:
         return len(self.ends) - 1
 
+    def work(self, reports: int) -> float:
+        """About the floating point operations of a factor and of the Schur complement."""
+        inverses = 6.0 * (np.diff(self.ends) ** 2 * self.ends[1:]).sum()
+        return float(reports * inverses + self.ends[-1] ** 3 / 3)
+
+    def memory(self, reports: int) -> float:
+        """About the bytes of these."""
+        return 8.0 * (2 * reports * self._begin[-1] + 4 * float(self.ends[-1]) ** 2)
+
     def factor(self, local: Floats) -> Factor:
-        """Cholesky factors of Σ_t of ``local`` (O, T, 3, 3); LinAlgError where one is not positive
+        """Cholesky factors of Σ_t of ``local`` (O, T, n, n); LinAlgError where one is not positive
         definite."""
         total, size = int(self._begin[-1]), np.diff(self.ends)
         flat = np.array(
@@ -68,7 +84,7 @@ class Factor:
         self._levels, self._inverses, self._below = levels, inverses, below
 
     def solve(self, right: Floats) -> Floats:
-        """The solution for (O, V), of the same shape."""
+        """The solution for (O, N), of the same shape."""
         levels = self._levels
         rows = right[:, levels.order][..., None]
         parts = [rows[:, a:b] for a, b in zip(levels.ends, levels.ends[1:], strict=False)]
@@ -85,7 +101,7 @@ class Factor:
         return out
 
     def summed_inverse(self, threads: int = 1) -> Floats:
-        """The lower triangle of the sum of the inverses, (V, V), rows and columns in the order of
+        """The lower triangle of the sum of the inverses, (N, N), rows and columns in the order of
         the levels."""
         reports = range(len(self._inverses[0]))
         if threads == 1:
@@ -115,11 +131,28 @@ class Factor:
         return out
 
 
-def _levels(triangles: Ints, count: int) -> Ints:
-    """The distance of every vertex, in edges, from one at an end of the mesh."""
+class Summed:
+    """The equations of all reports and of the row sums, with the Schur complement factored."""
+
+    def __init__(self, factor: Factor, order: Ints, threads: int) -> None:
+        self._factor, self._order = factor, order
+        self._schur = cho_factor(factor.summed_inverse(threads), lower=True, check_finite=False)
+
+    def solve(self, right: Floats) -> Floats:
+        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N)."""
+        total = -self._factor.solve(right).sum(axis=0)[self._order]
+        same = np.empty_like(total)
+        same[self._order] = cho_solve(self._schur, total, check_finite=False)
+        found = self._factor.solve(right + same)
+        return np.asarray(found - found.mean(axis=0))
+
+
+def _levels(control: Ints, count: int) -> Ints:
+    """The distance of every point, in triangles, from one at an end of the mesh."""
     from scipy.sparse.csgraph import shortest_path
 
-    row, column = triangles.ravel(), triangles[:, (1, 2, 0)].ravel()
+    each = control.shape[1]
+    row, column = np.repeat(control, each, axis=1).ravel(), np.tile(control, (1, each)).ravel()
     graph = sp.csr_array((np.ones(len(row)), (row, column)), shape=(count, count))
     start = 0
     for _ in range(2):

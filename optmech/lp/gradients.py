@@ -6,6 +6,7 @@ Nothing here is trusted: what comes of it is decided by ``certificate.everywhere
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.mesh import Mesh
+from optmech.mesh.elements import rises
 
 _TIE = 1e-12
 _END = 1 - 1e-9
@@ -48,6 +50,18 @@ def slopes(mesh: Mesh) -> Floats:
 def gradients(mesh: Mesh, matrix: Floats) -> Floats:
     """∇p of every column of ``matrix`` (V, O) in every triangle, (T, O, 2)."""
     return np.asarray(np.einsum("tcd,tco->tod", slopes(mesh), matrix[mesh.triangles]))
+
+
+def cone_rows(mesh: Mesh, epsilon: float) -> Floats:
+    """What ε P[α] and the two components of G[α], the coefficients of ∇p, are of the coefficients
+    of p: (T, n, 3, n), at every control point α of every triangle."""
+    triangles, each = mesh.control.shape
+    out = np.zeros((triangles, each, 3, each))
+    out[:, :, 0, :] = epsilon * np.eye(each)
+    # one part after the other: the gradients of the second and third weight
+    for slope, terms in zip(slopes(mesh)[:, 1:].swapaxes(0, 1), rises(mesh.degree), strict=True):
+        out[:, :, 1:, :] += slope[:, None, :, None] * terms[:, None, :]
+    return out
 
 
 def rows(mesh: Mesh, rate: float, triangle: Ints, direction: Floats, vertex: Ints) -> GradientRows:
@@ -99,21 +113,25 @@ def tangent_rows(
     return rows(mesh, epsilon, triangle, direction, vertex), column
 
 
-def vertex_costs(mesh: Mesh, points: Floats, weights: Floats, costs: Floats) -> Floats:
-    """Σ_x π(x) λ_k(x) c(x, o) for every vertex k, (V, O): the objective, whose size does not
-    depend on how many places (n, 2), weights (n,) and costs (n, O) there are."""
+def row_costs(mesh: Mesh, points: Floats, weights: Floats, costs: Floats) -> Floats:
+    """Σ_x π(x) B_α(x) c(x, o) for every control point α, (rows, O): the objective, whose size does
+    not depend on how many places (n, 2), weights (n,) and costs (n, O) there are."""
     return np.asarray(mesh.interpolation(points).T @ (weights[:, None] * costs))
 
 
 def indicator(mesh: Mesh, epsilon: float, matrix: Floats, multipliers: Floats) -> Floats:
-    """What the objective would gain, to first order, if every triangle asked of the mean of p what
-    it asks of its least value, (T,): where this is large a finer mesh helps most.
+    """What the objective loses, to first order, because columns grow by 1 + a + … + a^d/d! at most
+    over the width of a triangle, a being ε times it, and not by e^a; (T,). Where this is large a
+    finer mesh helps most.
 
-    ``multipliers`` (O, T, 3) are those of ε p(v) at the corners, >= 0.
+    ``multipliers`` (O, T, n) are those of ε P[α] at the control points, >= 0: with P[α] they are
+    what a relative change of ε in the triangle is worth.
     """
-    values = matrix[mesh.triangles].transpose(2, 0, 1)
-    spare = np.maximum(values.mean(axis=2, keepdims=True) - values, 0.0)
-    return np.asarray(epsilon * (multipliers * spare).sum(axis=(0, 2)))
+    worth = np.einsum("otk,tko->t", multipliers, matrix[mesh.control])
+    steps = epsilon * mesh.widths
+    powers = steps[:, None] ** np.arange(mesh.degree + 1)
+    growth = (powers / [math.factorial(k) for k in range(mesh.degree + 1)]).sum(axis=1)
+    return np.asarray(epsilon * worth * (1 - np.log(growth) / steps))
 
 
 def _corners(mesh: Mesh) -> Floats:

@@ -19,11 +19,11 @@ from optmech.reading.columns import read_features
 from optmech.reading.isolated import read_isolated
 from optmech.spaces.domain import Coordinates
 
-Parts = tuple[Any, Any, str, Coordinates]
-"""Vertices, triangles, unit and coordinates, not yet checked."""
+Parts = tuple[Any, Any, str, Coordinates, Any]
+"""Vertices, triangles, unit, coordinates and degree, not yet checked."""
 
 _MESHIO = (".vtk", ".vtu", ".msh", ".obj", ".off", ".ply", ".mesh", ".inp")
-_KEYS = ("vertices", "triangles", "unit", "coordinates")
+_KEYS = ("vertices", "triangles", "unit", "coordinates", "degree")
 
 
 def parts(content: object) -> Parts:
@@ -38,7 +38,8 @@ def parts(content: object) -> Parts:
             f"{unknown[0][:40]!r} is unknown", where="", remedy=f"The keys are {', '.join(_KEYS)}"
         )
     unit, coordinates = content.get("unit", ""), content.get("coordinates", "plane")
-    return content["vertices"], content["triangles"], unit, cast(Coordinates, coordinates)
+    own = content["vertices"], content["triangles"], unit, cast(Coordinates, coordinates)
+    return (*own, content.get("degree", 1))
 
 
 def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts:
@@ -52,9 +53,9 @@ def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts:
             return parts(content)
     if suffix in (".json", ".geojson"):
         vertices, triangles = _from_features(path)
-        return vertices, triangles, unit, coordinates or "lonlat"
+        return vertices, triangles, unit, coordinates or "lonlat", 1
     vertices, triangles = _from_meshio(path)
-    return vertices, triangles, unit, coordinates or "plane"
+    return vertices, triangles, unit, coordinates or "plane", 1
 
 
 def write(path: str | Path, content: dict[str, Any]) -> None:

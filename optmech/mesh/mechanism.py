@@ -1,4 +1,4 @@
-"""A mechanism that reports from any point of a region: barycentric weights of a mesh's vertices,
+"""A mechanism that reports from any point of a region: weights of a mesh's control points there,
 and a row of probabilities for each of these."""
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
 from optmech.mesh import Mesh
+from optmech.mesh.elements import whole_basis
 from optmech.spaces.domain import Domain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EverywhereMechanism:
-    """p_o(x) = Σ_k λ_k(x) P[k,o], λ the barycentric weights of x in its triangle.
+    """p_o(x) = Σ_α B_α(λ(x)) P[α,o], λ the barycentric weights of x in its triangle, B_α
+    Bernstein's polynomials of the mesh's degree: in degree 1 the weights themselves.
 
     Raises
     ------
     ProblemError
-        Where the matrix has not a row for every vertex and a column for every observable.
+        Where the matrix has not a row for every control point of the mesh and a column for every
+        observable.
     """
 
     mesh: Mesh
@@ -35,9 +38,9 @@ class EverywhereMechanism:
     exact: Numerators
 
     def __post_init__(self) -> None:
-        if self.exact.shape != (len(self.mesh), len(self.observables)):
+        if self.exact.shape != (self.mesh.rows, len(self.observables)):
             raise ProblemError(
-                f"shape {self.exact.shape} does not fit {len(self.mesh)} vertices x "
+                f"shape {self.exact.shape} does not fit {self.mesh.rows} control points x "
                 f"{len(self.observables)} observables",
                 where="matrix",
             )
@@ -58,9 +61,9 @@ class EverywhereMechanism:
     def exactly_at(self, point: Sequence[float | Fraction]) -> tuple[Fraction, ...]:
         """The probabilities at one point, exactly; coordinates are fractions, or floats that count
         as the binary fractions that they are."""
-        corners, weights = self._corners(point)
+        control, weights = self._weights(point)
         unit = sum(weights) << self.exact.bits
-        columns = zip(*(self.exact.rows[k] for k in corners), strict=True)
+        columns = zip(*(self.exact.rows[k] for k in control), strict=True)
         return tuple(
             Fraction(sum(w * n for w, n in zip(weights, column, strict=True)), unit)
             for column in columns
@@ -72,20 +75,20 @@ class EverywhereMechanism:
         """Draw an observable's label at a point, or a list of ``size`` of them, with exactly the
         probabilities of ``exactly_at``.
 
-        A vertex of the point's triangle is drawn by the point's weights, in whole numbers, and then
+        A control point of the point's triangle is drawn by its weight, in whole numbers, and then
         an observable from its row, from the entropy of the operating system. The second draw takes
-        the same work for all vertices; finding the triangle, and the length of the weights, depend
+        the same work for all rows; finding the triangle, and the length of the weights, depend
         on the point. A ``seed`` makes the draws reproducible, and therefore unfit for release.
         """
         for where, value in (("size", size), ("seed", seed)):
             if value is not None:
                 whole(value, where)
         source = system_bytes if seed is None else seeded_bytes(int(seed))
-        corners, weights = self._corners(point)
+        control, weights = self._weights(point)
         drawn = draw(Table.of([weights]), 0, 1 if size is None else int(size), source)
         labels: list[Hashable] = list(self.observables.labels)
         table = self.exact.table
-        out = [labels[int(draw(table, corners[k], 1, source)[0])] for k in drawn.tolist()]
+        out = [labels[int(draw(table, control[k], 1, source)[0])] for k in drawn.tolist()]
         return out[0] if size is None else out
 
     def sample(
@@ -95,10 +98,8 @@ class EverywhereMechanism:
         point."""
         return self.sample_at(point, size, seed)
 
-    def _corners(
-        self, point: Sequence[float | Fraction]
-    ) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """The vertices around a point and its weights there, in whole numbers."""
+    def _weights(self, point: Sequence[float | Fraction]) -> tuple[list[int], tuple[int, ...]]:
+        """The control points around a point and their weights there, in whole numbers."""
         found = self.mesh.locate_exactly(point)
         if found is None:
             raise ProblemError(
@@ -106,4 +107,4 @@ class EverywhereMechanism:
                 where="point",
                 remedy="Choose a point of the mesh, or a larger mesh",
             )
-        return self.mesh.corners[found[0]], found[1]
+        return self.mesh.control[found[0]].tolist(), whole_basis(found[1], self.mesh.degree)

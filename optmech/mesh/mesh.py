@@ -19,7 +19,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
-from optmech.mesh import files, making
+from optmech.mesh import elements, files, making
 from optmech.mesh.arguments import corners_of, kilometres, rational, widths_of
 from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
 from optmech.mesh.location import incident, located, located_exactly, neighbours
@@ -45,6 +45,10 @@ class Mesh:
         Indices of three vertices each, shape (T, 3), in either sense.
     unit, coordinates:
         As of a ``Domain``.
+    degree:
+        Of the polynomials that mechanisms are in every triangle: 1 for functions that are linear
+        there, up to 6. With the same number of rows, a higher degree on larger triangles comes
+        much nearer to e^{ε d} than linear functions do (see ``rows``).
 
     Raises
     ------
@@ -58,6 +62,7 @@ class Mesh:
     triangles: Ints
     unit: str = ""
     coordinates: Coordinates = "plane"
+    degree: int = 1
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class Mesh:
         *,
         unit: str = "",
         coordinates: Coordinates = "plane",
+        degree: int = 1,
     ) -> None:
         if coordinates not in ("plane", "lonlat"):
             raise ProblemError(
@@ -85,6 +91,7 @@ class Mesh:
         object.__setattr__(self, "vertices", places)
         object.__setattr__(self, "unit", unit_text(unit, coordinates))
         object.__setattr__(self, "coordinates", coordinates)
+        object.__setattr__(self, "degree", elements.degree_of(degree))
         object.__setattr__(self, "triangles", corners_of(triangles, len(places)))
         object.__setattr__(self, "triangles", self._counterclockwise())
         flaw = self.flaw()
@@ -105,11 +112,12 @@ class Mesh:
         *,
         unit: str = "",
         coordinates: Coordinates = "plane",
+        degree: int = 1,
     ) -> Mesh:
         """The rectangle ``bounds`` = (x0, y0, x1, y1) in squares of at most ``width``, halved.
 
         With ``coordinates="lonlat"`` bounds are (west, south, east, north) in degrees and the
-        width is in km.
+        width is in km. ``degree`` as of a ``Mesh``.
         """
         box = finite_array(bounds, where="bounds")
         if box.shape != (4,) or not (box[:2] < box[2:]).all():
@@ -122,7 +130,13 @@ class Mesh:
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
         vertices = making.rectangle((west, south, east, north), steps)
-        return cls(vertices, making.halved_cells(steps), unit=unit, coordinates=coordinates)
+        return cls(
+            vertices,
+            making.halved_cells(steps),
+            unit=unit,
+            coordinates=coordinates,
+            degree=degree,
+        )
 
     @classmethod
     def around(
@@ -134,6 +148,7 @@ class Mesh:
         weights: ArrayLike | None = None,
         unit: str = "",
         coordinates: Coordinates = "plane",
+        degree: int = 1,
     ) -> Mesh:
         """A convex region of up to eight sides around points, in triangles of about ``width``.
 
@@ -149,6 +164,8 @@ class Mesh:
             until there are about so many vertices.
         weights:
             Mass of the points, shape (n,); equal by default.
+        degree:
+            As of a ``Mesh``.
         """
         if isinstance(points, Domain):
             unit, coordinates = points.unit, points.coordinates
@@ -159,7 +176,7 @@ class Mesh:
         box = np.array([places.min(axis=0), places.max(axis=0)])
         step = widths_of(width, box, coordinates)
         lattice = making.lattice_around(places, (float(step[0]), float(step[1])))
-        found = _triangulated(lattice, unit, coordinates)
+        found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
         if vertices is None:
             return found
         mass = np.ones(len(places)) if weights is None else finite_array(weights, where="weights")
@@ -194,7 +211,13 @@ class Mesh:
         more = making.halves(self.vertices, self.triangles, marked & (values > 0), self.scale)
         if not len(more):
             return self
-        return _triangulated(np.vstack([self.vertices, more]), self.unit, self.coordinates)
+        vertices = np.vstack([self.vertices, more])
+        return _triangulated(vertices, self.unit, self.coordinates, self.degree)
+
+    def with_degree(self, degree: int) -> Mesh:
+        """The same triangles, with polynomials of another degree."""
+        own = self.vertices, self.triangles
+        return Mesh(*own, unit=self.unit, coordinates=self.coordinates, degree=degree)
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -205,7 +228,8 @@ class Mesh:
     def __repr__(self) -> str:
         unit = f" in {self.unit}" if self.unit and self.coordinates == "plane" else ""
         degrees = ", longitude and latitude" if self.coordinates == "lonlat" else ""
-        return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{unit}{degrees})"
+        degree = f" of degree {self.degree}" if self.degree > 1 else ""
+        return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{degree}{unit}{degrees})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
@@ -213,10 +237,11 @@ class Mesh:
         same = np.array_equal(self.vertices, other.vertices) and np.array_equal(
             self.triangles, other.triangles
         )
-        return same and (self.unit, self.coordinates) == (other.unit, other.coordinates)
+        mine, theirs = ((m.unit, m.coordinates, m.degree) for m in (self, other))
+        return same and mine == theirs
 
     def __hash__(self) -> int:
-        return hash((self.vertices.tobytes(), self.triangles.tobytes(), self.unit))
+        return hash((self.vertices.tobytes(), self.triangles.tobytes(), self.degree))
 
     def flaw(self) -> str:
         """Why the triangles do not tile a convex region; empty where they do."""
@@ -232,6 +257,23 @@ class Mesh:
     def corners(self) -> list[Corners]:
         """The triangles as Python's numbers."""
         return [(a, b, c) for a, b, c in self.triangles.tolist()]
+
+    @cached_property
+    def control(self) -> Ints:
+        """The control points of every triangle, (T, n), in the order of ``elements.indices``; its
+        corners where the degree is 1."""
+        return self._numbered[0]
+
+    @property
+    def rows(self) -> int:
+        """The number of control points, each of which has a row of a mechanism's matrix: the
+        vertices first, then ``degree`` − 1 points inside every edge, then those inside triangles.
+        """
+        return self._numbered[1]
+
+    @cached_property
+    def _numbered(self) -> tuple[Ints, int]:
+        return elements.numbering(self.triangles, len(self), self.degree)
 
     @cached_property
     def units(self) -> Floats:
@@ -283,7 +325,8 @@ class Mesh:
         return located(places, self.vertices, self.triangles, self._beside, start)
 
     def interpolation(self, points: ArrayLike) -> sp.csr_array:
-        """Barycentric weights of points (n, 2), shape (n, V).
+        """What every row of a mechanism's matrix counts for at points (n, 2), shape (n, rows):
+        barycentric weights of the vertices, or Bernstein's polynomials in these.
 
         Raises
         ------
@@ -300,8 +343,9 @@ class Mesh:
                 where=f"points[{outside[0]}]",
                 remedy="Use a mesh around all of the points",
             )
-        places = np.repeat(np.arange(len(weights)), 3), self.triangles[triangle].ravel()
-        return sp.csr_array((weights.ravel(), places), shape=(len(weights), len(self)))
+        values, control = elements.basis(weights, self.degree), self.control[triangle]
+        places = np.repeat(np.arange(len(values)), values.shape[1]), control.ravel()
+        return sp.csr_array((values.ravel(), places), shape=(len(values), self.rows))
 
     def locate_exactly(
         self, point: Sequence[float | Fraction]
@@ -351,18 +395,19 @@ class Mesh:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as design files hold them; the numbers read back as they were."""
-        return {
+        out = {
             "vertices": self.vertices.tolist(),
             "triangles": self.triangles.tolist(),
             "unit": self.unit,
             "coordinates": self.coordinates,
         }
+        return out if self.degree == 1 else {**out, "degree": self.degree}
 
     @classmethod
     def _of(cls, parts: files.Parts) -> Mesh:
-        """The mesh of vertices, triangles, unit and coordinates that a file has."""
-        vertices, triangles, unit, coordinates = parts
-        return cls(vertices, triangles, unit=unit, coordinates=coordinates)
+        """The mesh of vertices, triangles, unit, coordinates and degree that a file has."""
+        vertices, triangles, unit, coordinates, degree = parts
+        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
 
     @classmethod
     def from_dict(cls, content: object, where: str = "mesh") -> Mesh:
@@ -385,14 +430,15 @@ class Mesh:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 
     def write(self, path: str | Path) -> None:
-        """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending."""
+        """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
+        these JSON alone keeps the degree."""
         files.write(path, self.to_dict())
 
 
-def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates) -> Mesh:
+def _triangulated(vertices: Floats, unit: str, coordinates: Coordinates, degree: int) -> Mesh:
     """Delaunay's triangles that have an area, exactly."""
     scale = kilometres(vertices) if coordinates == "lonlat" else np.ones(2)
     triangles = making.delaunay(vertices, scale)
     places = [(x, y) for x, y in integers(vertices)[0]]
     kept = [doubled_area(places[a], places[b], places[c]) != 0 for a, b, c in triangles.tolist()]
-    return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates)
+    return Mesh(vertices, triangles[kept], unit=unit, coordinates=coordinates, degree=degree)

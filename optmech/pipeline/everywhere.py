@@ -19,7 +19,8 @@ from optmech.designs.everywhere import (
 from optmech.designs.outer import cells_of, claimable, has_outer, outer_problem
 from optmech.engines import cones
 from optmech.errors import SolverError
-from optmech.lp.gradients import vertex_costs
+from optmech.lp.gradients import row_costs
+from optmech.mesh import Mesh
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -53,8 +54,8 @@ def solve_everywhere(
     gradient = gradient_in(problem)
     mesh, program = gradient.mesh, program_of(problem)
     reports = len(problem.observables)
-    _require_memory(len(mesh), len(mesh.triangles), reports)
-    costs = vertex_costs(mesh, program.places, program.weights, program.costs)
+    _require_memory(mesh, reports)
+    costs = row_costs(mesh, program.places, program.weights, program.costs)
     limit = math.inf if profile.time_limit is None else profile.time_limit
 
     def stop(point: cones.ConePoint) -> bool:
@@ -123,11 +124,12 @@ def _why(profile: Profile) -> str:
     return why
 
 
-def _require_memory(vertices: int, triangles: int, reports: int) -> None:
-    # cones of three numbers, their scalings and products; the Schur complement and its factor
+def _require_memory(mesh: Mesh, reports: int) -> None:
+    # cones of three numbers, their scalings, products and weighted rows; and the factor
+    cones_of = 8.0 * mesh.control.size * reports * (80 + 8 * mesh.control.shape[1])
     memory.require(
-        8.0 * (40 * 9 * triangles * reports + 4 * vertices * vertices),
-        what=f"a mesh of {vertices:,} vertices with {reports:,} observables",
+        cones_of + cones.equations_of(mesh, reports).memory(reports),
+        what=f"a mesh of {mesh.rows:,} control points with {reports:,} observables",
         where="everywhere",
         remedy="Use a wider mesh or fewer observables",
     )

@@ -24,7 +24,7 @@ Plain = Any
 
 @dataclass(frozen=True, eq=False)
 class Gradient(Family):
-    """‖∇p_o‖ <= ε p_o(v) in every triangle of ``mesh``, at each of its vertices.
+    """‖∇p_o‖ <= ε p_o in every triangle of ``mesh``, by the coefficients at its control points.
 
     No inequality between secrets, so that the certificate of statements refuses it: it is decided
     by ``certificate.everywhere``, and its bound is that of ``certificate.mesh_program``.

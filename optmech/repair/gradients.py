@@ -1,4 +1,4 @@
-"""A matrix over a mesh's vertices, moved inside the cone of privacy at every point and released.
+"""A matrix over a mesh's control points, moved inside the cone of privacy at every point and released.
 
 Constants have no gradient: added to a column they raise what its gradient may be, and the rows
 still have one sum (theory: "Privacy at every point").
@@ -14,21 +14,22 @@ from optmech.certificate.everywhere import check_gradients
 from optmech.errors import VerificationError
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.lp.gradients import gradients
+from optmech.lp.gradients import cone_rows
 from optmech.mesh import Mesh
 
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 
 def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
-    """Near ``matrix`` (V, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
-    one, and ‖∇p_o‖ <= (1 − margin) ε p_o(v) in every triangle, up to rounding."""
+    """Near ``matrix`` (rows, O), whose rows sum to one up to rounding: entries >= 0, rows with sum
+    one, and ‖G_o[α]‖ <= (1 − margin) ε P[α,o] in every triangle, up to rounding."""
     raised = np.maximum(matrix, 0.0)
     raised = raised / raised.sum(axis=1, keepdims=True)
     rate = (1 - margin) * epsilon
-    size = np.linalg.norm(gradients(mesh, raised), axis=2)
-    excess = size - rate * raised[mesh.triangles].min(axis=1)
-    constant = np.maximum(excess.max(axis=0), 0.0) / rate
+    # (T, n, 3, O): what each control point allows, and the gradient there
+    cones = np.einsum("tack,tko->taco", cone_rows(mesh, rate), raised[mesh.control], optimize=True)
+    excess = np.hypot(cones[:, :, 1], cones[:, :, 2]) - cones[:, :, 0]
+    constant = np.maximum(excess.max(axis=(0, 1)), 0.0) / rate
     return np.asarray((raised + constant) / (1 + constant.sum()))
 
 

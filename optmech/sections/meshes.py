@@ -9,12 +9,17 @@ from pydantic import Discriminator, Field, Tag
 from optmech.sections.base import ExactNumber, Spec, kind_of
 
 
+Degree = Annotated[int, Field(ge=1, le=6)]
+
+
 class GridMesh(Spec):
-    """A rectangle in squares of at most ``width``, halved."""
+    """A rectangle in squares of at most ``width``, halved; ``degree`` is that of mechanisms in the
+    triangles."""
 
     kind: Literal["grid"]
     bounds: Annotated[list[float], Field(min_length=4, max_length=4)]
     width: ExactNumber
+    degree: Degree = 1
 
 
 class AroundMesh(Spec):
@@ -23,6 +28,7 @@ class AroundMesh(Spec):
     kind: Literal["around"]
     width: ExactNumber
     vertices: Annotated[int, Field(ge=3, le=10**6)] | None = None
+    degree: Degree = 1
 
 
 MeshSpec = Annotated[

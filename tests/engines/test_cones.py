@@ -24,7 +24,7 @@ def problem(seed, reports=6):
     mesh = om.Mesh.around(places, 1.0)
     prior = rng.dirichlet([0.5] * 60)
     costs = np.hypot(*(places[:, None] - places[:reports]).transpose(2, 0, 1))
-    return mesh, gradients.vertex_costs(mesh, places, prior, costs)
+    return mesh, gradients.row_costs(mesh, places, prior, costs)
 
 
 def by_clarabel(mesh, epsilon, costs):
@@ -71,7 +71,7 @@ def test_the_square_of_the_design_page():
     places = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
     apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
     mesh = om.Mesh.grid((0, 0, 4, 4), 1)
-    costs = gradients.vertex_costs(mesh, places, np.full(25, 1 / 25), apart)
+    costs = gradients.row_costs(mesh, places, np.full(25, 1 / 25), apart)
     found = cones.solve(mesh, 0.5, costs, gap=1e-5)
     tangents = everywhere_program.solve(mesh, 0.5, costs, directions=8, rounds=4)
     assert tangents.value <= found.value <= tangents.value * (1 + 1e-4)
@@ -125,7 +125,7 @@ def test_meshes_refined_where_it_helps_lose_less():
     apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
 
     def solved(mesh):
-        costs = gradients.vertex_costs(mesh, places, np.full(9, 1 / 9), apart)
+        costs = gradients.row_costs(mesh, places, np.full(9, 1 / 9), apart)
         return cones.solve(mesh, 4.0, costs, gap=1e-5)
 
     uniform = om.Mesh.grid((0, 0, 4, 4), 0.25)

@@ -13,6 +13,14 @@ def build_mesh(spec: GridMesh | AroundMesh, context: Context, prior: Prior) -> M
     domain = context.domain
     if isinstance(spec, GridMesh):
         unit = domain.unit if domain.coordinates == "plane" else ""
-        return Mesh.grid(spec.bounds, spec.width, unit=unit, coordinates=domain.coordinates)
+        return Mesh.grid(
+            spec.bounds,
+            spec.width,
+            unit=unit,
+            coordinates=domain.coordinates,
+            degree=spec.degree,
+        )
     domain.require_points("make a mesh around them")
-    return Mesh.around(domain, spec.width, vertices=spec.vertices, weights=prior.weights)
+    return Mesh.around(
+        domain, spec.width, vertices=spec.vertices, weights=prior.weights, degree=spec.degree
+    )

@@ -1,0 +1,185 @@
+"""Newton equations of a program whose rows sum to one, factored by nested dissection of its mesh.
+
+Every report has a matrix of the mesh's pattern, M_o; wanted are x_o with Σ_o x_o = 0 and M_o x_o − r_o
+the same for all reports. At every control point one report's unknown is minus the sum of the
+others', which leaves a positive definite matrix with a block of O − 1 unknowns a point. It is factored
+along a tree of parts of the mesh (George 1973; Duff and Reid 1983): what lies inside a part is eliminated
+there, and its border is handed on. Points inside a triangle never leave it. For N points this takes
+about O³ N^1.5 operations, where the Schur complement over the row sums takes O N² times the width of the
+mesh (``engines.levels``): less, unless there are many reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from optmech.base.arrays import Floats, Ints
+
+_LEAF = 12
+"""Linear triangles that are put together before anything is eliminated."""
+_ANGLES = np.pi / 4 * np.arange(4)
+"""Of the cuts that are tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some triangles: two smaller parts, or, where there are none, those in ``triangles``."""
+
+    children: tuple[int, ...]
+    triangles: Ints
+    eliminated: Ints
+    """Control points that lie in this part only, and not already in one of the smaller ones."""
+    border: Ints
+    counts: Ints
+    """How many triangles of this part each point of the border lies in."""
+
+    @property
+    def points(self) -> Ints:
+        """All control points, those that are eliminated first."""
+        return np.concatenate([self.eliminated, self.border])
+
+
+class Fronts:
+    """A tree of parts of triangles with control points (T, n) out of ``count``, and with middles
+    (T, 2); children come before their parents."""
+
+    def __init__(self, control: Ints, count: int, middles: Floats) -> None:
+        self.control, self.count = control, count
+        self.parts: list[Part] = []
+        self._total = np.bincount(control.ravel(), minlength=count)
+        self._middles = middles
+        self._leaf = max(1, 3 * _LEAF // control.shape[1])
+        self._divide(np.arange(len(control)))
+
+    def work(self, reports: int) -> float:
+        """About the floating point operations of a factor."""
+        inner, outer = (
+            (reports - 1.0) * np.array([len(side) for side in sides])
+            for sides in zip(*((p.eliminated, p.border) for p in self.parts), strict=True)
+        )
+        return float((inner**3 / 3 + inner**2 * outer + inner * outer**2).sum())
+
+    def memory(self, reports: int) -> float:
+        """About the bytes of a factor."""
+        sizes = [len(p.eliminated) * (len(p.eliminated) + len(p.border)) for p in self.parts]
+        return 8.0 * (reports - 1) ** 2 * sum(sizes)
+
+    def factor(self, local: Floats, pivots: Ints) -> Factor:
+        """Of Σ_t of ``local`` (O, T, n, n); ``pivots`` (N,) are the reports that are not unknowns.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            Where rounding leaves no positive definite matrix.
+        """
+        return Factor(self, local, pivots)
+
+    def _divide(self, triangles: Ints) -> int:
+        if len(triangles) <= self._leaf:
+            points, counts = np.unique(self.control[triangles], return_counts=True)
+            return self._add((), triangles, points, counts)
+        half = len(triangles) // 2
+        cuts = []
+        for angle in _ANGLES.tolist():
+            along = self._middles[triangles] @ (np.cos(angle), np.sin(angle))
+            order = triangles[np.argsort(along, kind="stable")]
+            cuts.append((order[:half], order[half:]))
+        shared = [len(np.intersect1d(*(self.control[side] for side in cut))) for cut in cuts]
+        sides = cuts[int(np.argmin(shared))]
+        children = self._divide(sides[0]), self._divide(sides[1])
+        borders = [self.parts[c] for c in children]
+        points, which = np.unique(
+            np.concatenate([part.border for part in borders]), return_inverse=True
+        )
+        held = np.concatenate([part.counts for part in borders])
+        counts = np.bincount(which, held, len(points)).astype(np.int64)
+        return self._add(children, triangles[:0], points, counts)
+
+    def _add(self, children: tuple[int, ...], triangles: Ints, points: Ints, counts: Ints) -> int:
+        inside = counts == self._total[points]
+        border = points[~inside], counts[~inside]
+        self.parts.append(Part(children, triangles, points[inside], *border))
+        return len(self.parts) - 1
+
+
+class Factor:
+    """L with L Lᵀ the matrix, part by part: its diagonal blocks, and those below them."""
+
+    def __init__(self, fronts: Fronts, local: Floats, pivots: Ints) -> None:
+        reports = len(local)
+        self._fronts, self._pivots, self._width = fronts, pivots, reports - 1
+        every = np.broadcast_to(np.arange(reports), (fronts.count, reports))
+        self._others = every[every != pivots[:, None]].reshape(fronts.count, -1)
+        self._blocks: list[tuple[Floats, Floats]] = []
+        left: dict[int, Floats] = {}
+        for number, part in enumerate(fronts.parts):
+            front = self._assembled(part, local, left)
+            inner = len(part.eliminated) * self._width
+            diagonal, flaw = lapack.dpotrf(front[:inner, :inner], lower=1, clean=1)
+            if flaw:
+                raise np.linalg.LinAlgError("not positive definite")
+            below = front[inner:, :inner]
+            if below.size:
+                below = blas.dtrsm(1.0, diagonal, below, side=1, lower=1, trans_a=1)
+            self._blocks.append((diagonal, below))
+            left[number] = front[inner:, inner:] - below @ below.T
+
+    def _assembled(self, part: Part, local: Floats, left: dict[int, Floats]) -> Floats:
+        points = part.points
+        if not part.children:
+            return self._leaf(part, points, local)
+        size, width = len(points), self._width
+        front = np.zeros((size, width, size, width))
+        sorter = np.argsort(points)
+        for child in part.children:
+            border = self._fronts.parts[child].border
+            at = sorter[np.searchsorted(points, border, sorter=sorter)]
+            handed = left.pop(child).reshape(len(at), width, len(at), width)
+            front[at[:, None], :, at, :] += handed.transpose(0, 2, 1, 3)
+        return front.reshape(size * width, -1)
+
+    def _leaf(self, part: Part, points: Ints, local: Floats) -> Floats:
+        """Of some triangles, with the pivots' unknowns taken out."""
+        size, width = len(points), self._width
+        own = np.zeros((len(local), size, size))
+        sorter = np.argsort(points)
+        for t in part.triangles.tolist():
+            at = sorter[np.searchsorted(points, self._fronts.control[t], sorter=sorter)]
+            own[:, at[:, None], at] += local[:, t]
+        pivots, others, rows = self._pivots[points], self._others[points], np.arange(size)
+        # between points k and l: D_o where o = o', less D of a pivot that is o' or o, and with it
+        # where both have the same pivot
+        mine = own[pivots[:, None], rows[:, None], rows]
+        theirs = own[pivots[None, :], rows[:, None], rows]
+        plain = own[others, rows[:, None]]
+        front = np.where(
+            others[:, :, None, None] == others[None, None, :, :], plain[..., None], 0.0
+        )
+        front -= np.where(others == pivots[:, None, None, None], mine[:, None, :, None], 0.0)
+        at = others[:, :, None, None] == pivots[:, None]
+        front -= np.where(at, theirs[:, None, :, None], 0.0)
+        front += np.where(pivots[:, None] == pivots, mine, 0.0)[:, None, :, None]
+        return front.reshape(size * width, -1)
+
+    def solve(self, right: Floats) -> Floats:
+        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N)."""
+        points = np.arange(self._fronts.count)
+        x = right.T[points[:, None], self._others] - right.T[points, self._pivots][:, None]
+        both = list(zip(self._fronts.parts, self._blocks, strict=True))
+        for part, (diagonal, below) in both:
+            if len(part.eliminated):
+                own = blas.dtrsv(diagonal, x[part.eliminated].ravel(), lower=1)
+                x[part.eliminated] = own.reshape(-1, self._width)
+                x[part.border] -= (below @ own).reshape(-1, self._width)
+        for part, (diagonal, below) in reversed(both):
+            if len(part.eliminated):
+                own = x[part.eliminated].ravel() - below.T @ x[part.border].ravel()
+                own = blas.dtrsv(diagonal, own, lower=1, trans=1)
+                x[part.eliminated] = own.reshape(-1, self._width)
+        out = np.empty_like(right.T)
+        out[points[:, None], self._others] = x
+        out[points, self._pivots] = -x.sum(axis=1)
+        return out.T
