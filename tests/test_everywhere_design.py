@@ -364,8 +364,10 @@ def test_what_works_on_secrets_says_so(design, saved, capsys, tmp_path):
 
 
 def test_the_gallery_s_square(tmp_path, capsys):
-    out = tmp_path / "square.json"
-    assert main(["solve", "square-everywhere", "-q", "--gap", "1e-3", "-o", str(out)]) == 0
+    out, drawn = tmp_path / "square.json", tmp_path / "square.png"
+    flags = ["-q", "--gap", "1e-3", "-o", str(out), "--picture", str(drawn)]
+    assert main(["solve", "square-everywhere", *flags]) == 0
+    assert drawn.read_bytes().startswith(b"\x89PNG")
     assert "lower bound" in capsys.readouterr().out
     assert main(["check", str(out)]) == 0
     capsys.readouterr()

@@ -172,3 +172,29 @@ def test_zones_are_drawn_with_their_outlines() -> None:
     figure = plots.mechanism(om.solve(stated), ["a"])
     (drawn,) = figure.axes[0].collections
     assert len(drawn.get_paths()) == 2
+
+
+def test_the_field_of_a_design_for_every_point(tmp_path: Path) -> None:
+    km = om.distances.euclidean()
+    places = om.Domain(["a$", "b", "c"], [(0, 0), (2, 0), (0, 2)], "km")
+    mesh = om.Mesh.grid((0, 0, 2, 2), 1, unit="km")
+    promise = om.MetricPrivacy(1, km, everywhere=mesh)
+    design = om.solve(om.Problem(om.Prior.uniform(places), km, constraints=[promise]), gap=1e-3)
+    figure = plots.field(design, ["b", "a$"])
+    panels = [axes for axes in figure.axes if axes.images]
+    assert [axes.get_title().partition(" |")[0] for axes in panels] == ["p(b", r"p(a\$"]
+    for axes, o in zip(panels, (1, 0), strict=True):
+        (image,) = axes.images
+        # the corners of the picture are those of the region
+        shown = np.asarray(image.get_array())[[0, 0, -1, -1], [0, -1, 0, -1]]
+        known = design.mechanism.at([(0, 0), (2, 0), (0, 2), (2, 2)])[:, o]
+        assert shown == pytest.approx(known)
+        assert axes.get_xlabel() == "x (km)"
+    path = tmp_path / "x.svg"
+    plots.region_picture(design, path)
+    text = path.read_text(encoding="utf-8")
+    assert f"loss {design.loss:.6g}, bound on this mesh {design.bound:.6g}" in text
+    with pytest.raises(om.ProblemError, match="no region"):
+        plots.field(om.solve(om.load_problem("metric")))
+    with pytest.raises(om.ProblemError, match="there is no 'z'"):
+        plots.field(design, ["z"])

@@ -36,6 +36,7 @@ from optmech.divergences.named import (
     total_variation,
 )
 from optmech.divergences.orders import renyi
+from optmech.divergences.pointwise import by_transport
 from optmech.divergences.premises import distributions, points
 from optmech.divergences.privacy import (
     distribution_epsilon,
@@ -45,6 +46,7 @@ from optmech.divergences.privacy import (
 
 __all__ = [
     "DivergenceGuarantee",
+    "by_transport",
     "chi_squared",
     "chord",
     "compose_independent",

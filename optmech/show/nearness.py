@@ -30,6 +30,14 @@ def nearness(design: Design) -> str:
     return f"within {percent(above)} of the {best}"
 
 
+def within_least(value: float, bound: float) -> str:
+    """How near a value >= 0 is to the least, of which ``bound`` is a lower bound."""
+    if bound <= 0:
+        return "nothing is known about how far from the least" if value else "the least possible"
+    above = Fraction(value) / Fraction(bound) - 1
+    return f"within {percent(above)} of the least" if above > 0 else "the least possible"
+
+
 def percent(share: Fraction) -> str:
     """A share > 0 with two digits, rounded up."""
     return f"{_up(100 * share)} %"

@@ -208,6 +208,21 @@ def normalised_logs(masses: Floats) -> Logs:
     return Logs(down(low - up(above)[:, None]), up(high - down(below)[:, None]))
 
 
+def least_log_factor(log_ratio: Floats, a: Sequence[float], b: Sequence[float]) -> float:
+    """ln Λ from above, for inequalities between the places of a and those of b alone:
+    ``log_ratio``, shape (n, m), entries >= 0, inf where nothing is stated. No paths are taken, so
+    that it may be used together with a δ. a and b are weights >= 0 that may be off by 2^-52 of
+    themselves."""
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    sources, targets = np.flatnonzero(first), np.flatnonzero(second)
+    ratio = np.ascontiguousarray(log_ratio[np.ix_(sources, targets)])[None]
+    one, other = (
+        Logs(down(logs.low - 2.0**-50), up(logs.up + 2.0**-50))
+        for logs in (normalised_logs(first[None, sources]), normalised_logs(second[None, targets]))
+    )
+    return max(0.0, float(gains(ratio, one, other).upper[0]))
+
+
 def _plain(value: Weights) -> ArrayLike:
     return value.weights if isinstance(value, Prior) else value
 

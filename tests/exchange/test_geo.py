@@ -11,7 +11,7 @@ import pytest
 
 import optmech as om
 from optmech.files import load_problem
-from optmech.show.reports.shapes import layout
+from optmech.spaces.layout import layout
 
 exchange = om.exchange
 RADIUS = 6371008.8

@@ -17,6 +17,12 @@ from optmech.analysis.guarantees.deriving import (
     to_probabilistic,
     with_dummies,
 )
+from optmech.analysis.guarantees.estimating import (
+    estimated,
+    estimated_pair,
+    misestimated_inputs,
+    mixtures,
+)
 from optmech.analysis.guarantees.guarantee import Guarantee, distributions, points, probabilistic
 from optmech.analysis.guarantees.lifting import (
     lift,
@@ -38,10 +44,14 @@ __all__ = [
     "compose_independent",
     "compose_shared",
     "distributions",
+    "estimated",
+    "estimated_pair",
     "from_probabilistic",
     "lift",
     "lift_metric_pair",
     "lift_pair",
+    "misestimated_inputs",
+    "mixtures",
     "points",
     "post_process",
     "pre_process",

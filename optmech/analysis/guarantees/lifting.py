@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.analysis.guarantees.guarantee import ALL_DISTRIBUTIONS, ALL_POINTS, Guarantee, require
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
+from optmech.exact.outward import up
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
 from optmech.transport import Coupling, Violation, lifted, wasserstein
+from optmech.transport.carry import least_log_factor
 from optmech.transport.rational import longest_move, mean_move, outside
 
 _COUPLED = "pairs that couple within "
 _OPTIMALLY = "pairs with an optimal coupling within "
 _MASSES = "pairs of points whose point masses are among "
 _GIVEN = "the given pair"
+_MOST_CARRIED = 1000
 
 
 def lift(premise: Guarantee) -> Guarantee:
@@ -96,27 +101,34 @@ def lift_pair_exactly(
 def lift_metric_pair(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
-    """ε W(λ0, λ1) for one pair, from ε per unit of d: with W_∞ for the max divergence (DP19 Theorem
-    2, tight), and W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
+    """What ε per unit of d is worth for one pair, both ways: the larger of ln Λ(λ0, λ1) and
+    ln Λ(λ1, λ0) for the max divergence (``carry_over``), which is at most ε W_∞ (DP19 Theorem 2),
+    and ε W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
 
-    ``distance`` is as in ``transport.wasserstein``. Mass within rounding that moves farther than
-    W_∞ (see ``transport``) is added to δ.
+    ``distance`` is as in ``transport.wasserstein``. Where W_∞ serves, with more than 1,000 places
+    of mass on a side, mass within rounding that moves farther (see ``transport``) is added to δ.
     """
     if premise.divergence != "max":
         return lift_metric_pair_exactly(premise, lam0, lam1, distance)
     require(premise, "points", rate=True, use="Use lift_pair")
+    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
+    given = values_between(distance, domain_of(lam0), domain_of(lam1))
+    values = nonnegative(given, "distance", (len(first), len(second)))
+    carried = _carried(premise, first, second, values)
     found = wasserstein(lam0, lam1, distance, math.inf)
-    return _moved(_with_loss(premise, found), found.value)
+    moved = _moved(_with_loss(premise, found), found.value)
+    return moved if carried is None or moved.epsilon < carried.epsilon else carried
 
 
 def lift_metric_pair_exactly(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
-    """ε W(λ0, λ1) for one pair from ε per unit of d, with W_1 (W_∞ for the max divergence); δ stays
-    as it is.
+    """What ε per unit of d is worth for one pair, both ways: ln Λ for the max divergence (see
+    ``om.guarantees.lift_metric_pair``), ε W_1 for the others; δ stays as it is.
 
-    Weights count as what they are, as in ``lift_pair``: no mass is left out, so that W_∞ of floats
-    that agree on paper only may be larger than that of ``transport.wasserstein``.
+    Weights count as what they are, as in ``lift_pair``: no mass is left out. With more than 1,000
+    places of mass on a side W_∞ takes the place of ln Λ; that of floats that agree on paper only
+    may be larger than that of ``transport.wasserstein``.
     """
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
@@ -124,6 +136,9 @@ def lift_metric_pair_exactly(
     values = nonnegative(given, "distance", (len(first), len(second)))
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
+    carried = _carried(premise, first, second, values)
+    if carried is not None:
+        return carried
     return _moved(premise, longest_move(first, second, values))
 
 
@@ -155,6 +170,30 @@ def _moved(premise: Guarantee, apart: float) -> Guarantee:
     theorem = premise.cited("Theorem 2, tight,", "Theorem 2")
     words = f"{theorem} with {premise.rules.metric} = {apart:.6g}"
     return _of_pair(premise, product_up(premise.epsilon, apart), words)
+
+
+def _carried(premise: Guarantee, first: Shares, second: Shares, values: Floats) -> Guarantee | None:
+    """ln Λ for one pair; None where there are too many places."""
+    if max(len(first.support), len(second.support)) > _MOST_CARRIED:
+        return None
+    # a product that overflows states nothing
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
+    ratio = np.where(np.isfinite(ratio), ratio, np.inf)
+    one, other = _floats(first, second)
+    # a promise between points holds both ways, and so does what is made of it
+    factor = max(least_log_factor(ratio, one, other), least_log_factor(ratio.T, other, one))
+    return _of_pair(premise, factor, f"carrying over with ln Λ = {factor:.6g}, tight")
+
+
+def _floats(*given: Shares) -> list[list[float]]:
+    """Weights in proportion, up to 2^-53 of themselves; each with a largest one of about 2^500."""
+    out = []
+    for shares in given:
+        bits = max(shares.units).bit_length() - 500
+        scale = Fraction(2) ** -bits
+        out.append([float(unit * scale) for unit in shares.units])
+    return out
 
 
 def _of_pair(premise: Guarantee, epsilon: float, theorem: str) -> Guarantee:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.errors import InfeasibleError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -72,6 +72,10 @@ def run(args: argparse.Namespace) -> int:
         design.save(args.output)
     given: object = design
     if isinstance(given, EverywhereDesign):
+        if args.picture:
+            from optmech.show.plots import region_picture
+
+            region_picture(given, args.picture)
         return _everywhere(given, file, args)
     found = design.matrix is not None
     if args.picture and found:
@@ -129,23 +133,16 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
     from optmech.cli import everywhere
 
     if args.json:
-        output.print_json(everywhere.plain(design, file) | {"output": args.output})
+        written = {"output": args.output, "picture": args.picture}
+        output.print_json(everywhere.plain(design, file) | written)
     else:
         everywhere.show(design, file)
-        if args.output:
-            output.written("design", args.output)
+        output.written("design", args.output)
+        output.written("picture", args.picture)
     return 0 if design.verified else 1
 
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
-    from optmech.problem.everywhere import gradient_of
-
-    if args.picture is not None and gradient_of(file.problem.statement.families) is not None:
-        raise ProblemError(
-            "there is no picture of a mechanism for every point",
-            where="--picture",
-            remedy="Leave it out, and draw design.mechanism.at(points)",
-        )
     output.claim_outputs(args, (*file.inputs, args.profile))
 
 

@@ -7,13 +7,16 @@ from optmech.show.plots.comparison import frontier
 from optmech.show.plots.drawing import save
 from optmech.show.plots.figures import attack_error, constraint_slack, mechanism, posterior
 from optmech.show.plots.picture import mechanism_picture
+from optmech.show.plots.region import field, region_picture
 
 __all__ = [
     "attack_error",
     "constraint_slack",
+    "field",
     "frontier",
     "mechanism",
     "mechanism_picture",
     "posterior",
+    "region_picture",
     "save",
 ]

@@ -24,7 +24,7 @@ FORMATS = (".png", ".pdf", ".svg")
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, told apart by colour-blind readers too."""
 SYMBOLS = {"epsilon": "ε", "delta": "δ"}
-_COLOURS = "Blues"
+COLOURS = "Blues"
 """White means never; colour-blind readers see the same order of lightness."""
 MARK = SERIES[1]
 _MAX_TICKS = 24
@@ -102,8 +102,9 @@ def draw_values(
         picture = None
         _bars(axes, shown, values, what)
     if picture is not None:
-        _place_axes(axes, shown)
-        _bar(axes, picture, what)
+        assert shown.points is not None
+        place_axes(axes, shown.coordinates, shown.points, shown.unit)
+        colour_bar(axes, picture, what)
     axes.set_title(title + extra, fontsize=9)
 
 
@@ -113,7 +114,7 @@ def _image(axes: Axes, grid: Grid, values: Floats, scale: Any) -> Any:
         values.reshape(grid.rows, grid.columns),
         origin="lower",
         extent=(x, x + grid.columns * width, y, y + grid.rows * height),
-        cmap=_COLOURS,
+        cmap=COLOURS,
         norm=scale,
         interpolation="nearest",
     )
@@ -130,7 +131,7 @@ def _zones(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
         )
         for rings in domain.outlines
     ]
-    picture = PathCollection(paths, cmap=_COLOURS, norm=scale, edgecolors="#777777", linewidths=0.4)
+    picture = PathCollection(paths, cmap=COLOURS, norm=scale, edgecolors="#777777", linewidths=0.4)
     picture.set_array(values)
     axes.add_collection(picture)
     axes.autoscale_view()
@@ -145,7 +146,7 @@ def _scatter(axes: Axes, domain: Domain, values: Floats, scale: Any) -> Any:
         y,
         c=values,
         s=14 + 110 * np.sqrt(values / (scale.vmax or 1.0)),
-        cmap=_COLOURS,
+        cmap=COLOURS,
         norm=scale,
         edgecolors="#777777",
         linewidths=0.5,
@@ -183,7 +184,7 @@ def draw_matrix(axes: Axes, matrix: Floats) -> None:
     top = float(matrix.max())
     picture = axes.imshow(
         np.maximum(matrix, _DECADES * top),
-        cmap=_COLOURS,
+        cmap=COLOURS,
         norm=LogNorm(_DECADES * top, top),
         aspect="auto",
         interpolation="nearest",
@@ -192,7 +193,7 @@ def draw_matrix(axes: Axes, matrix: Floats) -> None:
         axis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title("mechanism p(o|s), logarithmic colours", fontsize=9)
     _name_axes(axes, "observable o (index)", "secret s (index)")
-    _bar(axes, picture, "probability")
+    colour_bar(axes, picture, "probability")
 
 
 def mark(axes: Axes, secrets: Domain, observables: Domain, secret: int) -> None:
@@ -217,16 +218,17 @@ def in_plane(domain: Domain) -> Floats | None:
     return points if points is not None and points.shape[1] == 2 else None
 
 
-def _place_axes(axes: Axes, domain: Domain) -> None:
-    if domain.coordinates == "lonlat":
-        assert domain.points is not None
-        middle = float(np.cos(np.radians(domain.points[:, 1].mean())))
+def place_axes(axes: Axes, coordinates: str, points: Floats, unit: str) -> None:
+    """Names, units and proportions for points (n, 2) in the plane or in degrees."""
+    if coordinates == "lonlat":
+        middle = float(np.cos(np.radians(points[:, 1].mean())))
         axes.set_aspect(1.0 / max(middle, 0.05))
         names = ("longitude (°)", "latitude (°)")
     else:
         axes.set_aspect("equal")
-        unit = plain_text(words.in_brackets(domain.unit))
+        unit = plain_text(words.in_brackets(unit))
         names = (f"x{unit}", f"y{unit}")
+    axes.ticklabel_format(useOffset=False)
     _name_axes(axes, *names)
 
 
@@ -236,7 +238,8 @@ def _name_axes(axes: Axes, x: str, y: str) -> None:
     axes.tick_params(labelsize=7)
 
 
-def _bar(axes: Axes, picture: Any, what: str) -> None:
+def colour_bar(axes: Axes, picture: Any, what: str) -> None:
+    """A bar beside a picture that says what its colours mean."""
     figure = axes.get_figure()
     assert figure is not None
     bar = figure.colorbar(picture, ax=axes, shrink=0.85)

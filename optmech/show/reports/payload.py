@@ -17,8 +17,8 @@ from optmech.show.measured import Measured, blind_error, choose_distance, measur
 from optmech.show.nearness import nearness
 from optmech.show.reports import figures, sentences
 from optmech.show.reports.packing import Store, number
-from optmech.show.reports.shapes import layout
 from optmech.spaces.domain import Domain
+from optmech.spaces.layout import layout
 from optmech.spaces.observables import Suppressible
 
 Plain = Any

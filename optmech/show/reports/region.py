@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from optmech.designs.everywhere_file import about_bounds
 from optmech.mesh import Mesh
 from optmech.show import words
 from optmech.show.lattice import border, lattice_of
-from optmech.show.nearness import percent
+from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
 from optmech.show.reports.payload import domain_payload
-from optmech.show.reports.shapes import Plane, plane_of, plane_of_degrees
+from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.prior import Prior
 
 Plain = Any
@@ -78,21 +77,14 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     )
     best = f"this one has the least expected loss ({loss})"
     if design.status != "optimal":
-        best = f"its expected loss ({loss}) is {_within(design.loss, design.bound)}"
+        best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
     outer = "how far that is from other mechanisms was not looked for"
     if design.outer is not None:
         outer = (
             "of all that keep this promise, on whatever mesh or none, it is "
-            f"{_within(design.loss, design.lower_bound)}"
+            f"{within_least(design.loss, design.lower_bound)}"
         )
     return f"{start}Of all mechanisms on this mesh, {best}; {outer}."
-
-
-def _within(loss: float, bound: float) -> str:
-    if bound <= 0:
-        return "at an unknown distance of the least" if loss else "the least"
-    above = Fraction(loss) / Fraction(bound) - 1
-    return f"within {percent(above)} of the least" if above else "the least"
 
 
 def mesh_plane(mesh: Mesh, prior: Prior) -> Plane:

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 import optmech as om
-from optmech.show.reports.shapes import Layout, layout
+from optmech.spaces.layout import Layout, layout
 
 
 def rings(drawn: Layout) -> list[np.ndarray]:

@@ -1,0 +1,237 @@
+"""Designs as maps for other tools: GeoJSON, GeoPandas, and a map of folium to click on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optmech.analysis import attacks, measures
+from optmech.base.arrays import Floats
+from optmech.base.needed import needed
+from optmech.base.storage import write_atomically
+from optmech.designs.design import Design
+from optmech.designs.everywhere import EverywhereDesign
+from optmech.errors import ProblemError
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import label_text
+from optmech.spaces.layout import layout, plane_of
+from optmech.spaces.observables import Suppressible
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+Feature = dict[str, Any]
+_MOST_COLUMNS = 64
+_SHADES = ("#edf2f7", "#c6dbef", "#8dbcdc", "#4a94c7", "#1b66a5", "#08305f")
+
+
+def features(
+    design: Design | EverywhereDesign, report: Hashable | None = None, *, degrees: bool = True
+) -> list[Feature]:
+    """The cells of a design as GeoJSON features, in longitude and latitude.
+
+    A feature for every secret has its ``label``, ``prior``, ``loss`` (expected), ``attack_error``
+    (what the optimal attack is left with, in the distance of the first constraint that has one)
+    and, where secrets and observables are the same, ``reported``, p(o). With a ``report`` there are
+    also ``probability``, p(o|s), and ``posterior``, p(s|o), of it. Cells are those of a grid, the
+    outlines of zones, or what is nearest to each point, as on the page.
+
+    Of a design for every point of a region there is a feature for every triangle of its mesh, with
+    what holds at its middle: ``likeliest``, the likeliest report, its ``probability``, and for each
+    of up to 64 reports ``p_`` and its label; with a ``report`` for this one alone.
+
+    Parameters
+    ----------
+    design:
+        What ``om.solve`` returns.
+    report:
+        A label of the observables.
+    degrees:
+        False for the coordinates of the design, whatever they are: for tools that do not mind.
+
+    Raises
+    ------
+    ProblemError
+        Where the places have no longitudes and latitudes (or with ``degrees=False`` no two
+        coordinates), on an unknown label, and without shapely on zones of several rings.
+    """
+    if isinstance(design, EverywhereDesign):
+        return list(_triangles(design, report, degrees))
+    return list(_cells(design, report, degrees))
+
+
+def to_geopandas(
+    design: Design | EverywhereDesign, report: Hashable | None = None
+) -> gpd.GeoDataFrame:
+    """``features`` as a GeoDataFrame in WGS 84."""
+    geopandas = needed("geopandas", "geo", where="to_geopandas")
+    return geopandas.GeoDataFrame.from_features(features(design, report), crs=4326)
+
+
+def write_geojson(
+    design: Design | EverywhereDesign, path: str | Path, report: Hashable | None = None
+) -> int:
+    """Write ``features`` as a GeoJSON feature collection; returns how many there are."""
+    found = features(design, report)
+    content = {"type": "FeatureCollection", "features": found}
+    write_atomically(path, json.dumps(content, allow_nan=False).encode())
+    return len(found)
+
+
+def explore(
+    design: Design | EverywhereDesign,
+    report: Hashable | None = None,
+    *,
+    column: str | None = None,
+    tiles: str | None = None,
+) -> Any:
+    """A ``folium.Map`` with the cells of ``features``, shaded by one of their numbers.
+
+    Parameters
+    ----------
+    design, report:
+        As of ``features``.
+    column:
+        The number to shade by; by default ``posterior`` with a report, else ``prior`` or
+        ``probability``.
+    tiles:
+        Tiles of folium behind the cells, such as ``"OpenStreetMap"``. They are fetched from
+        somebody's server, which learns what is looked at: by default there are none.
+    """
+    if find_spec("folium") is None:
+        raise ProblemError(
+            "needs folium, which is not installed",
+            where="explore",
+            remedy="Run: pip install folium; or use om.report, which needs nothing",
+        )
+    folium = import_module("folium")
+    found = features(design, report)
+    known = [name for name, value in found[0]["properties"].items() if isinstance(value, float)]
+    default = "posterior" if "posterior" in known else known[0]
+    name = default if column is None else column
+    if name not in known:
+        raise ProblemError(
+            f"there is no {name!r}", where="column", remedy=f"Use one of {', '.join(known)}"
+        )
+    values = np.array([feature["properties"][name] for feature in found])
+    top = float(values.max()) or 1.0
+
+    def style(feature: Feature) -> dict[str, Any]:
+        share = float(np.sqrt(max(feature["properties"][name], 0.0) / top))
+        shade = _SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)]
+        return {"fillColor": shade, "fillOpacity": 0.75, "color": "#55606e", "weight": 0.6}
+
+    shown = folium.GeoJson(
+        {"type": "FeatureCollection", "features": found},
+        style_function=style,
+        tooltip=folium.GeoJsonTooltip(fields=list(found[0]["properties"])[:8]),
+    )
+    made = folium.Map(tiles=tiles)
+    shown.add_to(made)
+    made.fit_bounds(shown.get_bounds())
+    return made
+
+
+def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[Feature]:
+    problem, m = design.problem, design.mechanism
+    columns: dict[str, Floats] = {
+        "prior": problem.prior.weights,
+        "loss": (m.matrix * problem.loss_matrix).sum(axis=1),
+    }
+    named = next((c for c in problem.constraints if callable(getattr(c, "distance", None))), None)
+    if named is not None:
+        attack = attacks.optimal(m, problem.prior, named.distance)  # type: ignore[attr-defined]
+        columns["attack_error"] = attack.error_per_secret
+    if problem.observables == problem.secrets:
+        columns["reported"] = m.push(problem.prior)
+    if report is not None:
+        o = m.observables.index(report)
+        columns["probability"] = m.matrix[:, o]
+        columns["posterior"] = measures.posterior(m, problem.prior)[o]
+    for s, shape in enumerate(_shapes(problem.secrets, degrees)):
+        label = problem.secrets.labels[s]
+        properties = {"label": label if isinstance(label, int) else label_text(label)}
+        numbers = {name: float(values[s]) for name, values in columns.items()}
+        yield {"type": "Feature", "properties": properties | numbers, "geometry": shape}
+
+
+def _shapes(domain: Domain, degrees: bool) -> Iterator[Any]:
+    """The outline of every element as a GeoJSON geometry."""
+    drawn = layout(domain)
+    if drawn is None or (degrees and drawn.degrees is None):
+        raise ProblemError(
+            "the secrets have no longitudes and latitudes",
+            where="secrets",
+            remedy="Use a grid over bounds in degrees, or points with longitude and latitude",
+        )
+    shown = domain.inner if isinstance(domain, Suppressible) else domain
+    offset, scale = np.zeros(2), np.ones(2)
+    if degrees and drawn.degrees is not None:
+        offset, scale = np.array(drawn.degrees[:2]), np.array(drawn.degrees[2:])
+    elif shown.coordinates == "lonlat":
+        scale = np.array(plane_of(shown).stretch)
+    rings = np.split(drawn.corners / scale + offset, drawn.ring_ends[:-1])
+    begin = 0
+    for end in drawn.shape_ends.tolist():
+        own = [_closed(ring) for ring in rings[begin:end]]
+        begin = end
+        yield {"type": "Polygon", "coordinates": own} if len(own) == 1 else _even_odd(own)
+
+
+def _closed(ring: Floats) -> list[list[float]]:
+    area = float(
+        (ring[:, 0] * np.roll(ring[:, 1], -1) - ring[:, 1] * np.roll(ring[:, 0], -1)).sum()
+    )
+    # RFC 7946: outer rings run counterclockwise
+    turned = ring if area >= 0 else ring[::-1]
+    return np.vstack([turned, turned[:1]]).tolist()  # type: ignore[no-any-return]
+
+
+def _even_odd(rings: Sequence[list[list[float]]]) -> Any:
+    """What lies inside an odd number of rings."""
+    shapely = needed("shapely.geometry", "geo", where="secrets")
+    shape = shapely.Polygon()
+    for ring in rings:
+        shape = shape.symmetric_difference(shapely.Polygon(ring).buffer(0))
+    return json.loads(json.dumps(shapely.mapping(shape)))
+
+
+def _triangles(
+    design: EverywhereDesign, report: Hashable | None, degrees: bool
+) -> Iterator[Feature]:
+    mesh, reports = design.mesh, design.problem.observables
+    corners = mesh.vertices[mesh.triangles]
+    values = design.mechanism.at(corners.mean(axis=1))
+    if mesh.coordinates == "plane" and degrees:
+        plane = plane_of(design.problem.secrets)
+        if plane.degrees is None:
+            raise ProblemError(
+                "the region has no longitudes and latitudes",
+                where="mesh",
+                remedy="Use points with longitude and latitude",
+            )
+        corners = corners / np.array(plane.degrees[2:]) + np.array(plane.degrees[:2])
+    names = [label_text(label) for label in reports.labels]
+    chosen = range(len(names)) if report is None else [reports.index(report)]
+    if len(chosen) > _MOST_COLUMNS:
+        raise ProblemError(
+            f"{len(chosen)} reports are more than {_MOST_COLUMNS} columns",
+            where="report",
+            remedy="Name one of them",
+        )
+    for t, (ring, row) in enumerate(zip(corners, values, strict=True)):
+        best = int(row.argmax())
+        properties: Feature = {
+            "triangle": t,
+            "likeliest": names[best],
+            "probability": float(row[best]),
+            **{f"p_{names[o]}": float(row[o]) for o in chosen},
+        }
+        geometry = {"type": "Polygon", "coordinates": [_closed(ring)]}
+        yield {"type": "Feature", "properties": properties, "geometry": geometry}

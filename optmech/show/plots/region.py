@@ -1,0 +1,138 @@
+"""A design for every point of a region: p(o|x) as maps."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optmech.errors import ProblemError
+from optmech.show import words
+from optmech.show.lattice import Lattice, border, lattice_of
+from optmech.show.nearness import within_least
+from optmech.show.plots.drawing import (
+    COLOURS,
+    SERIES,
+    colour_bar,
+    label_name,
+    new_figure,
+    place_axes,
+    plain_text,
+    require_matplotlib,
+    save,
+)
+from optmech.show.plots.picture import telling_secrets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from optmech.designs.everywhere import EverywhereDesign
+
+_COLUMNS = 3
+_LEVELS = 10
+_MOST_DOTS = 2000
+
+
+def field(design: EverywhereDesign, reports: Sequence[Hashable] | None = None) -> Figure:
+    """p(o|x) over the region of a design, a map for each of the labels ``reports``, on one scale.
+
+    Default: the likeliest report and those at the quartiles of p(o). Lines are those of equal
+    probability, dots the places of the prior, and a cross is the report, where it has a place.
+
+    Raises
+    ------
+    ProblemError
+        Without matplotlib, on an unknown label, or on a design over finitely many secrets.
+    """
+    from optmech.designs.everywhere import EverywhereDesign
+
+    if not isinstance(design, EverywhereDesign):
+        raise ProblemError(
+            f"a {type(design).__name__} has no region",
+            where="design",
+            remedy="Draw it with om.plots.mechanism",
+        )
+    problem, observables = design.problem, design.problem.observables
+    if reports is None:
+        places = problem.secrets.require_points("draw them")
+        marginal = problem.prior.weights @ design.mechanism.at(places)
+        chosen = telling_secrets(np.asarray(marginal))
+    else:
+        chosen = [observables.index(label) for label in reports]
+    if not chosen:
+        raise ProblemError("no label is given", where="reports", remedy="Give at least one")
+    lattice = lattice_of(design.mechanism)
+    top = float(lattice.values[:, :, chosen].max())
+    columns = min(len(chosen), _COLUMNS)
+    rows = -(-len(chosen) // columns)
+    figure = new_figure(4.4 * columns, 3.8 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, o in zip(grid, chosen, strict=False):
+        _draw(axes, design, lattice, o, top)
+    for spare in grid[len(chosen) :]:
+        spare.set_axis_off()
+    return figure
+
+
+def region_picture(design: EverywhereDesign, path: str | Path) -> None:
+    """Write ``field`` of a design with its loss and both bounds above it; raises ProblemError where
+    it cannot."""
+    require_matplotlib(path)
+    figure = field(design)
+    outer = "nothing is known of other mechanisms"
+    if design.outer is not None:
+        least = within_least(design.loss, design.lower_bound)
+        outer = f"bound for every mechanism {design.lower_bound:.6g}: {least}"
+    caption = (
+        f"{design.problem.title}\nloss {design.loss:.6g}, bound on this mesh {design.bound:.6g}: "
+        f"{within_least(design.loss, design.bound)}\n{outer}"
+    )
+    figure.suptitle(plain_text(caption.strip()), fontsize=10)
+    save(figure, path)
+
+
+def _draw(axes: Axes, design: EverywhereDesign, lattice: Lattice, o: int, top: float) -> None:
+    from matplotlib.colors import PowerNorm
+    from matplotlib.patches import Polygon
+
+    problem, mesh = design.problem, design.mesh
+    values = lattice.values[:, :, o]
+    x, y = lattice.x, lattice.y
+    picture = axes.imshow(
+        values,
+        origin="lower",
+        extent=(x[0], x[-1], y[0], y[-1]),
+        cmap=COLOURS,
+        norm=PowerNorm(0.5, vmin=0.0, vmax=top),
+        interpolation="bilinear",
+    )
+    outline = Polygon(border(mesh), closed=True, fill=False, edgecolor="#777777", linewidth=0.8)
+    axes.add_patch(outline)
+    picture.set_clip_path(outline)
+    levels = np.linspace(0, top, _LEVELS + 1)[1:-1]
+    if values.max() > levels[0]:
+        lines = axes.contour(x, y, values, levels=levels, colors="white", linewidths=0.6)
+        lines.set_clip_path(outline)
+    places = problem.secrets.require_points("draw them")
+    weights = problem.prior.weights
+    heaviest = np.argsort(-weights, kind="stable")[:_MOST_DOTS]
+    axes.scatter(
+        places[heaviest, 0],
+        places[heaviest, 1],
+        s=1 + 12 * weights[heaviest] / weights.max(),
+        c="#555555",
+        linewidths=0,
+    )
+    reports = problem.observables
+    points = reports.points
+    if points is not None and points.shape[1] == 2 and reports.coordinates == mesh.coordinates:
+        axes.plot(*points[o], "x", markersize=9, markeredgewidth=2.0, color=SERIES[1])
+    axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(y[0], y[-1])
+    place_axes(axes, mesh.coordinates, mesh.vertices, mesh.unit)
+    colour_bar(axes, picture, "probability")
+    name = label_name(words.label(reports.labels[o]))[:40]
+    axes.set_title(f"p({name} | x), at most {values[lattice.inside].max():.2%}", fontsize=9)
