@@ -1021,6 +1021,26 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
         yield Divergences(kind, both_ways(apart), limits * 2)
 
 
+def pufferfish(stated: Statement, c: Body) -> Inequalities:
+    """Of the laws of the answer given one secret and another."""
+    keys(c, "kind epsilon pairs delta")
+    yield from distribution_privacy(stated, {**c, "divergence": "max", "scale": None})
+
+
+def policy_graph(stated: Statement, c: Body) -> Inequalities:
+    """ε times the length of every edge; what follows along paths needs no statement."""
+    keys(c, "kind epsilon graph")
+    lengths: list[list[Fraction | None]] = [[None] * stated.n for _ in range(stated.n)]
+    need(len(listing(c["graph"])) > 0, "there is no edge")
+    for edge in listing(c["graph"]):
+        first, second, length = listing(edge, 3)
+        i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
+        need(i != j, "an edge joins a secret with itself")
+        known = lengths[i][j]
+        lengths[i][j] = lengths[j][i] = d if known is None else min(d, known)
+    yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
+
+
 def normalised(weights: list[Fraction]) -> Shares:
     total = sum(weights, ZERO)
     return {s: v / total for s, v in enumerate(weights) if v}
@@ -1093,7 +1113,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 # a kind without a reader here is refused, as is an entry that its reader does not know
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
-    support, gain_leakage, maximal_leakage, additive_capacity,
+    support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 

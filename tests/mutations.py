@@ -92,6 +92,13 @@ def problems() -> dict[str, om.Problem]:
             line, E,
             constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],
         ),
+        "pufferfish": om.Problem(
+            line, E,
+            constraints=[
+                om.Pufferfish("ln 2", [(one, other)]),
+                om.PolicyGraph("1/2", [(0, 1), (1, 2, 0.5)]),
+            ],
+        ),
         "leakage": om.Problem(
             line, E,
             constraints=[

@@ -123,6 +123,31 @@ def _additive_capacity(model, problem, constraint) -> None:
     model.at_most(dict.fromkeys(least, -1.0), float(constraint.maximum) - 1.0)
 
 
+def _pufferfish(model, problem, constraint) -> None:
+    for first, second in constraint.pairs:
+        for a, b in ((first, second), (second, first)):
+            sides = dict(enumerate(a)), dict(enumerate(b))
+            rate, delta = float(constraint.epsilon), constraint.delta
+            _indistinguishable(model, *sides, rate, delta, range(model.m))
+
+
+def _policy_graph(model, problem, constraint) -> None:
+    """All pairs, with shortest paths of scipy."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    labels = list(problem.secrets.labels)
+    ends = [(labels.index(a), labels.index(b), d) for a, b, d in constraint.graph]
+    i, j, d = zip(*ends, strict=True)
+    graph = csr_array((d, (i, j)), shape=(model.n, model.n))
+    paths = dijkstra(graph, directed=False)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t and np.isfinite(paths[s, t]):
+                rate = float(constraint.epsilon) * paths[s, t]
+                _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, 0.0, range(model.m))
+
+
 def _loss_bound(model, problem, constraint) -> None:
     n, m, most = model.n, model.m, float(constraint.maximum)
     prior = problem.prior.weights
@@ -152,6 +177,8 @@ KINDS = {
     "distortion_privacy": _distortion,
     "loss_bound": _loss_bound,
     "support": _support,
+    "pufferfish": _pufferfish,
+    "policy_graph": _policy_graph,
     "gain_leakage": _gain_leakage,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,

@@ -390,6 +390,27 @@ def leakage_worst(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, objective="worst_loss", constraints=[om.MaximalLeakage("ln 2"), asked])
 
 
+def pufferfish_chain(rng: np.random.Generator) -> om.Problem:
+    """How many of six times a chain is in its second state."""
+    move = rng.uniform(0.1, 0.9, 2)
+    matrix = [[1 - move[0], move[0]], [move[1], 1 - move[1]]]
+    known = om.beliefs.chains([([0.5, 0.5], matrix)], 6, [0, 1])
+    return om.Problem(known.prior, E, constraints=[om.Pufferfish(1.0, known.pairs)])
+
+
+def pufferfish_delta(rng: np.random.Generator) -> om.Problem:
+    known = om.beliefs.tables(rng.dirichlet(np.ones(6), 3))
+    private = om.Pufferfish(0.3, known.pairs, delta=0.05)
+    return om.Problem(known.prior, E, constraints=[private])
+
+
+def policy(rng: np.random.Generator) -> om.Problem:
+    """Two components, one secret on its own, and lengths."""
+    p = prior(rng, points(rng, 7))
+    edges = [(0, 1), (1, 2, 0.5), (2, 0, 2.0), (3, 4, rng.uniform(0.2, 2)), (4, 5)]
+    return om.Problem(p, E, constraints=[om.PolicyGraph(0.8, edges)])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -403,6 +424,6 @@ KINDS: list[Make] = [
     divergence_hellinger_worst, divergence_tv, divergence_everything, worst_case, worst_bounded,
     most_distortion, most_distortion_private, support, supported_components, thresholds,
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
-    gains, leakage_metric, leakage_worst, *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret,
-    two_secrets, everything,
+    gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
+    *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip
