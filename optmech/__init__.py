@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check
     from optmech.problem import AdditiveCapacity as AdditiveCapacity
+    from optmech.problem import Bias as Bias
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy
     from optmech.problem import DistributionPrivacy as DistributionPrivacy

@@ -899,6 +899,30 @@ class LossLimit:
 
 
 @dataclass(frozen=True)
+class Bias:
+    """|Σ_o reported[o] P[s,o] - meant[s]| <= most for every s."""
+
+    most: Interval
+    reported: list[Fraction]
+    meant: list[Fraction]
+    family: ClassVar[str] = "bias"
+
+    def check(self, p: Mechanism) -> str:
+        means = p.losses([self.reported] * len(p.rows))
+        off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
+        need(off <= self.most.low, f"a bias is {float(off)}")
+        return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """a_s (reported - meant), and -a_s most; b_s (meant - reported), and -b_s most."""
+        for row, s, value in entries(plain, 2, bound.n):
+            y = cut(value)
+            for o, v in enumerate(self.reported):
+                bound.add(s, o, (v - self.meant[s]) * (y if row == 0 else -y))
+            bound.K -= y * self.most.high
+
+
+@dataclass(frozen=True)
 class Support:
     """P[s,o] = 0 where the mask is False. The minimum of the bound is over what is allowed."""
 
@@ -911,9 +935,9 @@ class Support:
         return "nothing outside the support"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit
+Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit | Bias
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage",)  # entries that the files have whose constraints need them
+ADDED = ("leakage", "bias")  # entries that the files have whose constraints need them
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
@@ -1102,6 +1126,27 @@ def loss_bound(stated: Statement, c: Body) -> Inequalities:
     yield LossLimit(most, None if worst else stated.prior, loss)
 
 
+def bias(stated: Statement, c: Body) -> Inequalities:
+    """Of every coordinate of the values, or of the places."""
+    keys(c, "kind maximum values reported")
+    meant = columns_of(c["values"], stated.secrets, stated.n)
+    given = c["values"] if c["reported"] is None else c["reported"]
+    reported = columns_of(given, stated.observables, stated.m)
+    most = Real.read(c["maximum"])
+    need(not most.zero, "a bias of at most 0")
+    for of_secrets, of_reports in zip(meant, reported, strict=True):
+        yield Bias(most.bounds(), of_reports, of_secrets)
+
+
+def columns_of(value: object, places: Places, count: int) -> list[list[Fraction]]:
+    """Numbers of any sign, one or some for every element, by coordinate; or the coordinates."""
+    rows = listing(places.points if value is None else value, count)
+    if not isinstance(rows[0], list):
+        rows = [[row] for row in rows]
+    width = len(listing(rows[0]))
+    return [list(column) for column in zip(*signed_rows(rows, width), strict=True)]
+
+
 def support(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind mask")
     rows = listing(c["mask"], stated.n)
@@ -1114,6 +1159,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
+    bias,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 
@@ -1153,7 +1199,7 @@ class Statement:
                 body = constraint if isinstance(constraint, dict) else {}
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
-        limiting = any(isinstance(part, LossLimit | Support) for _, part in self.parts)
+        limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
         need(self.objective != "distortion" or limiting, "distortion without a limit on loss")
         rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
         self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
@@ -1412,6 +1458,11 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
             return f"constraints[{k}]: more distortion than any mechanism has"
         if isinstance(part, Leakage) and part.limit[1] is not None and part.limit[1] < part.blind:
             return f"constraints[{k}]: less leakage than any mechanism has"
+        if isinstance(part, Bias) and possible:
+            for meant, ok in zip(part.meant, stated.allowed, strict=True):
+                seen = [v for v, may in zip(part.reported, ok, strict=True) if may]
+                if not min(seen) - part.most.high <= meant <= max(seen) + part.most.high:
+                    return f"constraints[{k}]: a mean that no reports have"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"
     if any(map(all, forced_zeros(stated))):

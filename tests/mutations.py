@@ -92,6 +92,13 @@ def problems() -> dict[str, om.Problem]:
             line, E,
             constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],
         ),
+        "bias": om.Problem(
+            line, E, om.Domain.range(6),
+            constraints=[
+                om.DifferentialPrivacy(2.0),
+                om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
+            ],
+        ),
         "pufferfish": om.Problem(
             line, E,
             constraints=[
@@ -390,6 +397,9 @@ def _leaks(constraint: Any, problem: Any, p: np.ndarray) -> str:
 
 
 def _broken(constraint: Any, problem: Any, p: np.ndarray) -> str:
+    if constraint["kind"] == "bias" and constraint["reported"] is not None:
+        off = np.abs(p @ np.array(constraint["reported"]) - np.array(constraint["values"])).max()
+        return "bias is broken" if off > _value(constraint["maximum"]) * (1 + 1e-9) else ""
     if constraint["kind"] in ("gain_leakage", "maximal_leakage", "additive_capacity"):
         return _leaks(constraint, problem, p)
     if constraint["kind"] not in ("metric_privacy", "differential_privacy"):

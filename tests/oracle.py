@@ -148,6 +148,20 @@ def _policy_graph(model, problem, constraint) -> None:
                 _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, 0.0, range(model.m))
 
 
+def _bias(model, problem, constraint) -> None:
+    meant = problem.secrets.points if constraint.values is None else constraint.values
+    reported = constraint.reported
+    if reported is None:
+        reported = problem.observables.points if constraint.values is None else meant
+    most = float(constraint.maximum)
+    sides = [np.reshape(side, (len(side), -1)).T for side in (meant, reported)]
+    for a, b in zip(*sides, strict=True):
+        for s in range(model.n):
+            row = {model.p(s, o): b[o] for o in range(model.m)}
+            model.at_most(row, a[s] + most)
+            model.at_most({key: -value for key, value in row.items()}, most - a[s])
+
+
 def _loss_bound(model, problem, constraint) -> None:
     n, m, most = model.n, model.m, float(constraint.maximum)
     prior = problem.prior.weights
@@ -179,6 +193,7 @@ KINDS = {
     "support": _support,
     "pufferfish": _pufferfish,
     "policy_graph": _policy_graph,
+    "bias": _bias,
     "gain_leakage": _gain_leakage,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,

@@ -2,6 +2,7 @@
 
 from optmech.problem.constraint import Constraint as Constraint
 from optmech.problem.constraints import AdditiveCapacity as AdditiveCapacity
+from optmech.problem.constraints import Bias as Bias
 from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy

@@ -1,10 +1,10 @@
-"""Beliefs about secrets behind an answer: the conditional laws of the answer that Pufferfish
-privacy compares (Kifer and Machanavajjhala, *Pufferfish*, ACM TODS 2014; Song, Wang and Chaudhuri, SIGMOD
-2017).
+"""Beliefs about secrets behind an answer: the laws of the answer that Pufferfish privacy compares
+(Kifer and Machanavajjhala, *Pufferfish*, ACM TODS 2014; Song, Wang and Chaudhuri, SIGMOD 2017).
 
 The mechanism sees an answer F(X) about data X and reports something near it. Somebody who believes
 that X has a law θ and hears the report weighs two secrets s_i and s_j against each other: what
-counts are the laws P(F(X) = · | s_i, θ) and P(F(X) = · | s_j, θ). Each function here computes such pairs.
+counts are the laws P(F(X) = · | s_i, θ) and P(F(X) = · | s_j, θ). Each function here computes such
+pairs.
 """
 
 from __future__ import annotations

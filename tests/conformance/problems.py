@@ -411,6 +411,24 @@ def policy(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, constraints=[om.PolicyGraph(0.8, edges)])
 
 
+def unbiased_line(rng: np.random.Generator) -> om.Problem:
+    """Reports beyond both ends, so that the ends can be right on average."""
+    p = prior(rng, om.Domain.range(5))
+    outputs = om.Domain(range(-6, 11), np.arange(-6.0, 11.0))
+    constraints = [om.MetricPrivacy(0.9, E), om.Bias(rng.uniform(0.01, 0.3))]
+    return om.Problem(p, E, outputs, constraints=constraints)
+
+
+def biased_values(rng: np.random.Generator) -> om.Problem:
+    """Two values of each label, and those of the observables."""
+    p = prior(rng, om.Domain("abcd"))
+    meant, reported = rng.uniform(-1, 1, (4, 2)), 4 * rng.normal(size=(7, 2))
+    loss = ((meant[:, None] - reported) ** 2).sum(axis=2)
+    near = om.Bias(0.5, meant, reported)
+    outputs = om.Domain(range(7))
+    return om.Problem(p, loss, outputs, constraints=[om.DifferentialPrivacy(2.0), near])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -425,5 +443,6 @@ KINDS: list[Make] = [
     most_distortion, most_distortion_private, support, supported_components, thresholds,
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
+    unbiased_line, biased_values,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

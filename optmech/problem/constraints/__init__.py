@@ -9,6 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from optmech.problem.constraints.additive_capacity import AdditiveCapacity as AdditiveCapacity
+from optmech.problem.constraints.bias import Bias as Bias
 from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
