@@ -839,12 +839,12 @@ class Leakage:
     @property
     def regret(self) -> Matrix:
         """Minus w: the best guess is the one that errs least."""
-        return [[-v for v in row] for row in self.w]
+        return negated(self.w)
 
     @property
     def blind(self) -> Fraction:
         """What a guess gains without a report, the least possible."""
-        return max(sum(row, ZERO) for row in self.w)
+        return -blind(self.regret)
 
     @property
     def limit(self) -> tuple[Fraction, Fraction | None]:
@@ -1089,10 +1089,26 @@ def blind(w: Matrix) -> Fraction:
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior")
-    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
-    gains = unit_matrix(stated.n) if c["gain"] == "identity" else signed_rows(c["gain"], stated.n)
-    weighted = [[v * p for v, p in zip(row, weights, strict=True)] for row in gains]
-    yield Leakage(Real.read(c["maximum"]), False, weighted)
+    yield Leakage(Real.read(c["maximum"]), False, weighted_gains(stated, c["gain"], c["prior"]))
+
+
+def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
+    """π(s) g(w,s)."""
+    weights = stated.prior if prior is None else distribution(prior, stated.n)
+    rows = unit_matrix(stated.n) if gain == "identity" else signed_rows(gain, stated.n)
+    return [[v * p for v, p in zip(row, weights, strict=True)] for row in rows]
+
+
+def goal_of(stated: Statement, goal: Body) -> Matrix:
+    """The gains of an objective, weighted; two names mean measures without a prior."""
+    if goal["gain"] not in ("maximal", "additive"):
+        return weighted_gains(stated, goal["gain"], goal["prior"])
+    need(goal["prior"] is None, "a prior of a measure that has none")
+    return unit_matrix(stated.n) if goal["gain"] == "maximal" else first_less(stated.n)
+
+
+def negated(rows: Matrix) -> Matrix:
+    return [[-v for v in row] for row in rows]
 
 
 def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
@@ -1103,8 +1119,11 @@ def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:
     """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
     keys(c, "kind maximum")
-    gains = [[Fraction((s == 0) - (s == w)) for s in range(stated.n)] for w in range(stated.n)]
-    yield Leakage(small(c["maximum"]), False, gains)
+    yield Leakage(small(c["maximum"]), False, first_less(stated.n))
+
+
+def first_less(n: int) -> Matrix:
+    return [[Fraction((s == 0) - (s == w)) for s in range(n)] for w in range(n)]
 
 
 def unit_matrix(n: int) -> Matrix:
@@ -1189,8 +1208,12 @@ class Statement:
         self.objective, self.target, goal = "distortion", Matrix(), problem["objective"]
         if isinstance(goal, dict):
             with self.at("objective"):
-                keys(goal, "distance prior")
-                self.target = self.weighted(goal["distance"], goal["prior"])
+                if "gain" in goal:
+                    keys(goal, "gain prior")
+                    self.objective, self.target = "leakage", goal_of(self, goal)
+                else:
+                    keys(goal, "distance prior")
+                    self.target = self.weighted(goal["distance"], goal["prior"])
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Charged | Support]] = []
@@ -1200,7 +1223,7 @@ class Statement:
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
-        need(self.objective != "distortion" or limiting, "distortion without a limit on loss")
+        need(not self.target or limiting, "distortion or leakage without a limit on loss")
         rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
         self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
@@ -1295,8 +1318,11 @@ class Statement:
         goal = None
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
-            goal = entries(plain, 1 if self.objective == "worst_loss" else self.m, self.n)
-        if counts and self.objective == "distortion":
+            worst = self.objective == "worst_loss"
+            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.target))))
+        if counts and self.objective == "leakage":
+            bound.add_attack(ONE, goal or [], negated(self.target))
+        elif counts and self.objective == "distortion":
             bound.add_attack(ONE, goal or [], self.target)
         elif counts and self.objective == "worst_loss":
             given = {s: cut(value) for _, s, value in goal or ()}
@@ -1421,6 +1447,13 @@ def check_figures(
         value = mechanism.distortion(stated.target)
         need(objective == -rounded_up(-value), "the distortion is another one")
         need(claimed >= min(-proved, blind(stated.target)), "the bound is not proved")
+        priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
+        need(priced, "the least loss: unproved")
+    elif stated.target:
+        regret = negated(stated.target)
+        value = mechanism.distortion(regret)
+        need(objective == rounded_up(-value), "the leakage is another one")
+        need(claimed <= max(proved, -blind(regret)), "the bound is not proved")
         priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
         need(priced, "the least loss: unproved")
     else:

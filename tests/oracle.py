@@ -27,6 +27,10 @@ def optimum(problem: om.Problem) -> float | None:
         top = model.new(cost=1.0)
         for s in range(n):
             model.at_most({**{model.p(s, o): loss[s, o] for o in range(m)}, top: -1.0}, 0.0)
+    elif isinstance(problem.objective, om.MinimizeLeakage):
+        gains, weights = _goal(problem, model.n)
+        for variable, sign in _best_guess(model, gains, weights):
+            model.cost[variable] = sign
     else:
         xs = _best_response(model, problem, problem.objective.distance, problem.objective.prior)
         for x in xs:
@@ -93,6 +97,17 @@ def _best_guess(model, gains, weights) -> list[int]:
             model.at_most({**own, up: -1.0, down: 1.0}, 0.0)
         ys += [(up, 1.0), (down, -1.0)]
     return ys
+
+
+def _goal(problem, n) -> tuple:
+    objective, unit = problem.objective, [[float(w == s) for s in range(n)] for w in range(n)]
+    if isinstance(objective.gain, str) and objective.gain == "maximal":
+        return unit, np.ones(n)
+    if isinstance(objective.gain, str) and objective.gain == "additive":
+        # any row may be the one that is subtracted from
+        return [[float(s == n - 1) - v for s, v in enumerate(row)] for row in unit], np.ones(n)
+    prior = problem.prior if objective.prior is None else objective.prior
+    return (unit if isinstance(objective.gain, str) else objective.gain), prior.weights
 
 
 def _gain_leakage(model, problem, constraint) -> None:

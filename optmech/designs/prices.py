@@ -149,7 +149,7 @@ class _Rates:
         self.matrix = design.mechanism.matrix
         self.statement = design.problem.statement
         multipliers = design.certificate.multipliers
-        self.sign = -1.0 if self.statement.target is not None else 1.0
+        self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
         self.scale = _objective_weight(self.statement, multipliers)
         self.found: dict[tuple[int, Parameter], float] = {}
         self.unknown = {

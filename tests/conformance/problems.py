@@ -429,6 +429,20 @@ def biased_values(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, loss, outputs, constraints=[om.DifferentialPrivacy(2.0), near])
 
 
+def least_leakage(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    gain = str(rng.choice(["identity", "maximal", "additive"]))
+    limit = om.LossBound(rng.uniform(0.3, 0.8) * blind(p))
+    return om.Problem(p, E, objective=om.MinimizeLeakage(gain), constraints=[limit])
+
+
+def least_leakage_private(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    goal = om.MinimizeLeakage(np.eye(6) + rng.uniform(-0.3, 0.3, (6, 6)), prior(rng, p.domain, 3.0))
+    limits = [om.LossBound(0.4), om.MetricPrivacy(3.5, E)]
+    return om.Problem(p, H, objective=goal, constraints=limits)
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -443,6 +457,6 @@ KINDS: list[Make] = [
     most_distortion, most_distortion_private, support, supported_components, thresholds,
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
-    unbiased_line, biased_values,
+    unbiased_line, biased_values, least_leakage, least_leakage_private,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip
