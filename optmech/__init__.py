@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check
     from optmech.problem import AdditiveCapacity as AdditiveCapacity
+    from optmech.problem import Bias as Bias
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy
     from optmech.problem import DistributionPrivacy as DistributionPrivacy
@@ -49,10 +50,14 @@ if TYPE_CHECKING:
     from optmech.problem import MaximalLeakage as MaximalLeakage
     from optmech.problem import MaximizeDistortion as MaximizeDistortion
     from optmech.problem import MetricPrivacy as MetricPrivacy
+    from optmech.problem import MinimizeLeakage as MinimizeLeakage
+    from optmech.problem import PolicyGraph as PolicyGraph
     from optmech.problem import Problem as Problem
+    from optmech.problem import Pufferfish as Pufferfish
     from optmech.problem import Support as Support
     from optmech.show import plots as plots
     from optmech.show.reports import report as report
+    from optmech.spaces import beliefs as beliefs
     from optmech.spaces import distances as distances
     from optmech.spaces import losses as losses
     from optmech.spaces import observables as observables

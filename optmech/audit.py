@@ -839,12 +839,12 @@ class Leakage:
     @property
     def regret(self) -> Matrix:
         """Minus w: the best guess is the one that errs least."""
-        return [[-v for v in row] for row in self.w]
+        return negated(self.w)
 
     @property
     def blind(self) -> Fraction:
         """What a guess gains without a report, the least possible."""
-        return max(sum(row, ZERO) for row in self.w)
+        return -blind(self.regret)
 
     @property
     def limit(self) -> tuple[Fraction, Fraction | None]:
@@ -899,6 +899,30 @@ class LossLimit:
 
 
 @dataclass(frozen=True)
+class Bias:
+    """|Σ_o reported[o] P[s,o] - meant[s]| <= most for every s."""
+
+    most: Interval
+    reported: list[Fraction]
+    meant: list[Fraction]
+    family: ClassVar[str] = "bias"
+
+    def check(self, p: Mechanism) -> str:
+        means = p.losses([self.reported] * len(p.rows))
+        off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
+        need(off <= self.most.low, f"a bias is {float(off)}")
+        return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """a_s (reported - meant), and -a_s most; b_s (meant - reported), and -b_s most."""
+        for row, s, value in entries(plain, 2, bound.n):
+            y = cut(value)
+            for o, v in enumerate(self.reported):
+                bound.add(s, o, (v - self.meant[s]) * (y if row == 0 else -y))
+            bound.K -= y * self.most.high
+
+
+@dataclass(frozen=True)
 class Support:
     """P[s,o] = 0 where the mask is False. The minimum of the bound is over what is allowed."""
 
@@ -911,9 +935,9 @@ class Support:
         return "nothing outside the support"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit
+Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit | Bias
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage",)  # entries that the files have whose constraints need them
+ADDED = ("leakage", "bias")  # entries that the files have whose constraints need them
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
@@ -1021,6 +1045,26 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
         yield Divergences(kind, both_ways(apart), limits * 2)
 
 
+def pufferfish(stated: Statement, c: Body) -> Inequalities:
+    """Of the laws of the answer given one secret and another."""
+    keys(c, "kind epsilon pairs delta")
+    yield from distribution_privacy(stated, {**c, "divergence": "max", "scale": None})
+
+
+def policy_graph(stated: Statement, c: Body) -> Inequalities:
+    """ε times the length of every edge; what follows along paths needs no statement."""
+    keys(c, "kind epsilon graph")
+    lengths: list[list[Fraction | None]] = [[None] * stated.n for _ in range(stated.n)]
+    need(len(listing(c["graph"])) > 0, "there is no edge")
+    for edge in listing(c["graph"]):
+        first, second, length = listing(edge, 3)
+        i, j, d = whole(first, stated.n), whole(second, stated.n), Fraction(real(length, 0))
+        need(i != j, "an edge joins a secret with itself")
+        known = lengths[i][j]
+        lengths[i][j] = lengths[j][i] = d if known is None else min(d, known)
+    yield Ratios(Real.read(c["epsilon"]), lengths, None, None)
+
+
 def normalised(weights: list[Fraction]) -> Shares:
     total = sum(weights, ZERO)
     return {s: v / total for s, v in enumerate(weights) if v}
@@ -1045,10 +1089,26 @@ def blind(w: Matrix) -> Fraction:
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior")
-    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
-    gains = unit_matrix(stated.n) if c["gain"] == "identity" else signed_rows(c["gain"], stated.n)
-    weighted = [[v * p for v, p in zip(row, weights, strict=True)] for row in gains]
-    yield Leakage(Real.read(c["maximum"]), False, weighted)
+    yield Leakage(Real.read(c["maximum"]), False, weighted_gains(stated, c["gain"], c["prior"]))
+
+
+def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
+    """π(s) g(w,s)."""
+    weights = stated.prior if prior is None else distribution(prior, stated.n)
+    rows = unit_matrix(stated.n) if gain == "identity" else signed_rows(gain, stated.n)
+    return [[v * p for v, p in zip(row, weights, strict=True)] for row in rows]
+
+
+def goal_of(stated: Statement, goal: Body) -> Matrix:
+    """The gains of an objective, weighted; two names mean measures without a prior."""
+    if goal["gain"] not in ("maximal", "additive"):
+        return weighted_gains(stated, goal["gain"], goal["prior"])
+    need(goal["prior"] is None, "a prior of a measure that has none")
+    return unit_matrix(stated.n) if goal["gain"] == "maximal" else first_less(stated.n)
+
+
+def negated(rows: Matrix) -> Matrix:
+    return [[-v for v in row] for row in rows]
 
 
 def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
@@ -1059,8 +1119,11 @@ def maximal_leakage(stated: Statement, c: Body) -> Inequalities:
 def additive_capacity(stated: Statement, c: Body) -> Inequalities:
     """1 - Σ_o min_w P[w,o] = Σ_o max_w (P[0,o] - P[w,o])."""
     keys(c, "kind maximum")
-    gains = [[Fraction((s == 0) - (s == w)) for s in range(stated.n)] for w in range(stated.n)]
-    yield Leakage(small(c["maximum"]), False, gains)
+    yield Leakage(small(c["maximum"]), False, first_less(stated.n))
+
+
+def first_less(n: int) -> Matrix:
+    return [[Fraction((s == 0) - (s == w)) for s in range(n)] for w in range(n)]
 
 
 def unit_matrix(n: int) -> Matrix:
@@ -1082,6 +1145,27 @@ def loss_bound(stated: Statement, c: Body) -> Inequalities:
     yield LossLimit(most, None if worst else stated.prior, loss)
 
 
+def bias(stated: Statement, c: Body) -> Inequalities:
+    """Of every coordinate of the values, or of the places."""
+    keys(c, "kind maximum values reported")
+    meant = columns_of(c["values"], stated.secrets, stated.n)
+    given = c["values"] if c["reported"] is None else c["reported"]
+    reported = columns_of(given, stated.observables, stated.m)
+    most = Real.read(c["maximum"])
+    need(not most.zero, "a bias of at most 0")
+    for of_secrets, of_reports in zip(meant, reported, strict=True):
+        yield Bias(most.bounds(), of_reports, of_secrets)
+
+
+def columns_of(value: object, places: Places, count: int) -> list[list[Fraction]]:
+    """Numbers of any sign, one or some for every element, by coordinate; or the coordinates."""
+    rows = listing(places.points if value is None else value, count)
+    if not isinstance(rows[0], list):
+        rows = [[row] for row in rows]
+    width = len(listing(rows[0]))
+    return [list(column) for column in zip(*signed_rows(rows, width), strict=True)]
+
+
 def support(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind mask")
     rows = listing(c["mask"], stated.n)
@@ -1093,7 +1177,8 @@ def support(stated: Statement, c: Body) -> Inequalities:
 # a kind without a reader here is refused, as is an entry that its reader does not know
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
-    support, gain_leakage, maximal_leakage, additive_capacity,
+    support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
+    bias,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 
@@ -1123,8 +1208,12 @@ class Statement:
         self.objective, self.target, goal = "distortion", Matrix(), problem["objective"]
         if isinstance(goal, dict):
             with self.at("objective"):
-                keys(goal, "distance prior")
-                self.target = self.weighted(goal["distance"], goal["prior"])
+                if "gain" in goal:
+                    keys(goal, "gain prior")
+                    self.objective, self.target = "leakage", goal_of(self, goal)
+                else:
+                    keys(goal, "distance prior")
+                    self.target = self.weighted(goal["distance"], goal["prior"])
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Charged | Support]] = []
@@ -1133,8 +1222,8 @@ class Statement:
                 body = constraint if isinstance(constraint, dict) else {}
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
-        limiting = any(isinstance(part, LossLimit | Support) for _, part in self.parts)
-        need(self.objective != "distortion" or limiting, "distortion without a limit on loss")
+        limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
+        need(not self.target or limiting, "distortion or leakage without a limit on loss")
         rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
         self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
@@ -1229,8 +1318,11 @@ class Statement:
         goal = None
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
-            goal = entries(plain, 1 if self.objective == "worst_loss" else self.m, self.n)
-        if counts and self.objective == "distortion":
+            worst = self.objective == "worst_loss"
+            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.target))))
+        if counts and self.objective == "leakage":
+            bound.add_attack(ONE, goal or [], negated(self.target))
+        elif counts and self.objective == "distortion":
             bound.add_attack(ONE, goal or [], self.target)
         elif counts and self.objective == "worst_loss":
             given = {s: cut(value) for _, s, value in goal or ()}
@@ -1357,6 +1449,13 @@ def check_figures(
         need(claimed >= min(-proved, blind(stated.target)), "the bound is not proved")
         priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
         need(priced, "the least loss: unproved")
+    elif stated.target:
+        regret = negated(stated.target)
+        value = mechanism.distortion(regret)
+        need(objective == rounded_up(-value), "the leakage is another one")
+        need(claimed <= max(proved, -blind(regret)), "the bound is not proved")
+        priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
+        need(priced, "the least loss: unproved")
     else:
         need(objective == loss, "objective and loss differ")
         need(claimed <= max(proved, ZERO), "the bound is not proved")
@@ -1392,6 +1491,11 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
             return f"constraints[{k}]: more distortion than any mechanism has"
         if isinstance(part, Leakage) and part.limit[1] is not None and part.limit[1] < part.blind:
             return f"constraints[{k}]: less leakage than any mechanism has"
+        if isinstance(part, Bias) and possible:
+            for meant, ok in zip(part.meant, stated.allowed, strict=True):
+                seen = [v for v, may in zip(part.reported, ok, strict=True) if may]
+                if not min(seen) - part.most.high <= meant <= max(seen) + part.most.high:
+                    return f"constraints[{k}]: a mean that no reports have"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"
     if any(map(all, forced_zeros(stated))):

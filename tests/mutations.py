@@ -88,9 +88,27 @@ def problems() -> dict[str, om.Problem]:
             line, E, objective=om.MaximizeDistortion(E),
             constraints=[om.LossBound(0.6), om.MetricPrivacy(2.0, E)],
         ),
+        "least": om.Problem(
+            line, E, objective=om.MinimizeLeakage([[1, 0.5, 0, -1], [0, 0, 0.5, 1.0]]),
+            constraints=[om.LossBound(0.6), om.MetricPrivacy(2.0, E)],
+        ),
         "joint": om.Problem(
             line, E,
             constraints=[om.DistortionPrivacy(0.5, E), om.LossBound(1.5, worst_case=True)],
+        ),
+        "bias": om.Problem(
+            line, E, om.Domain.range(6),
+            constraints=[
+                om.DifferentialPrivacy(2.0),
+                om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
+            ],
+        ),
+        "pufferfish": om.Problem(
+            line, E,
+            constraints=[
+                om.Pufferfish("ln 2", [(one, other)]),
+                om.PolicyGraph("1/2", [(0, 1), (1, 2, 0.5)]),
+            ],
         ),
         "leakage": om.Problem(
             line, E,
@@ -359,7 +377,7 @@ def falsehood(content: bytes, original: Body) -> str:
     if not math.isclose(result["loss"], loss, rel_tol=1e-9):
         return "another loss"
     if json.dumps(problem) == json.dumps(original["problem"]):
-        sign = -1 if isinstance(problem["objective"], dict) else 1
+        sign = -1 if "distance" in problem["objective"] else 1
         if sign * result["bound"] > sign * original["result"]["objective"] + 1e-12:
             return "a bound beyond what is attained"
     for constraint in problem["constraints"]:
@@ -383,6 +401,9 @@ def _leaks(constraint: Any, problem: Any, p: np.ndarray) -> str:
 
 
 def _broken(constraint: Any, problem: Any, p: np.ndarray) -> str:
+    if constraint["kind"] == "bias" and constraint["reported"] is not None:
+        off = np.abs(p @ np.array(constraint["reported"]) - np.array(constraint["values"])).max()
+        return "bias is broken" if off > _value(constraint["maximum"]) * (1 + 1e-9) else ""
     if constraint["kind"] in ("gain_leakage", "maximal_leakage", "additive_capacity"):
         return _leaks(constraint, problem, p)
     if constraint["kind"] not in ("metric_privacy", "differential_privacy"):

@@ -27,6 +27,10 @@ def optimum(problem: om.Problem) -> float | None:
         top = model.new(cost=1.0)
         for s in range(n):
             model.at_most({**{model.p(s, o): loss[s, o] for o in range(m)}, top: -1.0}, 0.0)
+    elif isinstance(problem.objective, om.MinimizeLeakage):
+        gains, weights = _goal(problem, model.n)
+        for variable, sign in _best_guess(model, gains, weights):
+            model.cost[variable] = sign
     else:
         xs = _best_response(model, problem, problem.objective.distance, problem.objective.prior)
         for x in xs:
@@ -95,6 +99,17 @@ def _best_guess(model, gains, weights) -> list[int]:
     return ys
 
 
+def _goal(problem, n) -> tuple:
+    objective, unit = problem.objective, [[float(w == s) for s in range(n)] for w in range(n)]
+    if isinstance(objective.gain, str) and objective.gain == "maximal":
+        return unit, np.ones(n)
+    if isinstance(objective.gain, str) and objective.gain == "additive":
+        # any row may be the one that is subtracted from
+        return [[float(s == n - 1) - v for s, v in enumerate(row)] for row in unit], np.ones(n)
+    prior = problem.prior if objective.prior is None else objective.prior
+    return (unit if isinstance(objective.gain, str) else objective.gain), prior.weights
+
+
 def _gain_leakage(model, problem, constraint) -> None:
     weights = (problem.prior if constraint.prior is None else constraint.prior).weights
     gains = constraint.gain
@@ -121,6 +136,45 @@ def _additive_capacity(model, problem, constraint) -> None:
         for s in range(model.n):
             model.at_most({least[-1]: 1.0, model.p(s, o): -1.0}, 0.0)
     model.at_most(dict.fromkeys(least, -1.0), float(constraint.maximum) - 1.0)
+
+
+def _pufferfish(model, problem, constraint) -> None:
+    for first, second in constraint.pairs:
+        for a, b in ((first, second), (second, first)):
+            sides = dict(enumerate(a)), dict(enumerate(b))
+            rate, delta = float(constraint.epsilon), constraint.delta
+            _indistinguishable(model, *sides, rate, delta, range(model.m))
+
+
+def _policy_graph(model, problem, constraint) -> None:
+    """All pairs, with shortest paths of scipy."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    labels = list(problem.secrets.labels)
+    ends = [(labels.index(a), labels.index(b), d) for a, b, d in constraint.graph]
+    i, j, d = zip(*ends, strict=True)
+    graph = csr_array((d, (i, j)), shape=(model.n, model.n))
+    paths = dijkstra(graph, directed=False)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t and np.isfinite(paths[s, t]):
+                rate = float(constraint.epsilon) * paths[s, t]
+                _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, 0.0, range(model.m))
+
+
+def _bias(model, problem, constraint) -> None:
+    meant = problem.secrets.points if constraint.values is None else constraint.values
+    reported = constraint.reported
+    if reported is None:
+        reported = problem.observables.points if constraint.values is None else meant
+    most = float(constraint.maximum)
+    sides = [np.reshape(side, (len(side), -1)).T for side in (meant, reported)]
+    for a, b in zip(*sides, strict=True):
+        for s in range(model.n):
+            row = {model.p(s, o): b[o] for o in range(model.m)}
+            model.at_most(row, a[s] + most)
+            model.at_most({key: -value for key, value in row.items()}, most - a[s])
 
 
 def _loss_bound(model, problem, constraint) -> None:
@@ -152,6 +206,9 @@ KINDS = {
     "distortion_privacy": _distortion,
     "loss_bound": _loss_bound,
     "support": _support,
+    "pufferfish": _pufferfish,
+    "policy_graph": _policy_graph,
+    "bias": _bias,
     "gain_leakage": _gain_leakage,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,

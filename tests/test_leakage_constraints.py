@@ -268,3 +268,56 @@ def test_gains_that_cannot_be_meant_in_problem_files(gain: str, said: str, tmp_p
     with pytest.raises(om.ProblemError) as caught:
         om.load_problem(path)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gain", "least"), [("identity", 0.7), ("maximal", 3.5), ("additive", 0.625)]
+)
+def test_the_least_leakage_at_a_loss(gain: str, least: float) -> None:
+    """1 - q; n (1 - q); and c with (1 - c)(1 - 1/n) = q, for n = 5 and q = 0.3."""
+    goal = om.MinimizeLeakage(gain)
+    problem = om.Problem(uniform(5), H, objective=goal, constraints=[om.LossBound("3/10")])
+    design = om.solve(problem)
+    assert design.status == "optimal"
+    assert design.objective == pytest.approx(least, abs=1e-8)
+    assert design.bound <= least + 1e-12
+    assert design.lower_bound == pytest.approx(0.3, abs=1e-6)
+    (price,) = prices.of_constraints(design)
+    slope = {"identity": -1.0, "maximal": -5.0, "additive": -1.25}[gain]
+    assert price.rate == pytest.approx(slope, rel=1e-6)
+
+
+def test_least_leakage_and_largest_error_are_one_program() -> None:
+    prior = om.Prior(om.Domain.range(5), [3, 1, 4, 1, 5])
+    limit = [om.LossBound(0.35), om.MetricPrivacy(3.0, E)]
+    d = E(prior.domain, prior.domain)
+    error = om.solve(om.Problem(prior, H, objective=om.MaximizeDistortion(E), constraints=limit))
+    gain = om.solve(om.Problem(prior, H, objective=om.MinimizeLeakage(-d), constraints=limit))
+    assert gain.objective == pytest.approx(-error.objective, rel=1e-8)
+    assert gain.lower_bound == pytest.approx(error.lower_bound, rel=1e-5)
+
+
+def test_a_leakage_that_is_said_to_be_less_is_refused(tmp_path: Path) -> None:
+    goal = om.MinimizeLeakage("maximal")
+    problem = om.Problem(uniform(4), E, objective=goal, constraints=[om.LossBound(0.4)])
+    design, path = om.solve(problem), tmp_path / "d.json"
+    assert tampered(design, lambda body: None, path) == (True, True)
+
+    def less(body: dict) -> None:
+        body["result"]["objective"] -= 1e-6
+
+    def nearer(body: dict) -> None:
+        body["result"]["bound"] = body["result"]["objective"] + 1e-6
+
+    def other(body: dict) -> None:
+        body["problem"]["objective"]["gain"] = "additive"
+
+    for change in (less, nearer, other):
+        assert tampered(design, change, path) == (False, False), change.__name__
+
+
+def test_objectives_that_cannot_be_meant() -> None:
+    with pytest.raises(om.ProblemError, match="minimising leakage needs a limit on the loss"):
+        om.Problem(uniform(3), H, objective=om.MinimizeLeakage())
+    with pytest.raises(om.ProblemError, match="the same for every prior"):
+        om.MinimizeLeakage("maximal", uniform(3))

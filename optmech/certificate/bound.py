@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.certificate.lagrangian import Bound, Lagrangian, attack, positive
+from optmech.certificate.lagrangian import Bound, Lagrangian, attack, mixture, positive
 from optmech.certificate.multipliers import Multipliers
 from optmech.statement import Statement
 
@@ -58,6 +58,14 @@ def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Mu
             return False
         part = weights[:, None] * statement.loss
         lagrangian.add(part, part, 1.0)
+    elif statement.objective == "minimize_leakage":
+        assert statement.target is not None
+        played = multipliers.objective
+        if played is None:
+            played = np.ones((statement.observables, len(statement.target)))
+        strategy, roundings = mixture(played)
+        part = (strategy @ statement.target).T
+        lagrangian.add(part, (strategy @ np.abs(statement.target)).T, roundings + 2.0)
     else:
         assert statement.target is not None
         guesses = multipliers.objective

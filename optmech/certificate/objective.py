@@ -19,10 +19,13 @@ from optmech.statement import Statement
 
 
 def objective_value(statement: Statement, matrix: Floats) -> float:
-    """Expected loss (PG 3), worst loss (PG 4), or minus the distortion (PG 21)."""
+    """Expected loss (PG 3), worst loss (PG 4), minus the distortion (PG 21), or the gain."""
     if statement.objective == "maximize_distortion":
         assert statement.target is not None
         return -float((statement.target @ matrix).min(axis=0).sum())
+    if statement.objective == "minimize_leakage":
+        assert statement.target is not None
+        return float((statement.target @ matrix).max(axis=0).sum())
     per_secret = (statement.loss * matrix).sum(axis=1)
     if statement.objective == "worst_loss":
         return float(per_secret.max())
@@ -47,7 +50,11 @@ def relative_gap(value: float, bound: float) -> float:
 
 
 def trivial_bound(statement: Statement) -> float:
-    """What holds for every mechanism: losses are >= 0, distortion is at most that of silence."""
+    """What holds for every mechanism: losses are >= 0, distortion is at most that of silence, and
+    gains at least that."""
+    if statement.objective == "minimize_leakage":
+        assert statement.target_factors is not None
+        return values.rounded_down(values.blind_gain(*statement.target_factors))
     if statement.objective == "maximize_distortion":
         assert statement.target_factors is not None
         return values.rounded_down(-values.blind(*statement.target_factors))
@@ -76,15 +83,16 @@ def figures_of(
         return Figures(top, best, top, best, gap)
     loss = values.expected(statement.prior, values.losses(statement.loss, released))
     lower = _least_loss(statement, value, bound, multipliers)
-    return Figures(-top, -best, values.rounded_up(loss), lower, gap)
+    sign = 1.0 if statement.objective == "minimize_leakage" else -1.0
+    return Figures(sign * top, sign * best, values.rounded_up(loss), lower, gap)
 
 
 def _least_loss(
     statement: Statement, value: Fraction, bound: Bound, multipliers: Multipliers
 ) -> float:
     """With D <= U + μ (loss - q) for every mechanism that keeps the other constraints, distortion
-    D costs at least q - (U - D) / μ. Known where one expected-loss bound on the problem's own
-    loss is stated; 0 otherwise."""
+    D costs at least q - (U - D) / μ; a gain is a distortion with the other sign. Known where one
+    expected-loss bound on the problem's own loss is stated; 0 otherwise."""
     limits = [pair for pair in multipliers.of(statement) if isinstance(pair[0], LossLimit)]
     if len(limits) != 1 or limits[0][1] is None or not np.isfinite(bound.value):
         return 0.0

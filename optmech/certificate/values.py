@@ -72,9 +72,11 @@ def expected(weights: Floats, values: list[Fraction]) -> Fraction:
 
 
 def objective(statement: Statement, released: Numerators) -> Fraction:
-    """The exact value of what is minimised: a loss, or minus the distortion."""
+    """The exact value of what is minimised: a loss, a gain, or minus the distortion."""
     if statement.target_factors is not None:
-        return -distortion(*statement.target_factors, released)
+        leaks = statement.objective == "minimize_leakage"
+        of = gained if leaks else distortion
+        return (1 if leaks else -1) * of(*statement.target_factors, released)
     found = losses(statement.loss, released)
     return max(found) if statement.objective == "worst_loss" else expected(statement.prior, found)
 

@@ -16,6 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate import Multipliers
 from optmech.certificate.families import (
     Approximate,
+    Bias,
     Distortion,
     Divergence,
     Leakage,
@@ -148,7 +149,7 @@ class _Rates:
         self.matrix = design.mechanism.matrix
         self.statement = design.problem.statement
         multipliers = design.certificate.multipliers
-        self.sign = -1.0 if self.statement.target is not None else 1.0
+        self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
         self.scale = _objective_weight(self.statement, multipliers)
         self.found: dict[tuple[int, Parameter], float] = {}
         self.unknown = {
@@ -209,6 +210,8 @@ class _Rates:
                 if not family.per_secret:
                     spent = spent[:1]
                 self._add(family.index, "maximum", -float(spent.sum()))
+            case Bias():
+                self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
             case _:
                 raise ProblemError(f"{family.kind!r} has no price", where="prices")
 

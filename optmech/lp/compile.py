@@ -16,6 +16,7 @@ from optmech.certificate.families.ratio import shared_out
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import BlockLP, Point, Sense
 from optmech.lp.families import Reader
+from optmech.lp.families.leakage import add_gains
 from optmech.lp.families.ratio import JOINT
 from optmech.lp.inequalities import Inequalities
 from optmech.statement import Statement
@@ -72,7 +73,7 @@ def _compiled(given: Inequalities, *, elastic: bool) -> Compiled:
     index = np.arange(lp.secrets * lp.blocks)
     sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
     lp.link(Sense.EQUAL, np.ones(lp.secrets), sums)
-    objective = _nothing if elastic else _objective(given.statement, lp)
+    objective = _nothing if elastic else _objective(given, lp)
     readers = tuple(part.write(lp) for part in given.parts)
     if elastic:
         lp.add_elastic()
@@ -83,8 +84,9 @@ def _nothing(point: Point) -> None:
     """The multipliers of an objective that has none."""
 
 
-def _objective(statement: Statement, lp: Assembly) -> Callable[[Point], Floats | None]:
+def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | None]:
     """Add what is minimised; the way back to its multipliers."""
+    statement = given.statement
     if statement.objective == "expected_loss":
         lp.cost = statement.cost
         return _nothing
@@ -96,5 +98,8 @@ def _objective(statement: Statement, lp: Assembly) -> Callable[[Point], Floats |
         worst = lp.link(Sense.AT_MOST, np.zeros(secrets), rows, level)
         return lambda point: point.links[worst]
     assert statement.target is not None
+    if statement.objective == "minimize_leakage":
+        played = add_gains(lp, statement.target, 1.0, regrets=given.pairs > 0)
+        return lambda point: played.strategy(point, 1.0)
     _, attack = lp.attack_rows(statement.target, -1.0)
     return lambda point: point.local[attack].T

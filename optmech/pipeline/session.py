@@ -130,7 +130,7 @@ class Session:
     def _offer_free(self, matrix: Floats) -> None:
         """Keep what of a matrix costs nothing, if that was nearly all and satisfies everything."""
         statement = self.statement
-        if statement.objective == "maximize_distortion" or self.value == 0:
+        if statement.target is not None or self.value == 0:
             return
         free = statement.allowed & (statement.loss == 0)
         if statement.objective == "expected_loss":

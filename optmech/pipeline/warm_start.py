@@ -67,5 +67,6 @@ def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multip
         given.setdefault(family.signature(), []).append(part)
     fitting = [given.get(family.signature(), []) for family in new.families]
     families = tuple(parts.pop(0) if parts else None for parts in fitting)
-    same = old.objective == new.objective
+    shapes = [None if stated.target is None else stated.target.shape for stated in (old, new)]
+    same = old.objective == new.objective and shapes[0] == shapes[1]
     return Multipliers(families, multipliers.objective if same else None)

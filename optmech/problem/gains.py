@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance
 
-Gain = Floats | Distance | Literal["identity"]
+Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
 
 
 def as_gain(value: ArrayLike | Distance | Literal["identity"]) -> Gain:
@@ -33,6 +33,22 @@ def as_gain(value: ArrayLike | Distance | Literal["identity"]) -> Gain:
     if not rows.size:
         raise ProblemError("is empty", remedy="Give a row for every guess")
     return rows
+
+
+def as_goal(value: ArrayLike | Distance | str) -> Gain:
+    """As ``as_gain``, or the name of a measure that has no prior."""
+    return value if isinstance(value, str) and value in PRIOR_FREE else as_gain(value)  # type: ignore[return-value]
+
+
+def _first_less(count: int) -> Floats:
+    """1 - Σ_o min_w p(o|w) = Σ_o max_w (p(o|first) - p(o|w)), as the first row sums to one."""
+    gain = -np.eye(count)
+    gain[:, 0] += 1.0
+    return gain
+
+
+PRIOR_FREE: dict[str, Callable[[int], Floats]] = {"maximal": np.eye, "additive": _first_less}
+"""Gains that leave the prior out, by the number of secrets: all weights are 1."""
 
 
 def gain_matrix(gain: Gain, space: Space) -> Floats:
@@ -61,7 +77,9 @@ def block_gains(blocks: Sequence[Hashable]) -> Floats:
 def gain_words(gain: Gain) -> str:
     """A gain function in words."""
     if isinstance(gain, str):
-        return "the secret itself is guessed"
+        return {"maximal": "e to the maximal leakage", "additive": "additive capacity"}.get(
+            gain, "the secret itself is guessed"
+        )
     if callable(gain):
         return "a gain for every pair of secrets"
     return f"{len(gain)} guess{'' if len(gain) == 1 else 'es'}"
@@ -89,3 +107,4 @@ def _build(spec: Any, place: Place) -> Any:
 
 
 FIELDS[as_gain] = Field("leakage.GainSpec", plain=_write, build=_build)
+FIELDS[as_goal] = Field("leakage.GoalSpec", plain=_write, build=_build)

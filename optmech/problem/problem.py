@@ -15,13 +15,18 @@ from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, idle_notes, kinds
 from optmech.problem.everywhere import gradient_of, require_alone
-from optmech.problem.objective import MaximizeDistortion
+from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.statement import Family, Objective, Statement, read_only
+
+_WITHOUT_LOSS = {
+    "maximize_distortion": "maximising distortion",
+    "minimize_leakage": "minimising leakage",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +42,8 @@ class Problem:
     observables:
         Domain of o; default the secrets.
     objective:
-        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12) or ``MaximizeDistortion``.
+        ``"expected_loss"`` (PG 11), ``"worst_loss"`` (PG 12), ``MaximizeDistortion`` or
+        ``MinimizeLeakage``.
     constraints:
         Any combination of the classes of ``optmech.problem.constraints``.
     title:
@@ -52,7 +58,7 @@ class Problem:
     prior: Prior
     loss: Distance | Floats
     observables: Domain
-    objective: Objective | MaximizeDistortion
+    objective: Objective | MaximizeDistortion | MinimizeLeakage
     constraints: tuple[Constraint, ...]
     title: str
     space: Space
@@ -64,7 +70,7 @@ class Problem:
         loss: Distance | ArrayLike,
         observables: Domain | None = None,
         *,
-        objective: Objective | MaximizeDistortion = "expected_loss",
+        objective: Objective | MaximizeDistortion | MinimizeLeakage = "expected_loss",
         constraints: Sequence[Constraint] = (),
         title: str = "",
     ) -> None:
@@ -76,14 +82,15 @@ class Problem:
             )
         if observables is not None and not isinstance(observables, Domain):
             raise ProblemError(f"{type(observables).__name__} is not a Domain", where="observables")
-        if not isinstance(objective, MaximizeDistortion) and objective not in (
+        if not isinstance(objective, MaximizeDistortion | MinimizeLeakage) and objective not in (
             "expected_loss",
             "worst_loss",
         ):
             raise ProblemError(
                 f"{objective!r} is unknown",
                 where="objective",
-                remedy='Use "expected_loss", "worst_loss" or MaximizeDistortion(distance)',
+                remedy='Use "expected_loss", "worst_loss" MaximizeDistortion(distance) or '
+                "MinimizeLeakage(gain)",
             )
         outputs = prior.domain if observables is None else observables
         if not isinstance(constraints, Iterable):
@@ -104,11 +111,11 @@ class Problem:
             where="problem",
             remedy="Use a coarser domain",
         )
-        if isinstance(objective, MaximizeDistortion) and not any(
+        if isinstance(objective, MaximizeDistortion | MinimizeLeakage) and not any(
             isinstance(c, Constraint) and c.limits_loss for c in stated
         ):
             raise ProblemError(
-                "maximising distortion needs a limit on the loss",
+                f"{_WITHOUT_LOSS[objective.kind]} needs a limit on the loss",
                 where="objective",
                 remedy="Add a LossBound; without one, reporting a constant is optimal",
             )
@@ -175,7 +182,9 @@ class Problem:
 
 
 def make_statement(
-    space: Space, objective: Objective | MaximizeDistortion, constraints: Sequence[Constraint]
+    space: Space,
+    objective: Objective | MaximizeDistortion | MinimizeLeakage,
+    constraints: Sequence[Constraint],
 ) -> Statement:
     """Evaluate every distance and put the families of all constraints together.
 
@@ -191,11 +200,11 @@ def make_statement(
     for k, stated in enumerate(constraints):
         with inside(f"constraints[{k}]"):
             families += _families(k, _require(stated), space)
-    name: Objective = "maximize_distortion"
+    name: Objective
     factors = None
-    if isinstance(objective, MaximizeDistortion):
+    if isinstance(objective, MaximizeDistortion | MinimizeLeakage):
         with inside("objective"):
-            factors = objective.factors(space)
+            name, factors = objective.kind, objective.factors(space)
     else:
         name = objective
     statement = Statement(space.prior.weights, space.loss, name, tuple(families), factors)

@@ -24,3 +24,4 @@ class GainTable(Spec):
 
 
 GainSpec = Annotated[Literal["identity"] | GainTable, ByKind(table_or_name)]
+GoalSpec = Annotated[Literal["identity", "maximal", "additive"] | GainTable, ByKind(table_or_name)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from optmech.problem import MaximizeDistortion, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.problem.gains import gain_words
 from optmech.reading.errors import printable
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import label_text
@@ -71,6 +72,8 @@ def _objective(problem: Problem, loss: str) -> str:
     if isinstance(objective, MaximizeDistortion):
         name = distance_words(objective.distance)
         return f"nothing: the error of the best attack ({name}) is maximised"
+    if isinstance(objective, MinimizeLeakage):
+        return f"what the best guess gains ({gain_words(objective.gain)})"
     which = "worst-case" if objective == "worst_loss" else "expected"
     named = distance_words(problem.loss) if callable(problem.loss) else "given as a matrix"
     return f"{which} loss ({loss or named})"

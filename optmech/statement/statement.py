@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.statement.family import Family, ReadOnly, locked
 
-Objective = Literal["expected_loss", "worst_loss", "maximize_distortion"]
+Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
 
 
@@ -25,7 +25,8 @@ class Statement(ReadOnly):
     """What is minimised, and the families of inequalities that are promised; read-only.
 
     ``prior`` (S,) and ``loss`` (S, O). ``target_factors`` are, for maximize_distortion, d(t,s)
-    (estimates, S) and the adversary's π(s) (S,).
+    (estimates, S) and the adversary's π(s) (S,); for minimize_leakage g(w,s) (guesses, S) and
+    weights (S,).
     """
 
     prior: Floats
@@ -50,7 +51,7 @@ class Statement(ReadOnly):
 
     @cached_property
     def target(self) -> Floats | None:
-        """π(s) d(t,s), rounded, shape (estimates, S), where distortion is maximised."""
+        """π(s) d(t,s) or π(s) g(w,s), rounded, shape (estimates, S), where there are factors."""
         factors = self.target_factors
         return None if factors is None else locked(factors[0] * factors[1])
 

@@ -18,7 +18,7 @@ from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
-from optmech.problem import MaximizeDistortion, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
@@ -207,7 +207,7 @@ class _Bisection:
     def __init__(self, problem: Problem, place: str, limit: Number, profile: Profile) -> None:
         if not isinstance(problem, Problem):
             raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
-        if isinstance(problem.objective, MaximizeDistortion):
+        if isinstance(problem.objective, MaximizeDistortion | MinimizeLeakage):
             raise ProblemError(
                 "has no loss as objective",
                 where="problem",

@@ -69,6 +69,8 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
             case "leakage":
                 guesses = rng.normal(size=(m, len(family.gain)))
                 return AttackMultipliers(float(scale * rng.normal()), guesses)
+            case "bias":
+                return scale * rng.normal(size=(2, n))
             case "loss":
                 return scale * rng.normal(size=n if family.per_secret else 1)
             case "support":

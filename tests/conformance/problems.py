@@ -390,6 +390,59 @@ def leakage_worst(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, objective="worst_loss", constraints=[om.MaximalLeakage("ln 2"), asked])
 
 
+def pufferfish_chain(rng: np.random.Generator) -> om.Problem:
+    """How many of six times a chain is in its second state."""
+    move = rng.uniform(0.1, 0.9, 2)
+    matrix = [[1 - move[0], move[0]], [move[1], 1 - move[1]]]
+    known = om.beliefs.chains([([0.5, 0.5], matrix)], 6, [0, 1])
+    return om.Problem(known.prior, E, constraints=[om.Pufferfish(1.0, known.pairs)])
+
+
+def pufferfish_delta(rng: np.random.Generator) -> om.Problem:
+    known = om.beliefs.tables(rng.dirichlet(np.ones(6), 3))
+    private = om.Pufferfish(0.3, known.pairs, delta=0.05)
+    return om.Problem(known.prior, E, constraints=[private])
+
+
+def policy(rng: np.random.Generator) -> om.Problem:
+    """Two components, one secret on its own, and lengths."""
+    p = prior(rng, points(rng, 7))
+    edges = [(0, 1), (1, 2, 0.5), (2, 0, 2.0), (3, 4, rng.uniform(0.2, 2)), (4, 5)]
+    return om.Problem(p, E, constraints=[om.PolicyGraph(0.8, edges)])
+
+
+def unbiased_line(rng: np.random.Generator) -> om.Problem:
+    """Reports beyond both ends, so that the ends can be right on average."""
+    p = prior(rng, om.Domain.range(5))
+    outputs = om.Domain(range(-6, 11), np.arange(-6.0, 11.0))
+    constraints = [om.MetricPrivacy(0.9, E), om.Bias(rng.uniform(0.01, 0.3))]
+    return om.Problem(p, E, outputs, constraints=constraints)
+
+
+def biased_values(rng: np.random.Generator) -> om.Problem:
+    """Two values of each label, and those of the observables."""
+    p = prior(rng, om.Domain("abcd"))
+    meant, reported = rng.uniform(-1, 1, (4, 2)), 4 * rng.normal(size=(7, 2))
+    loss = ((meant[:, None] - reported) ** 2).sum(axis=2)
+    near = om.Bias(0.5, meant, reported)
+    outputs = om.Domain(range(7))
+    return om.Problem(p, loss, outputs, constraints=[om.DifferentialPrivacy(2.0), near])
+
+
+def least_leakage(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    gain = str(rng.choice(["identity", "maximal", "additive"]))
+    limit = om.LossBound(rng.uniform(0.3, 0.8) * blind(p))
+    return om.Problem(p, E, objective=om.MinimizeLeakage(gain), constraints=[limit])
+
+
+def least_leakage_private(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    goal = om.MinimizeLeakage(np.eye(6) + rng.uniform(-0.3, 0.3, (6, 6)), prior(rng, p.domain, 3.0))
+    limits = [om.LossBound(0.4), om.MetricPrivacy(3.5, E)]
+    return om.Problem(p, H, objective=goal, constraints=limits)
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -403,6 +456,7 @@ KINDS: list[Make] = [
     divergence_hellinger_worst, divergence_tv, divergence_everything, worst_case, worst_bounded,
     most_distortion, most_distortion_private, support, supported_components, thresholds,
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
-    gains, leakage_metric, leakage_worst, *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret,
-    two_secrets, everything,
+    gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
+    unbiased_line, biased_values, least_leakage, least_leakage_private,
+    *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from optmech.certificate.families.base import FAMILIES as FAMILIES
 from optmech.certificate.families.base import Trusted as Trusted
 from optmech.certificate.families.base import known as known
 from optmech.certificate.families.base import trusted as trusted
+from optmech.certificate.families.bias import Bias as Bias
 from optmech.certificate.families.distortion import AttackMultipliers as AttackMultipliers
 from optmech.certificate.families.distortion import Distortion as Distortion
 from optmech.certificate.families.divergence import Divergence as Divergence

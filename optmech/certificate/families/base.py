@@ -18,7 +18,7 @@ from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.statement import Family, Statement
 
-_OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion")
+_OBJECTIVES = ("expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage")
 
 
 class Trusted(Family, Protocol):

@@ -187,6 +187,11 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
                 ("distortion", number(design.objective)),
                 ("upper bound", f"{number(design.bound)} {best}"),
             ]
+        if design.problem.statement.objective == "minimize_leakage":
+            rows += [
+                ("leakage", number(design.objective)),
+                ("least leakage", f"{number(design.bound)} {best}"),
+            ]
         unit = unit_of(design.problem, attack["distance"])
         rows += [
             ("gap", f"{design.gap:.2g}"),

@@ -76,4 +76,5 @@ def _objective(plain: Plain, statement: Statement) -> Any:
         raise ProblemError("an expected loss has no objective weights", where=WHERE)
     if statement.objective == "worst_loss":
         return dense(given, (1, statement.secrets))[0]
-    return dense(given, (statement.observables, statement.secrets))
+    assert statement.target is not None
+    return dense(given, (statement.observables, len(statement.target)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
-from optmech.problem import MaximizeDistortion, Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.constraint import load_constraint, write_constraint
 from optmech.problem.fields import Plain
 from optmech.problem.space import Space
@@ -22,7 +22,7 @@ from optmech.spaces.tabulated import NAMED, table
 def encode_problem(problem: Problem) -> Plain:
     """The problem with every distance written out as matrices."""
     objective: Plain = problem.objective
-    if isinstance(problem.objective, MaximizeDistortion):
+    if isinstance(problem.objective, MaximizeDistortion | MinimizeLeakage):
         objective = problem.objective.plain(problem.space)
     loss_name = problem.space.loss_name(problem.loss)
     return {
@@ -76,7 +76,8 @@ def _decoded(plain: Plain) -> Problem:
     space = Space(prior, observables, values)
     objective = plain["objective"]
     if isinstance(objective, dict):
-        objective = MaximizeDistortion.load(objective, space)
+        goal = MinimizeLeakage if "gain" in objective else MaximizeDistortion
+        objective = goal.load(objective, space)
     loss: Distance | Floats = values
     if "loss_name" in plain:
         if plain["loss_name"] not in NAMED:

@@ -18,7 +18,7 @@ from optmech.files.make.priors import build_prior, listed_weights
 from optmech.files.make.transport import build_transport
 from optmech.files.make.zones import merge, places_of, zones_of
 from optmech.files.schema import ProblemSpec
-from optmech.problem import Constraint, MaximizeDistortion, Problem
+from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.problem import make_statement
 from optmech.problem.space import Space
 from optmech.reading.errors import Collector
@@ -109,7 +109,7 @@ class Parts:
         self.context, self.errors = context, errors
         self.observed: Domain | None = None
         self.loss: Distance | Floats | None = None
-        self.objective: Objective | MaximizeDistortion = "expected_loss"
+        self.objective: Objective | MaximizeDistortion | MinimizeLeakage = "expected_loss"
         with errors.at("observables"):
             self.observed = (
                 context.domain

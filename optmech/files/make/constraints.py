@@ -11,7 +11,7 @@ from optmech.files.make.meshes import build_mesh
 from optmech.files.make.metrics import build_distance, build_loss, read_matrix
 from optmech.files.make.priors import build_distribution, build_prior
 from optmech.mesh import Mesh
-from optmech.problem import Constraint, MaximizeDistortion
+from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage
 from optmech.problem.constraint import kinds
 from optmech.sections.base import Spec
 from optmech.spaces.distances import Distance
@@ -55,13 +55,17 @@ class Surroundings:
         return read_matrix(None, file, self.context, "mask")
 
 
-def build_objective(spec: Any, context: Context) -> Objective | MaximizeDistortion:
+def build_objective(
+    spec: Any, context: Context
+) -> Objective | MaximizeDistortion | MinimizeLeakage:
     """The objective by its name or table."""
     if not isinstance(spec, Spec):
         name: Objective = spec
         return name
     domain = context.domain
-    return MaximizeDistortion.build(spec, Surroundings(context, Prior.uniform(domain), domain))
+    goals = (MaximizeDistortion, MinimizeLeakage)
+    (goal,) = (goal for goal in goals if goal.kind == getattr(spec, "kind", ""))
+    return goal.build(spec, Surroundings(context, Prior.uniform(domain), domain))
 
 
 def build_constraint(spec: Any, context: Context, prior: Prior, observed: Domain) -> Constraint:

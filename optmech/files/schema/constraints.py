@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Discriminator, Tag, create_model
 
-from optmech.problem import Constraint, MaximizeDistortion
+from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage
 from optmech.problem.constraint import kinds
 from optmech.sections.base import ByKind, Spec, kind_of
 
-_OBJECTIVE: Any = MaximizeDistortion.table()
-ObjectiveSpec = Annotated[Literal["expected_loss", "worst_loss"] | _OBJECTIVE, ByKind()]
+_DISTORTION: Any = MaximizeDistortion.table()
+_LEAKAGE: Any = MinimizeLeakage.table()
+ObjectiveSpec = Annotated[Literal["expected_loss", "worst_loss"] | _DISTORTION | _LEAKAGE, ByKind()]
 
 
 S = TypeVar("S", bound=Spec)

@@ -5,6 +5,7 @@ from typing import Any
 
 from optmech.certificate.families import (
     Approximate,
+    Bias,
     Distortion,
     Divergence,
     Leakage,
@@ -18,6 +19,7 @@ from optmech.lp.families.base import ROUNDING as ROUNDING
 from optmech.lp.families.base import ColumnRows as ColumnRows
 from optmech.lp.families.base import Part as Part
 from optmech.lp.families.base import Reader as Reader
+from optmech.lp.families.bias import BiasPart
 from optmech.lp.families.distortion import DistortionPart
 from optmech.lp.families.divergence import DivergencePart
 from optmech.lp.families.leakage import LeakagePart
@@ -35,6 +37,7 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Distortion: DistortionPart.of,
     Leakage: LeakagePart.of,
     LossLimit: LossPart.of,
+    Bias: BiasPart.of,
     # programs and repairs start from the allowed entries
     Support: lambda number, family: None,
 }

@@ -34,36 +34,15 @@ class LeakagePart(Part):
         return cls(number, family.weighted, min(most, 2 * abs(known) + 1))
 
     def write(self, lp: Assembly) -> Reader:
-        """As regrets: x <= Σ_s (max_w' weighted[w',s] - weighted[w,s]) v_s for every guess w, and
-        Σ_o x_o at least what knowing the secret gains beyond the limit; rows sum to one. Where no
-        pairs ask for an engine that wants this form, the gains themselves have fewer entries."""
-        sparse = lp.gains_rows(self.weighted) if not lp.has_pairs else None
-        if sparse is not None:
-            column, rows = sparse
-            sign, right = 1.0, self.maximum
-        else:
-            best = self.weighted.max(axis=0)
-            column, rows = lp.attack_rows(best - self.weighted, 0.0)
-            sign, right = -1.0, self.maximum - float(best.sum())
-        total = lp.over_blocks(np.array([sign]), np.array([column]))
-        limit = lp.link(Sense.AT_MOST, np.array([right]), total)
+        played = add_gains(lp, self.weighted, 0.0, regrets=lp.has_pairs)
+        total = lp.over_blocks(np.array([played.sign]), np.array([played.column]))
+        limit = lp.link(Sense.AT_MOST, np.array([self.maximum - played.constant]), total)
 
         def read(point: Point) -> dict[int, Any]:
             weight = float(point.links[limit][0])
-            played = (
-                point.local[rows].T if sparse is None else self.whole(weight, point.local[rows])
-            )
-            return {self.number: AttackMultipliers(weight, played)}
+            return {self.number: AttackMultipliers(weight, played.strategy(point, weight))}
 
         return read
-
-    def whole(self, weight: float, rows: Floats) -> Floats:
-        """Strategies (O, W) from multipliers of the gains: what the bound x >= 0 took belongs to
-        the guess that gains nowhere less than 0."""
-        played = np.array(rows.T)
-        usable = np.where((self.weighted >= 0).all(axis=1), self.weighted.sum(axis=1), np.inf)
-        played[:, int(usable.argmin())] += np.maximum(weight - played.sum(axis=1), 0.0)
-        return played
 
     def violation(self, matrix: Floats, guard: float) -> float:
         used = np.flatnonzero(np.any(self.weighted, axis=0))
@@ -78,3 +57,37 @@ class LeakagePart(Part):
 
     def weights(self) -> Floats:
         return np.asarray(np.abs(self.weighted).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What the best guess gains in a block is ``sign`` times the variable ``column``; in all blocks
+    together, as rows sum to one, with ``constant`` added. ``rows`` is the place of its rows."""
+
+    weighted: Floats
+    column: int
+    rows: int
+    sign: float
+    constant: float
+
+    def strategy(self, point: Point, weight: float) -> Floats:
+        """Strategies (O, W) from the multipliers of the rows, which sum to ``weight``: what the
+        bound x >= 0 took belongs to the guess that gains nowhere less than 0."""
+        played = np.array(point.local[self.rows].T)
+        if self.sign > 0:
+            usable = np.where((self.weighted >= 0).all(axis=1), self.weighted.sum(axis=1), np.inf)
+            played[:, int(usable.argmin())] += np.maximum(weight - played.sum(axis=1), 0.0)
+        return played
+
+
+def add_gains(lp: Assembly, weighted: Floats, cost: float, *, regrets: bool) -> Gains:
+    """Add max_w Σ_s weighted[w,s] v_s in every block, at a cost.
+
+    With ``regrets``, or where gains may be below zero, as x <= Σ_s (max_w' weighted[w',s] -
+    weighted[w,s]) v_s for every guess w, which the structured engine keeps apart; else as
+    x >= Σ_s weighted[w,s] v_s, which has fewer entries.
+    """
+    if not regrets and (sparse := lp.gains_rows(weighted, cost)) is not None:
+        return Gains(weighted, *sparse, 1.0, 0.0)
+    best = weighted.max(axis=0)
+    return Gains(weighted, *lp.attack_rows(best - weighted, -cost), -1.0, float(best.sum()))

@@ -9,6 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from optmech.problem.constraints.additive_capacity import AdditiveCapacity as AdditiveCapacity
+from optmech.problem.constraints.bias import Bias as Bias
 from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
@@ -16,6 +17,8 @@ from optmech.problem.constraints.gain_leakage import GainLeakage as GainLeakage
 from optmech.problem.constraints.loss_bound import LossBound as LossBound
 from optmech.problem.constraints.maximal_leakage import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
+from optmech.problem.constraints.policy import PolicyGraph as PolicyGraph
+from optmech.problem.constraints.pufferfish import Pufferfish as Pufferfish
 from optmech.problem.constraints.support import Support as Support
 
 for _module in iter_modules(__path__):

@@ -11,6 +11,7 @@ from optmech.certificate.families import Leakage
 from optmech.exact.number import Exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.gains import PRIOR_FREE
 from optmech.problem.space import Space
 from optmech.spaces.mechanism import Mechanism
 
@@ -28,10 +29,8 @@ class AdditiveCapacity(Constraint):
     maximum: Exact = field(converter=fields.delta)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
-        # 1 - Σ_o min_w p(o|w) = Σ_o max_w (p(o|first) - p(o|w)), as the first row sums to one
         count = len(space.secrets)
-        gain = -np.eye(count)
-        gain[:, 0] += 1.0
+        gain = PRIOR_FREE["additive"](count)
         yield Leakage(index, gain, self.maximum, False, gain, np.ones(count))
 
     def promise(self, space: Space) -> str:

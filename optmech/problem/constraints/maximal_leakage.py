@@ -12,6 +12,7 @@ from optmech.certificate.families import Leakage
 from optmech.exact.number import Exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.gains import PRIOR_FREE
 from optmech.problem.space import Space
 from optmech.spaces.mechanism import Mechanism
 
@@ -31,7 +32,8 @@ class MaximalLeakage(Constraint):
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
         count = len(space.secrets)
-        yield Leakage(index, np.eye(count), self.maximum, True, np.eye(count), np.ones(count))
+        gain = PRIOR_FREE["maximal"](count)
+        yield Leakage(index, gain, self.maximum, True, gain, np.ones(count))
 
     def promise(self, space: Space) -> str:
         return f"maximal leakage at most {self.maximum.words} nats, for every prior"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from optmech.designs.design import Design
-from optmech.problem import MaximizeDistortion
+from optmech.problem import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.gains import gain_words
 from optmech.show import words
 from optmech.show.nearness import nearness
 from optmech.spaces.tabulated import distance_words
@@ -35,6 +36,10 @@ def _reached(design: Design, loss: str) -> str:
         name = distance_words(problem.objective.distance)
         what, best = f"the error that it leaves the best attack ({name})", "largest"
         superlative = f"leaves the best attack the largest error ({name})"
+    elif isinstance(problem.objective, MinimizeLeakage):
+        name = gain_words(problem.objective.gain)
+        what, best = f"what the best guess gains ({name})", "least"
+        superlative = f"leaves the best guess the least to gain ({name})"
     else:
         which = "worst-case" if problem.objective == "worst_loss" else "expected"
         what, best = f"its {which} loss ({loss})", "least"
@@ -60,6 +65,9 @@ def threshold_notes(design: Design) -> list[str]:
 def _repaired(design: Design, value: float) -> str:
     if math.isnan(value):
         return "no repair was found that keeps the promise for all pairs"
-    maximised = isinstance(design.problem.objective, MaximizeDistortion)
-    what = f"leave the best attack the error {value:.9g}" if maximised else f"have loss {value:.9g}"
+    what = f"have loss {value:.9g}"
+    if isinstance(design.problem.objective, MaximizeDistortion):
+        what = f"leave the best attack the error {value:.9g}"
+    elif isinstance(design.problem.objective, MinimizeLeakage):
+        what = f"leave the best guess {value:.9g} to gain"
     return f"repaired to keep the promise for all pairs it would {what}"

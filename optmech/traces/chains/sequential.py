@@ -27,6 +27,7 @@ from optmech.problem import (
     DistortionPrivacy,
     MaximizeDistortion,
     MetricPrivacy,
+    MinimizeLeakage,
     Problem,
 )
 from optmech.spaces.distances import Distance, DistanceLike, evaluate
@@ -125,7 +126,9 @@ class SequentialDesigner(Shown):
     loss: Distance | Floats = field(converter=_loss)
     constraints: tuple[StepConstraint, ...] | Schedule = field(default=(), converter=_listed)
     observables: Domain | None = field(default=None, kw_only=True)
-    objective: Objective | MaximizeDistortion = field(default="expected_loss", kw_only=True)
+    objective: Objective | MaximizeDistortion | MinimizeLeakage = field(
+        default="expected_loss", kw_only=True
+    )
     on_infeasible: Fallback = field(default="stop", validator=_known, kw_only=True)
     fraction: float = field(default=0.9, converter=_share, kw_only=True)
     total_epsilon: Exact | None = field(default=None, converter=_budget, kw_only=True)

@@ -40,8 +40,10 @@ function summary(design) {
   }
   const rows = [
     entry(design.objective === "worst_loss" ? "Worst-case loss" : "Expected loss", "loss", real(design.loss), lossUnit, "of the released mechanism"),
-    entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, maximised ? "on the loss at this distortion" : "no mechanism can do better"),
+    entry("Proved lower bound", "lower_bound", real(design.lower_bound), lossUnit, maximised ? "on the loss at this distortion" : design.objective === "minimize_leakage" ? "on the loss at this leakage" : "no mechanism can do better"),
   ];
+  const leaks = design.objective === "minimize_leakage";
+  if (leaks) rows.push(entry("Gain of the best guess", "value", real(design.value), "", "the least possible is sought"), entry("Proved bound on the gain", "bound", real(design.bound), "", "no mechanism can do better"));
   if (maximised) rows.push(entry("Proved bound on the error", "bound", real(design.bound), attack.unit, "no mechanism can do better"));
   rows.push(
     entry("Gap", "gap", real(design.gap), "", design.status === "optimal" ? "certified, relative" : `certified, relative: ${design.nearness}`),
@@ -59,8 +61,8 @@ function verdictOf(row) {
 }
 
 function priceText(design, { parameter, value, rate }) {
-  const goal = design.objective === "maximize_distortion" ? "the error of the best attack" : `the ${design.objective === "worst_loss" ? "worst-case" : "expected"} loss`;
-  const unit = design.objective === "maximize_distortion" ? design.attack.unit : design.lossUnit;
+  const goal = design.objective === "minimize_leakage" ? "what the best guess gains" : design.objective === "maximize_distortion" ? "the error of the best attack" : `the ${design.objective === "worst_loss" ? "worst-case" : "expected"} loss`;
+  const unit = design.objective === "maximize_distortion" ? design.attack.unit : design.objective === "minimize_leakage" ? "" : design.lossUnit;
   const step = 0.01 * real(value);
   const change = real(rate) * step;
   const name = PARAMETERS[parameter];

@@ -1,0 +1,263 @@
+"""Beliefs about secrets behind an answer: the laws of the answer that Pufferfish privacy compares
+(Kifer and Machanavajjhala, *Pufferfish*, ACM TODS 2014; Song, Wang and Chaudhuri, SIGMOD 2017).
+
+The mechanism sees an answer F(X) about data X and reports something near it. Somebody who believes
+that X has a law θ and hears the report weighs two secrets s_i and s_j against each other: what
+counts are the laws P(F(X) = · | s_i, θ) and P(F(X) = · | s_j, θ). Each function here computes such
+pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.base.arrays import Floats, finite_array, normalised
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError, inside
+from optmech.exact.checked import weights, whole
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+
+__all__ = ["Beliefs", "chains", "products", "tables", "union"]
+
+MOST_ANSWERS = 10_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs(Shown):
+    """Pairs of laws of an answer, for ``om.Pufferfish``."""
+
+    answers: Domain
+    """What the answer may be: the secrets of the mechanism."""
+    prior: Prior
+    """The law of the answer, averaged over the beliefs."""
+    pairs: tuple[tuple[Floats, Floats], ...]
+    """Laws of the answer given one secret and given another, each of shape (answers,)."""
+    names: tuple[str, ...]
+    """Which secrets, in the order of the pairs."""
+
+
+def tables(
+    *given: ArrayLike,
+    answers: Domain | None = None,
+    prior: ArrayLike | None = None,
+    names: Sequence[str] | None = None,
+) -> Beliefs:
+    """From conditional laws of the answer: a table for every belief, with a row for every secret
+    and a column for every answer, rows normalised here; all pairs of rows of a table are compared.
+
+    ``answers`` are 0, 1, ... by default. ``prior`` is the law of the answer, by default the mean of
+    all rows; ``names`` those of the secrets, in the order of the rows.
+
+    Raises
+    ------
+    ProblemError
+        Where a table has fewer than two rows, or rows that are no distributions over the answers.
+    """
+    laws: list[list[Floats]] = []
+    for k, table in enumerate(given):
+        at = f"tables[{k}]"
+        rows = finite_array(table, where=at, ndim=2)
+        if len(rows) < 2:
+            raise ProblemError("has fewer than two rows", where=at, remedy="Give a row per secret")
+        laws.append([normalised(weights(row, f"{at}[{i}]")) for i, row in enumerate(rows)])
+    if not laws:
+        raise ProblemError("there is no table", where="tables", remedy="Give one for every belief")
+    domain = Domain.range(laws[0][0].size) if answers is None else answers
+    every = [row for rows in laws for row in rows]
+    if any(row.size != len(domain) for row in every):
+        raise ProblemError(
+            "the tables are not of one width",
+            where="tables",
+            remedy=f"Give a column for each of the {len(domain)} answers",
+        )
+    most = max(map(len, laws))
+    named = [f"secret {i}" for i in range(most)] if names is None else list(names)
+    if len(named) < most:
+        raise ProblemError(f"{len(named)} names for {most} rows", where="names")
+    pairs, words = [], []
+    for table_laws in laws:
+        for i, j in combinations(range(len(table_laws)), 2):
+            pairs.append((table_laws[i], table_laws[j]))
+            words.append(f"{named[i]} or {named[j]}")
+    mean = Prior(domain, np.mean(every, axis=0) if prior is None else prior)
+    return _distinct(domain, mean, pairs, words)
+
+
+def chains(
+    given: Sequence[tuple[ArrayLike, ArrayLike]], length: int, values: Sequence[int]
+) -> Beliefs:
+    """The answer is Σ_t ``values``[X_t] over a Markov chain of ``length`` times; the secrets are
+    the states at each time (Song et al., section 4.4).
+
+    ``given`` holds a (law of X_0, transition matrix) for every belief, shapes (n,) and (n, n);
+    ``values`` (n,) are whole numbers: 0 and 1 count the visits of some states. Secrets that a
+    belief excludes are not compared.
+
+    Raises
+    ------
+    ProblemError
+        On shapes that do not fit, rows that are no distributions, or too many possible answers.
+    """
+    whole(length, "length", least=1)
+    steps = _whole_values(values)
+    low, high = length * min(steps), length * max(steps)
+    domain = _sums(low, high)
+    pairs: list[tuple[Floats, Floats]] = []
+    words: list[str] = []
+    mean = np.zeros(len(domain))
+    if not len(given):
+        raise ProblemError("there is no chain", where="chains", remedy="Give at least one")
+    for k, (initial, transitions) in enumerate(given):
+        with inside(f"chains[{k}]"):
+            start, moves = _chain(initial, transitions, len(steps))
+        before, after = _sums_of_chain(start, moves, steps, length)
+        mean += before[-1].sum(axis=0)
+        for t in range(length):
+            laws = {
+                state: normalised(_joined(before[t][state], after[t][state], len(domain)))
+                for state in np.flatnonzero(before[t].sum(axis=1) > 0).tolist()
+            }
+            for i, j in combinations(laws, 2):
+                pairs.append((laws[i], laws[j]))
+                words.append(f"state {i} or {j} at time {t}")
+    return _distinct(domain, Prior(domain, mean), pairs, words)
+
+
+def products(given: Sequence[ArrayLike], values: Sequence[int]) -> Beliefs:
+    """The answer is Σ_i ``values``[X_i] over independent records; the secrets are the categories of
+    each record.
+
+    ``given`` holds the law of every record, shape (n,); ``values`` (n,) are whole numbers.
+
+    Raises
+    ------
+    ProblemError
+        On shapes that do not fit, or too many possible answers.
+    """
+    steps = _whole_values(values)
+    count = len(given)
+    if not count:
+        raise ProblemError("there is no record", where="records", remedy="Give at least one law")
+    domain = _sums(count * min(steps), count * max(steps))
+    laws = []
+    for i, law in enumerate(given):
+        row = normalised(weights(law, f"records[{i}]"))
+        if row.size != len(steps):
+            raise ProblemError(f"{row.size} entries for {len(steps)} values", where=f"records[{i}]")
+        laws.append(row)
+    offsets = [step - min(steps) for step in steps]
+    single = [np.bincount(offsets, law) for law in laws]
+    ahead, behind = [np.ones(1)], [np.ones(1)]
+    for one, other in zip(single, reversed(single), strict=True):
+        ahead.append(np.convolve(ahead[-1], one))
+        behind.append(np.convolve(behind[-1], other))
+    pairs, words = [], []
+    for i, law in enumerate(laws):
+        others = np.convolve(ahead[i], behind[count - 1 - i])
+        known = {}
+        for category in np.flatnonzero(law).tolist():
+            known[category] = np.zeros(len(domain))
+            known[category][offsets[category] : offsets[category] + len(others)] = others
+        for a, b in combinations(known, 2):
+            pairs.append((normalised(known[a]), normalised(known[b])))
+            words.append(f"record {i} is {a} or {b}")
+    return _distinct(domain, Prior(domain, _padded(ahead[-1], len(domain))), pairs, words)
+
+
+def union(*given: Beliefs) -> Beliefs:
+    """All pairs of several classes of beliefs about one answer, whose laws are averaged. Raises
+    ProblemError where the answers differ."""
+    if not given or any(one.answers != given[0].answers for one in given):
+        raise ProblemError(
+            "the answers differ", where="beliefs", remedy="Give beliefs about one answer"
+        )
+    mean = np.mean([one.prior.weights for one in given], axis=0)
+    pairs = [pair for one in given for pair in one.pairs]
+    names = [name for one in given for name in one.names]
+    return _distinct(given[0].answers, Prior(given[0].answers, mean), pairs, names)
+
+
+def _whole_values(values: Sequence[int]) -> list[int]:
+    found = [whole(value, f"values[{k}]", least=None) for k, value in enumerate(values)]
+    if not found:
+        raise ProblemError("there is no value", where="values", remedy="Give one per category")
+    return found
+
+
+def _sums(low: int, high: int) -> Domain:
+    if high - low >= MOST_ANSWERS:
+        raise ProblemError(
+            f"{high - low + 1:,} possible answers; at most {MOST_ANSWERS:,}",
+            where="values",
+            remedy="Round the values to fewer steps",
+        )
+    labels = range(low, high + 1)
+    return Domain(labels, points=np.array(labels, dtype=np.float64))
+
+
+def _chain(initial: ArrayLike, transitions: ArrayLike, count: int) -> tuple[Floats, Floats]:
+    start = normalised(weights(initial, "initial"))
+    rows = finite_array(transitions, where="transitions", ndim=2)
+    if start.size != count or rows.shape != (count, count):
+        raise ProblemError(
+            f"shapes {start.shape} and {rows.shape} do not fit {count} values",
+            where="transitions",
+            remedy="Give a law of the states and a row of the matrix for every state",
+        )
+    moves = [normalised(weights(row, f"transitions[{i}]")) for i, row in enumerate(rows)]
+    return start, np.array(moves)
+
+
+def _sums_of_chain(
+    start: Floats, moves: Floats, steps: list[int], length: int
+) -> tuple[list[Floats], list[Floats]]:
+    """P(X_t = k, Σ_{u <= t} v = r) and P(Σ_{u > t} v = r | X_t = k), for every t, as arrays (n, r)
+    of sums of v less its least value."""
+    offsets, widest = [step - min(steps) for step in steps], max(steps) - min(steps)
+
+    def shifted(rows: Floats) -> Floats:
+        out = np.zeros((len(rows), rows.shape[1] + widest))
+        for state, offset in enumerate(offsets):
+            out[state, offset : offset + rows.shape[1]] = rows[state]
+        return out
+
+    before = [shifted(start[:, None])]
+    after = [np.ones((len(start), 1))]
+    for _ in range(length - 1):
+        before.append(shifted(moves.T @ before[-1]))
+        after.append(moves @ shifted(after[-1]))
+    return before, after[::-1]
+
+
+def _joined(first: Floats, second: Floats, width: int) -> Floats:
+    return _padded(np.convolve(first, second), width)
+
+
+def _padded(values: Floats, width: int) -> Floats:
+    out = np.zeros(width)
+    out[: len(values)] = values
+    return out
+
+
+def _distinct(
+    answers: Domain, prior: Prior, pairs: list[tuple[Floats, Floats]], names: list[str]
+) -> Beliefs:
+    """Without pairs that say the same as an earlier one, or nothing."""
+    seen: dict[tuple[bytes, bytes], int] = {}
+    for k, (a, b) in enumerate(pairs):
+        if not np.array_equal(a, b):
+            seen.setdefault((min(a.tobytes(), b.tobytes()), max(a.tobytes(), b.tobytes())), k)
+    if not seen:
+        raise ProblemError(
+            "no secret changes the law of the answer",
+            where="beliefs",
+            remedy="There is nothing to protect: report the answer",
+        )
+    kept = list(seen.values())
+    return Beliefs(answers, prior, tuple(pairs[k] for k in kept), tuple(names[k] for k in kept))
