@@ -134,7 +134,7 @@ def test_a_sweep_without_a_directory_says_where_its_results_are() -> None:
 MODULES = (
     "attacks", "distances", "distributional", "divergences", "exchange", "frontier", "guarantees",
     "leakage", "losses", "measures", "mechanisms", "observables", "plots", "prices", "regions",
-    "traces", "transport",
+    "remap", "traces", "transport",
 )  # fmt: skip
 PAIRS = ({"lam0", "lam1"}, {"a", "b"}, {"p", "q"}, {"low", "high"})
 """Two distributions, or the two ends of an interval, count as one argument."""
