@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from optmech import transport as transport
     from optmech.analysis import attacks as attacks
     from optmech.analysis import distributional as distributional
+    from optmech.analysis import estimate as estimate
     from optmech.analysis import guarantees as guarantees
     from optmech.analysis import leakage as leakage
     from optmech.analysis import measures as measures
