@@ -25,6 +25,7 @@ from optmech.spaces.rationals import Shares
 _LEAST = 1e-290
 """No weight falls to 0 on the way: it could never rise again."""
 _BATCH = 4_000_000
+_MOST_DRAWS = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,8 +98,11 @@ def prior(
         )
     enough = positive(gap, "gap")
     most = whole(iterations, "iterations")
-    total = float(reported.sum())
-    draws = whole(bootstrap, "bootstrap")
+    with np.errstate(over="ignore"):
+        total = float(reported.sum())
+    if not total < 2.0**1000:
+        raise ProblemError("the counts are too large", where="counts")
+    draws = whole(bootstrap, "bootstrap", most=_MOST_DRAWS)
     likely = m.matrix[:, seen]
     # a float decides when to stop, the bound is computed for what it stopped at
     weights, steps = _likeliest(likely, reported[None, seen] / total, enough / 2, most)
