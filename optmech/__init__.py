@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from optmech import transport as transport
     from optmech.analysis import attacks as attacks
     from optmech.analysis import distributional as distributional
+    from optmech.analysis import estimate as estimate
     from optmech.analysis import guarantees as guarantees
     from optmech.analysis import leakage as leakage
     from optmech.analysis import measures as measures
+    from optmech.analysis import remap as remap
     from optmech.base.version import __version__ as __version__
     from optmech.certificate.check import CheckReport as CheckReport
     from optmech.designs import prices as prices

@@ -20,7 +20,7 @@ settings.register_profile(
 settings.load_profile("optmech")
 
 SKIPS = (
-    r"could not import '(torch|cupy)(\.\w+)*'",
+    r"could not import '(torch|cupy|qif)(\.\w+)*'",
     r"no Chromium with its driver",
     r"the real location data \(\.\./shared/data\) is not at hand",
     r"docs/ is not beside the tests",

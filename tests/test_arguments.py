@@ -134,7 +134,7 @@ def test_a_sweep_without_a_directory_says_where_its_results_are() -> None:
 MODULES = (
     "attacks", "distances", "distributional", "divergences", "exchange", "frontier", "guarantees",
     "leakage", "losses", "measures", "mechanisms", "observables", "plots", "prices", "regions",
-    "traces", "transport",
+    "estimate", "remap", "traces", "transport",
 )  # fmt: skip
 PAIRS = ({"lam0", "lam1"}, {"a", "b"}, {"p", "q"}, {"low", "high"})
 """Two distributions, or the two ends of an interval, count as one argument."""
@@ -153,7 +153,8 @@ RESULTS = {
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
     "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
     "CellSequence", "CarryOver", "Everywhere", "EverywhereDesign",
-    "Capacity", "Hyper", "Refinement", "Repeated", "ShannonCapacity",
+    "Capacity", "Frequencies", "Hyper", "PriorEstimate", "Refinement", "Repeated",
+    "ShannonCapacity",
 }  # fmt: skip
 """Records that functions return; their fields are given by name or not at all."""
 STATED = {name for name in om.__all__ if name.endswith(("Privacy", "Bound", "Distortion"))}

@@ -30,19 +30,24 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
     """The problem and the mechanism, from a design or from a matrix and its problem."""
-    if args.problem is not None:
+    return read_design(args.design, args.problem)
+
+
+def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
+    """The same, from the path and, for a matrix, that or the name of its problem."""
+    if stated is not None:
         from optmech.exchange.numbers import read_matrix
         from optmech.files import read_problem
 
-        problem = read_problem(args.problem).problem
-        return problem, read_matrix(args.design, problem.secrets, problem.observables)
-    if Path(args.design).suffix.lower() in (".csv", ".npy", ".nc", ".parquet"):
+        problem = read_problem(stated).problem
+        return problem, read_matrix(path, problem.secrets, problem.observables)
+    if Path(path).suffix.lower() in (".csv", ".npy", ".nc", ".parquet"):
         raise ProblemError(
-            f"{args.design}: a matrix needs its problem",
+            f"{path}: a matrix needs its problem",
             where="--problem",
             remedy="Give the problem file, or a gallery name",
         )
     from optmech.designs.file import load_design
 
-    design = load_design(args.design)
+    design = load_design(path)
     return design.problem, design.mechanism

@@ -20,6 +20,8 @@ COMMANDS = (
     "check",
     "attack",
     "measure",
+    "compare",
+    "estimate",
     "sample",
     "report",
     "export",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from optmech.base.plain import plain_values
 from optmech.base.storage import is_standard_output, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
+from optmech.exact.interval import Interval
 from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
@@ -117,6 +118,19 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "unknown"
     return "infinite" if math.isinf(value) else f"{value:.9g}"
+
+
+def either(value: float | Interval) -> str:
+    """A number, or one that is known to lie between two."""
+    if not isinstance(value, Interval):
+        return number(value)
+    low, high = number(value.lower), number(value.upper)
+    return low if low == high else f"{low} to {high}"
+
+
+def plain(value: float | Interval) -> float | list[float]:
+    """The same for JSON."""
+    return [value.lower, value.upper] if isinstance(value, Interval) else float(value)
 
 
 def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from optmech.mechanisms.discrete import randomized_response as randomized_response
     from optmech.mechanisms.discrete import rappor as rappor
     from optmech.mechanisms.discrete import restricted_laplace as restricted_laplace
+    from optmech.mechanisms.lattice import planar_geometric as planar_geometric
+    from optmech.mechanisms.local import optimised_unary_encoding as optimised_unary_encoding
+    from optmech.mechanisms.local import subset_selection as subset_selection
+    from optmech.mechanisms.local import tight_constraints as tight_constraints
     from optmech.mechanisms.planar import planar_gaussian as planar_gaussian
     from optmech.mechanisms.planar import planar_laplace as planar_laplace
     from optmech.mechanisms.tupling import Interval as Interval

@@ -18,7 +18,10 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import shortest_detour
 from optmech.errors import ProblemError, inside
+from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle
+from optmech.spaces.elastic import elastic_lengths
+from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -27,6 +30,7 @@ __all__ = [
     "Distance",
     "DistanceLike",
     "TriangleReport",
+    "elastic",
     "euclidean",
     "graph",
     "hamming",
@@ -164,6 +168,29 @@ class _Matrix:
         return self.values
 
 
+@dataclass(frozen=True, eq=False)
+class _Elastic:
+    mass: Floats
+    unit: float
+    exponent: float
+    distance: Distance
+    labels: tuple[Hashable, ...] | None
+    name = "elastic"
+
+    def __repr__(self) -> str:
+        return f"distances.elastic({len(self.mass)} masses, {self.unit:g} per unit)"
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        if a.labels != b.labels or len(a) != len(self.mass) or self.labels not in (None, a.labels):
+            raise ProblemError(
+                f"has masses for {len(self.mass)} points, and they are not both sides' points",
+                where=self.name,
+                remedy="Measure between the points that the masses are of",
+            )
+        apart = evaluate(self.distance, a, b, where=self.name)
+        return elastic_lengths(apart, self.mass, self.unit, self.exponent)
+
+
 def distance_name(distance: object) -> str:
     """The name that a distance gives itself: "euclidean", ..., or "given"."""
     return str(getattr(distance, "name", "given"))
@@ -217,6 +244,49 @@ def matrix(array: ArrayLike) -> Distance:
     if own is None or own == (None, None):
         return _Matrix(values)
     return _Matrix(values, tuple(None if axis is None else tuple(axis) for axis in own))
+
+
+def elastic(
+    mass: Prior | ArrayLike,
+    unit: float,
+    *,
+    distance: DistanceLike | None = None,
+    exponent: float = 2.0,
+) -> Distance:
+    """A distance that stretches where much is: within r of any point lies a mass of at least
+    ``unit`` · r^exponent, or everything (Chatzikokolakis, Palamidessi and Stronati, Constructing
+    Elastic Distinguishability Metrics for Location Privacy, PETS 2015, section 4).
+
+    With ε of metric privacy, points within r are distinguished by at most e^{εr}: everybody is
+    hidden among as many people or places, with little noise in town and much in the country.
+
+    Parameters
+    ----------
+    mass:
+        A prior, a population or a number of places of interest for every point, shape (n,), >= 0;
+        add a constant for the privacy that bare space gives.
+    unit:
+        The mass within distance 1, > 0.
+    distance:
+        In whose order masses are gathered, by default Euclidean; great-circle for longitude and
+        latitude is ``haversine()``.
+    exponent:
+        Of the growth of mass with the radius: 2 as for areas.
+
+    It is a metric by construction: the length of shortest paths over steps from x to y of length
+    (mass closer to x than y is / unit)^(1/exponent). Points without mass around them are at
+    distance 0 from their neighbours: not distinguished at all.
+
+    Raises
+    ------
+    ProblemError
+        On masses that are negative or all 0, a ``unit`` or ``exponent`` that is not above 0; when
+        used on other points.
+    """
+    labels = mass.domain.labels if isinstance(mass, Prior) else None
+    values = weights(mass.weights if isinstance(mass, Prior) else mass, "mass")
+    given = euclidean() if distance is None else as_distance(distance)
+    return _Elastic(values, positive(unit, "unit"), positive(exponent, "exponent"), given, labels)
 
 
 @dataclass(frozen=True)

@@ -371,12 +371,25 @@ def design(rng: random.Random) -> Case:
         [
             ["check", "d.json"], ["check", "d.json"], ["check", "d.json", "--json"],
             ["attack", "d.json"], ["measure", "d.json"],
+            ["measure", "d.json", "--leakage"], ["compare", "d.json", "d.json"],
             ["sample", "d.json", label.replace("\0", "") or "0"],
             ["export", "d.json", "--format", "matrix", "-o", "m.csv"],
             ["report", "d.json", "-o", "r.html"],
         ]
     )  # fmt: skip
     return Case("", argv, {"d.json": content})
+
+
+def counts(rng: random.Random) -> Case:
+    """How often each report was seen, for a saved design."""
+    labels = ["station", "market", "school", "0", *TEXTS]
+    rows = [f"{rng.choice(labels)},{rng.choice([1, 2.5, 0, *NUMBERS])}" for _ in range(5)]
+    sound = "observable,count\nstation,4\nmarket,9\n"
+    text = "\n".join([rng.choice(["observable,count", "observable", "a,b", ""]), *rows])
+    content = rng.choice([sound, text]).encode("utf-8", "surrogatepass")
+    more = rng.choice([[], ["--bootstrap", "5"], ["--json"], ["-o", "e.csv"]])
+    files = {"metric.json": made().files["metric.json"], "c.csv": garble(content, rng)}
+    return Case("", ["estimate", "metric.json", "c.csv", *more], files)
 
 
 def line(rng: random.Random) -> Case:
@@ -414,6 +427,10 @@ def line(rng: random.Random) -> Case:
             ["transport", "home-out", "--radius", text],
             ["transport", "home-out", "--distance", text],
             ["measure", "metric.json", "--delta", text],
+            ["measure", "metric.json", "--leakage", "--reports", text],
+            ["compare", "metric.json", text],
+            ["estimate", "metric.json", text],
+            ["estimate", "metric.json", text, "--bootstrap", text],
             ["adopt", text, "--problem", "metric", "-o", "x.json"],
             ["solve", "metric", "-q", "--device", text],
             ["sweep", "epsilon-curve", "-o", "run", "--workers", "0", "--gap", text],
@@ -471,6 +488,6 @@ def bomb(rng: random.Random) -> Case:
 KINDS: list[tuple[Callable[[random.Random], Case], float]] = [
     (problem, 22), (toml, 6), (targets, 5), (trace, 6), (sweep, 0.5), (profile, 6), (table, 10),
     (zones, 8), (roads, 6), (edges, 4), (parquet, 2), (netcdf, 1), (matrix, 6), (design, 12),
-    (line, 5), (bomb, 0.4),
+    (counts, 3), (line, 5), (bomb, 0.4),
 ]  # fmt: skip
 """What is made how often, in per cent about."""

@@ -13,7 +13,7 @@ from optmech.analysis.leakage.joint import Scaled
 from optmech.base.arrays import Floats, Ints
 
 _UNIT = 2.0**-53
-_NUMBERS = 20_000_000
+_NUMBERS = 10_000_000
 """Of an array of partial multisets."""
 _FORGOTTEN = 1e-20
 """A partial multiset that is less likely than this, for every secret, is left out."""

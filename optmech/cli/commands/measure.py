@@ -11,6 +11,10 @@ from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.analysis.everywhere import Everywhere
+    from optmech.problem import Problem
+    from optmech.show.leaks import Found
+    from optmech.spaces.distances import Distance
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "measure privacy and utility of a saved design"
 EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
@@ -28,6 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--epsilon", metavar="E", help='report the least δ at this ε (a number, or "ln 3")'
     )
     parser.add_argument("--delta", metavar="D", help="report the least ε at this δ")
+    parser.add_argument(
+        "--leakage",
+        action="store_true",
+        help="also report what a report leaks: vulnerabilities, leakage, capacities",
+    )
+    parser.add_argument(
+        "--reports",
+        metavar="K",
+        type=int,
+        help="with --leakage: also what K independent reports about one secret leak",
+    )
     parser.add_argument(
         "--everywhere",
         action="store_true",
@@ -54,6 +69,10 @@ def run(args: argparse.Namespace) -> int:
     if args.within is not None and not args.everywhere:
         raise ProblemError(
             "counts with --everywhere only", where="--within", remedy="Give --everywhere as well"
+        )
+    if args.reports is not None and not args.leakage:
+        raise ProblemError(
+            "counts with --leakage only", where="--reports", remedy="Give --leakage as well"
         )
     problem, m = read_input(args)
     between = None
@@ -86,20 +105,40 @@ def run(args: argparse.Namespace) -> int:
             value = measures.epsilon_for_delta(m, budget, metric)
             title = f"ε of {kind} privacy at δ = {args.delta}"
             found[f"{prefix}epsilon_at_delta"] = title, value
+    leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)
     if args.json:
         values = {key: value for key, (_, value) in found.items()}
         rows = [row.plain() for row in kept]
         more = {"everywhere": _plain(between, rate)} if between else {}
+        if leaked:
+            more["leakage"] = {key: output.plain(value) for key, (_, value) in leaked.items()}
         output.print_json({"distance": name, **values, "constraints": rows, **more})
         return 0
     output.facts([(title, output.number(value)) for title, value in found.values()])
+    if leaked:
+        output.blank()
+        output.title("Leakage")
+        output.facts([(title, output.either(value)) for title, value in leaked.values()])
     output.promises("constraint", kept)
     if between:
         output.blank()
         output.title("Between the centres of cells")
         output.facts(_facts(between, rate, problem.secrets.unit))
     return 0
+
+
+def _leaked(
+    args: argparse.Namespace, problem: Problem, m: Mechanism, named: tuple[str, Distance]
+) -> Found:
+    from optmech.errors import inside
+    from optmech.show.leaks import measured_leakage, measured_repetition
+
+    found = measured_leakage(problem, m)
+    if args.reports is not None:
+        with inside("--reports"):
+            found |= measured_repetition(problem, m, args.reports, named)
+    return found
 
 
 def _apart(found: Everywhere) -> list[float]:

@@ -6,11 +6,13 @@ Functions return a matplotlib figure, which ``save`` writes and which can be cha
 from optmech.show.plots.comparison import frontier
 from optmech.show.plots.drawing import save
 from optmech.show.plots.figures import attack_error, constraint_slack, mechanism, posterior
+from optmech.show.plots.leaks import compared
 from optmech.show.plots.picture import mechanism_picture
 from optmech.show.plots.region import field, region_picture
 
 __all__ = [
     "attack_error",
+    "compared",
     "constraint_slack",
     "field",
     "frontier",

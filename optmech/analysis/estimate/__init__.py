@@ -1,0 +1,16 @@
+"""What a collector learns about everybody from private reports: the likeliest prior, with a proof
+of how likely, and unbiased frequencies with their variances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
+
+if TYPE_CHECKING:
+    from optmech.analysis.estimate.likelihood import PriorEstimate as PriorEstimate
+    from optmech.analysis.estimate.likelihood import prior as prior
+    from optmech.analysis.estimate.unbiased import Frequencies as Frequencies
+    from optmech.analysis.estimate.unbiased import frequencies as frequencies
+else:
+    __getattr__, __dir__ = lazily(__name__)

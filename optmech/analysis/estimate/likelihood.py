@@ -1,0 +1,203 @@
+"""The likeliest prior, given how often each observable was reported.
+
+The iterative Bayesian update (Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi,
+Generalized Iterative Bayesian Update and Applications to Mechanisms for Privacy Protection,
+EuroS&P 2020), which is expectation maximisation, with a stopping rule that is a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech.analysis.estimate.counts import Counts, counts_of
+from optmech.analysis.leakage.joint import probabilities
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.exact.checked import positive, probability, whole
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
+
+_LEAST = 1e-290
+"""No weight falls to 0 on the way: it could never rise again."""
+_BATCH = 4_000_000
+_MOST_DRAWS = 100_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PriorEstimate(Shown):
+    """The likeliest prior, as far as it was found, and how far that is."""
+
+    prior: Prior
+    gap: float
+    """Nats per report that the log-likelihood of any prior is above that of ``prior``, at most: an
+    upper bound that is proved, computed in ball arithmetic from the weights of ``prior``."""
+    log_likelihood: float
+    """Σ_o n_o ln (πP)(o) under ``prior``, in nats."""
+    reports: float
+    """n, the sum of the counts."""
+    iterations: int
+    lower: Floats | None = None
+    """Bootstrap percentiles of every weight, shape (S,); None where none was asked for."""
+    upper: Floats | None = None
+    confidence: float = 0.95
+    """Of ``lower`` and ``upper``, secret by secret."""
+
+
+def prior(
+    m: Mechanism,
+    counts: Counts,
+    *,
+    gap: float = 1e-8,
+    iterations: int = 20_000,
+    bootstrap: int = 0,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> PriorEstimate:
+    """The prior that maximises Σ_o n_o ln (πP)(o), the likelihood of the reports.
+
+    Stops when the proved bound on what is still to gain is at most ``gap`` nats per report:
+    for every prior σ, (1/n)(ln L(σ) - ln L(π)) <= ln max_s Σ_o (n_o/n) p(o|s)/(πP)(o), by Jensen's
+    inequality; or after ``iterations``, with the bound reached. Where rows of the mechanism are
+    linearly dependent, several priors may be as likely.
+
+    Parameters
+    ----------
+    m:
+        The mechanism that all reports were drawn from, independently.
+    counts:
+        How often each observable was reported: an array in their order, or a mapping from label
+        to count (a dict, a Counter, a pandas Series).
+    gap:
+        Nats per report, > 0.
+    bootstrap:
+        How many times the reports are drawn again from their frequencies for ``lower`` and
+        ``upper``, the percentiles of the estimates (Efron 1979); counts must be whole then.
+    confidence:
+        Of the bootstrap intervals, in (0, 1).
+    seed:
+        Of the bootstrap's draws.
+
+    Raises
+    ------
+    ProblemError
+        On unusable counts, or a report that no secret can have caused.
+    """
+    reported = counts_of(counts, m.observables)
+    seen = reported > 0
+    impossible = np.flatnonzero(seen & (m.matrix.max(axis=0) == 0))
+    if len(impossible):
+        raise ProblemError(
+            f"{m.observables.labels[impossible[0]]!r} was reported, and no secret can cause that",
+            where="counts",
+            remedy="Give the mechanism that the reports were drawn from",
+        )
+    enough = positive(gap, "gap")
+    most = whole(iterations, "iterations")
+    with np.errstate(over="ignore"):
+        total = float(reported.sum())
+    if not total < 2.0**1000:
+        raise ProblemError("the counts are too large", where="counts")
+    draws = whole(bootstrap, "bootstrap", most=_MOST_DRAWS)
+    likely = m.matrix[:, seen]
+    # a float decides when to stop, the bound is computed for what it stopped at
+    weights, steps = _likeliest(likely, reported[None, seen] / total, enough / 2, most)
+    found = Prior(m.secrets, weights[0])
+    low = high = None
+    level = float(probability(confidence, "confidence", positive=True))
+    if draws:
+        if (reported != np.floor(reported)).any() or total > 2**53:
+            raise ProblemError(
+                "are not whole, and the bootstrap draws whole reports again", where="counts"
+            )
+        low, high = _percentiles(likely, reported[seen], draws, level, enough, most, seed)
+    bound, logs = _proved(m, found, reported)
+    return PriorEstimate(found, bound, logs, total, steps, low, high, level)
+
+
+def _likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
+    """The likeliest weights for every row of ``shares``, shape (B, O), by squared extrapolation of
+    the update (Varadhan and Roland 2008) where that does not lose likelihood."""
+    count = len(likely)
+    weights = np.full((len(shares), count), 1 / count)
+    steps = 0
+    while steps < most:
+        gradient = _gradient(likely, shares, weights)
+        if np.log(gradient.max()) <= enough:
+            break
+        first = weights * gradient
+        second = first * _gradient(likely, shares, first)
+        steps += 2
+        change, curve = first - weights, second - 2 * first + weights
+        size = np.linalg.norm(curve, axis=1)
+        stretch = np.linalg.norm(change, axis=1) / np.where(size > 0, size, 1.0)
+        stretch = np.maximum(1.0, np.where(size > 0, stretch, 1.0))[:, None]
+        further = weights + 2 * stretch * change + stretch**2 * curve
+        usable = further.min(axis=1, keepdims=True) > 0
+        further = np.where(usable, further, second)
+        further /= further.sum(axis=1, keepdims=True)
+        better = _log_likelihood(likely, shares, further) >= _log_likelihood(likely, shares, second)
+        weights = np.where(better[:, None], further, second)
+        weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _LEAST)
+    return weights, steps
+
+
+def _gradient(likely: Floats, shares: Floats, weights: Floats) -> Floats:
+    """Σ_o share(o) p(o|s) / (πP)(o), shape (B, S)."""
+    output = np.maximum(weights @ likely, np.finfo(float).tiny)
+    return np.asarray((shares / output) @ likely.T)
+
+
+def _log_likelihood(likely: Floats, shares: Floats, weights: Floats) -> Floats:
+    output = np.maximum(weights @ likely, np.finfo(float).tiny)
+    return np.asarray((shares * np.log(output)).sum(axis=1))
+
+
+def _percentiles(
+    likely: Floats,
+    reported: Floats,
+    draws: int,
+    level: float,
+    enough: float,
+    most: int,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    total = int(reported.sum())
+    again = rng.multinomial(total, reported / total, size=draws) / total
+    size = max(1, _BATCH // max(likely.shape))
+    found = [
+        _likeliest(likely, again[k : k + size], max(enough, 1e-6), most)[0]
+        for k in range(0, draws, size)
+    ]
+    ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends[0], ends[1]
+
+
+def _proved(m: Mechanism, found: Prior, reported: Floats) -> tuple[float, float]:
+    """ln max_s Σ_o (n_o/n) p(o|s)/(πP)(o), rounded up; the log-likelihood."""
+    import flint
+
+    scaled, drawn = probabilities(m), Shares.of(found, "prior")
+    with flint.ctx.workprec(160):
+        total = sum((flint.arb(float(v)) for v in reported.tolist()), flint.arb(0))
+        over = flint.arb(scaled.total) * drawn.total
+        logs, shares = flint.arb(0), []
+        for o, count in enumerate(reported.tolist()):
+            if count:
+                told = sum(
+                    unit * row[o] for unit, row in zip(drawn.units, scaled.rows, strict=True)
+                )
+                output = flint.arb(told) / over
+                logs += flint.arb(count) * output.log()
+                shares.append((o, flint.arb(count) / total / output / scaled.total))
+        best: Any = None
+        for row in scaled.rows:
+            gradient = sum((share * row[o] for o, share in shares), flint.arb(0))
+            best = gradient if best is None or gradient.upper() > best.upper() else best
+        bound = float(best.log().upper())
+        return max(0.0, float(np.nextafter(bound, np.inf))), float(logs.mid())

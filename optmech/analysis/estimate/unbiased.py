@@ -1,0 +1,87 @@
+"""Unbiased frequencies of the secrets from counts of reports, with their variances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.analysis.estimate.counts import Counts, counts_of
+from optmech.analysis.measures import prior_weights
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+
+_SOLVED = 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frequencies(Shown):
+    """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1."""
+
+    values: Floats
+    """Shape (S,); they sum to one."""
+    variances: Floats
+    """Unbiased estimates of the variance of each, shape (S,), for reports that are independent
+    draws of secrets and answers."""
+    estimator: Floats
+    """a(s, o), shape (S, O): the mean of a(s, o) over the reports is the estimate of s; the
+    debiasing matrix."""
+    reports: float
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors, shape (S,)."""
+        return np.sqrt(self.variances)
+
+
+def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> Frequencies:
+    """The share of every secret among those who reported, estimated without bias.
+
+    Of all a(s, o) with Σ_o p(o|t) a(s,o) = 1 for t = s and 0 for other t, that of least variance
+    at ``prior`` (by default the uniform one): a = (P D⁻¹ Pᵀ)⁻¹ P D⁻¹ with D the output
+    probabilities there (Aitken 1935). For k-ary randomised response, subset selection and
+    symmetric encodings that is the estimator of the literature (Wang et al., USENIX Security 2017,
+    eq. 2).
+
+    ``counts`` as in ``om.estimate.prior``.
+
+    Raises
+    ------
+    ProblemError
+        On unusable counts; where the rows of the mechanism are (nearly) dependent, so that there is
+        no unbiased estimate; with a report that is impossible at ``prior``.
+    """
+    reported = counts_of(counts, m.observables)
+    total = float(reported.sum())
+    start = Prior.uniform(m.secrets) if prior is None else prior
+    output = m.push(prior_weights(m, start))
+    seen = output > 0
+    if (reported[~seen] > 0).any():
+        o = int(np.flatnonzero((reported > 0) & ~seen)[0])
+        raise ProblemError(
+            f"{m.observables.labels[o]!r} was reported, and cannot be at this prior",
+            where="counts",
+            remedy="Give the mechanism that the reports were drawn from",
+        )
+    likely = m.matrix[:, seen]
+    weighted = likely / output[seen]
+    estimator = np.zeros(m.matrix.shape)
+    try:
+        estimator[:, seen] = np.linalg.solve(weighted @ likely.T, weighted)
+        off = np.abs(m.matrix @ estimator.T - np.eye(len(m.secrets))).max()
+    except np.linalg.LinAlgError:
+        off = np.inf
+    if not off <= _SOLVED:
+        raise ProblemError(
+            "some mixtures of secrets cause the same reports, so that no estimate is unbiased",
+            where="mechanism",
+            remedy="Use om.estimate.prior, or a mechanism with independent rows",
+        )
+    share = reported / total
+    values = estimator @ share
+    spread = (estimator**2) @ share - values**2
+    variances = np.maximum(0.0, spread) / max(total - 1, 1.0)
+    return Frequencies(values, variances, estimator, total)

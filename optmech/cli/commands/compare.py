@@ -1,0 +1,99 @@
+"""``optmech compare``: two saved designs for the same secrets, side by side."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from optmech.cli import output
+from optmech.cli.inputs import read_design
+from optmech.errors import ProblemError
+
+SUMMARY = "compare two designs: which leaks more, and what each costs"
+EXAMPLE = "optmech compare first.json second.json --picture compared.png"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    for name, what in (("first", "a file written by optmech solve -o"), ("second", "another")):
+        parser.add_argument(
+            name,
+            metavar=name.upper(),
+            help=f"{what}; or, with --problem, a matrix p(o|s): .csv, .npy, .nc or .parquet",
+        )
+    parser.add_argument(
+        "--problem", metavar="FILE|NAME", help="the problem that matrices of other tools belong to"
+    )
+    parser.add_argument(
+        "--distance", metavar="NAME", help="distance of ε and of the attack, as for measure"
+    )
+    parser.add_argument("--picture", metavar="FILE", help="draw both as .png, .pdf or .svg")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Always 0: designs are compared, not judged."""
+    from optmech.analysis import measures
+    from optmech.show import leaks
+    from optmech.show.measured import choose_distance
+
+    output.claim_outputs(args, [args.first, args.second, args.problem])
+    problem, a = read_design(args.first, args.problem)
+    other, b = read_design(args.second, args.problem)
+    if a.secrets.labels != b.secrets.labels:
+        raise ProblemError(
+            f"{args.second}: has other secrets than {args.first}",
+            where="SECOND",
+            remedy="Compare designs for the same secrets in the same order",
+        )
+    name, distance = choose_distance(problem, args.distance)
+    sides = []
+    for m, own in ((a, problem), (b, other)):
+        # both under the first one's prior: otherwise leakage could not be compared
+        found: leaks.Found = {
+            "expected_loss": (
+                "expected loss, its own",
+                measures.expected_loss(m, own.prior, own.loss),
+            ),
+            "worst_loss": ("worst-case loss, its own", measures.worst_loss(m, own.loss)),
+            "metric_epsilon": (f"ε of metric privacy ({name})", measures.epsilon(m, distance)),
+            "epsilon": ("ε of differential privacy (all pairs)", measures.epsilon(m)),
+            "distortion": (
+                f"error of the optimal attack ({name})",
+                measures.distortion(m, problem.prior, distance),
+            ),
+        }
+        sides.append(found | leaks.measured_leakage(problem, m))
+    forth, back = leaks.direction(a, b), leaks.direction(b, a)
+    words = leaks.verdict(forth, back)
+    if args.picture is not None:
+        from optmech.show.plots import compared, save
+
+        names = [Path(path).stem for path in (args.first, args.second)]
+        if names[0] == names[1]:
+            names = ["first", "second"]
+        save(compared(a, b, problem.prior, names=names), args.picture)
+    if args.json:
+        values = [{key: output.plain(v) for key, (_, v) in side.items()} for side in sides]
+        output.print_json(
+            {
+                "distance": name,
+                "first": values[0],
+                "second": values[1],
+                "second_refines_first": forth.plain(),
+                "first_refines_second": back.plain(),
+                "verdict": words,
+            }
+        )
+    else:
+        rows = [
+            (title, output.either(value), output.either(sides[1][key][1]))
+            for key, (title, value) in sides[0].items()
+        ]
+        output.grid(("", "first", "second"), rows, right=(1, 2))
+        output.blank()
+        output.title(words)
+        for which, found_way in (("second", forth), ("first", back)):
+            if found_way.relation == "fails" and found_way.gap > 0:
+                output.facts([(f"the {which} earns an adversary more, by up to",
+                               output.either(found_way.deficiency))])  # fmt: skip
+    output.written("picture", args.picture)
+    return 0

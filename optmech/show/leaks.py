@@ -1,0 +1,147 @@
+"""What mechanisms leak, in numbers with names, and which of two leaks more, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from optmech.analysis import leakage
+from optmech.errors import TooLargeError
+from optmech.exact.interval import Interval
+from optmech.problem import Problem
+from optmech.spaces.distances import Distance
+from optmech.spaces.mechanism import Mechanism
+
+Found = dict[str, tuple[str, float | Interval]]
+"""What was measured: a key for files, then a title and a value."""
+
+_LARGEST = 400_000
+"""Secrets times the observables of both: minutes of linear programming."""
+ROUNDING = 1e-9
+"""A deficiency up to which two mechanisms are told apart by rounding only."""
+
+
+def measured_leakage(problem: Problem, m: Mechanism) -> Found:
+    """Vulnerabilities, leakages and capacities of a mechanism, under the problem's prior."""
+    prior = problem.prior
+    capacity, risk = leakage.shannon_capacity(m), leakage.bayes_risk_capacity(m)
+    return {
+        "prior_vulnerability": (
+            "best blind guess right with probability",
+            leakage.prior_vulnerability(prior),
+        ),
+        "posterior_vulnerability": (
+            "best guess after a report",
+            leakage.posterior_vulnerability(m, prior),
+        ),
+        "multiplicative_leakage": (
+            "multiplicative leakage",
+            leakage.multiplicative_leakage(m, prior),
+        ),
+        "additive_leakage": ("additive leakage", leakage.additive_leakage(m, prior)),
+        "maximal_leakage": (
+            "maximal leakage, any prior and gain (nats)",
+            leakage.maximal_leakage(m),
+        ),
+        "additive_capacity": (
+            "additive capacity, any prior and gain",
+            leakage.additive_capacity(m),
+        ),
+        "bayes_risk_capacity": ("Bayes risk capacity", risk.value),
+        "mutual_information_nats": (
+            "mutual information (nats)",
+            leakage.mutual_information(m, prior),
+        ),
+        "shannon_capacity": ("Shannon capacity (nats)", Interval(capacity.lower, capacity.upper)),
+        "prior_guessing_entropy": (
+            "guesses until the secret is found, blind",
+            leakage.guessing_entropy(prior),
+        ),
+        "guessing_entropy": (
+            "guesses after a report",
+            leakage.guessing_entropy(prior, m),
+        ),
+        "posteriors": ("different posteriors", float(len(leakage.hyper(m, prior).inners))),
+    }
+
+
+def measured_repetition(
+    problem: Problem, m: Mechanism, k: int, named: tuple[str, Distance]
+) -> Found:
+    """The same after k independent reports about one secret."""
+    name, distance = named
+    repeated = leakage.repeated(m, k)
+    return {
+        "repeated_epsilon": (f"ε of differential privacy of {k} reports", repeated.epsilon),
+        "repeated_vulnerability": (
+            f"best guess after {k} reports",
+            repeated.vulnerability(problem.prior),
+        ),
+        "repeated_error": (
+            f"error of the optimal attack on {k} reports ({name})",
+            repeated.error(problem.prior, distance),
+        ),
+    }
+
+
+Relation = Literal["holds", "rounding", "fails", "open"]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Whether one mechanism never leaks more than another."""
+
+    relation: Relation
+    gap: float
+    """Where it fails: how much more is earned under a gain with entries from 0 to 1."""
+    deficiency: Interval
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        ends = [self.deficiency.lower, self.deficiency.upper]
+        return {"relation": self.relation, "gap": float(self.gap), "deficiency": ends}
+
+
+def direction(a: Mechanism, b: Mechanism) -> Direction:
+    """Whether b never leaks more than a, exactly, but for rounding, not, or undecided."""
+    unknown = Interval(0.0, 1.0)
+    if len(a.secrets) * len(a.observables) * len(b.observables) > _LARGEST:
+        # what tells a pair of secrets apart better cannot be a post-processing
+        if leakage.refines(a, b, "privacy").holds:
+            return Direction("open", 0.0, unknown)
+        return Direction("fails", 0.0, unknown)
+    try:
+        found = leakage.refines(a, b)
+    except TooLargeError:
+        return Direction("open", 0.0, unknown)
+    bounds = found.deficiency or unknown
+    if found.holds:
+        return Direction("holds", 0.0, bounds)
+    return Direction("rounding" if bounds.upper <= ROUNDING else "fails", found.gap, bounds)
+
+
+def verdict(forth: Direction, back: Direction) -> str:
+    """A sentence about two mechanisms; ``forth`` says whether the second never leaks
+    more than the first, ``back`` the reverse."""
+    second_safe = forth.relation in ("holds", "rounding")
+    first_safe = back.relation in ("holds", "rounding")
+    close = "rounding" in (forth.relation, back.relation)
+    but = f", up to rounding (a gain of at most {ROUNDING:g})" if close else ""
+    if second_safe and first_safe:
+        return f"The two leak the same to every adversary{but}: each is the other, post-processed."
+    if second_safe or first_safe:
+        safe, other = ("second", "first") if second_safe else ("first", "second")
+        end = f"the {safe} is the {other} followed by a post-processing{but}."
+        return f"The {safe} never leaks more than the {other}, whatever an adversary wants: {end}"
+    if "open" in (forth.relation, back.relation):
+        if "fails" in (forth.relation, back.relation):
+            more, less = ("second", "first") if forth.relation == "fails" else ("first", "second")
+            return (
+                f"The {more} leaks more than the {less} to some adversary; the reverse was not "
+                "decided, as the two are too large."
+            )
+        return "Which of the two leaks more was not decided: they are too large."
+    return (
+        "Which of the two leaks more depends on the adversary: each leaks more than the other to "
+        "some of them."
+    )

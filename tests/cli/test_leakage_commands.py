@@ -1,0 +1,152 @@
+"""``optmech measure --leakage``, ``compare`` and ``estimate``: numbers known in closed form."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from optmech.cli.main import main
+
+PROBLEM = """
+format = 1
+loss = "hamming"
+prior = "uniform"
+[secrets]
+kind = "labels"
+labels = ["a", "b", "c"]
+"""
+
+
+def response(path: Path, rate: float) -> str:
+    """Randomised response as a matrix of another tool."""
+    rows = [[rate if s == o else 1 for o in range(3)] for s in range(3)]
+    text = "".join(",".join(repr(v / (rate + 2)) for v in row) + "\n" for row in rows)
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> str:
+    (tmp_path / "p.toml").write_text(PROBLEM)
+    return str(tmp_path / "p.toml")
+
+
+def test_leakage_is_measured(
+    tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    m = response(tmp_path / "m.csv", 6)
+    argv = ["measure", m, "--problem", problem, "--leakage", "--reports", "2"]
+    assert main([*argv, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["leakage"]
+    assert found["prior_vulnerability"] == pytest.approx(1 / 3)
+    assert found["posterior_vulnerability"] == pytest.approx(3 / 4)
+    assert found["multiplicative_leakage"] == pytest.approx(9 / 4)
+    assert found["maximal_leakage"] == pytest.approx(math.log(9 / 4))
+    assert found["additive_capacity"] == pytest.approx(1 - 3 / 8)
+    assert found["bayes_risk_capacity"] == pytest.approx(1 / (1 - 5 / 8))
+    assert found["guessing_entropy"] == pytest.approx((6 + 2 + 3) / 8)
+    assert found["posteriors"] == 3
+    capacity = math.log(3) + 0.75 * math.log(0.75) + 0.25 * math.log(0.125)
+    low, high = found["shannon_capacity"]
+    assert low - 1e-12 <= capacity <= high + 1e-12
+    assert high - low < 1e-8
+    assert found["repeated_epsilon"] == pytest.approx(2 * math.log(6))
+    # two answers: the best guess is one of them, 9 pairs of 64ths: 3 * 36 + 6 * 6 over 3
+    low, high = found["repeated_vulnerability"]
+    assert (low, high) == pytest.approx(((3 * 36 + 6 * 6) / 64 / 3,) * 2)
+    assert found["repeated_error"] == pytest.approx([1 - high, 1 - low])
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "Leakage" in shown
+    assert "best guess after 2 reports" in shown
+    assert main(["measure", m, "--problem", problem, "--reports", "2"]) == 2
+    assert "--reports: counts with --leakage only" in capsys.readouterr().err
+    assert main([*argv[:-1], "0"]) == 2
+    assert "--reports.k: 0 is not a whole number from 1" in capsys.readouterr().err
+
+
+def test_designs_are_compared(
+    tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    sharp, blurred = response(tmp_path / "a.csv", 6), response(tmp_path / "b.csv", 2)
+    argv = ["compare", sharp, blurred, "--problem", problem]
+    assert main([*argv, "--json", "--picture", str(tmp_path / "c.png")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["second_refines_first"]["relation"] in ("holds", "rounding")
+    back = found["first_refines_second"]
+    assert back["relation"] == "fails"
+    # guesses: 3/4 right instead of 1/2
+    assert back["gap"] == pytest.approx(1 / 4)
+    assert back["deficiency"] == pytest.approx([1 / 4, 1 / 4])
+    assert found["first"]["epsilon"] == pytest.approx(math.log(6))
+    assert found["second"]["posterior_vulnerability"] == pytest.approx(1 / 2)
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    assert "The second never leaks more than the first, whatever an adversary wants" in shown
+    assert "the first earns an adversary more, by up to" in shown
+    assert main([argv[0], sharp, sharp, *argv[3:]]) == 0
+    assert "leak the same to every adversary" in capsys.readouterr().out
+
+
+def test_incomparable_designs_and_other_secrets(
+    tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = tmp_path / "one.csv", tmp_path / "other.csv"
+    one.write_text("1,0,0\n0,0.5,0.5\n0,0.5,0.5\n")
+    other.write_text("0.5,0.5,0\n0.5,0.5,0\n0,0,1\n")
+    assert main(["compare", str(one), str(other), "--problem", problem]) == 0
+    assert "depends on the adversary" in " ".join(capsys.readouterr().out.split())
+    assert main(["solve", "line-geometric", "-o", str(tmp_path / "a.json"), "-q"]) == 0
+    assert main(["solve", "differential", "-o", str(tmp_path / "b.json"), "-q"]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "a.json"), str(tmp_path / "b.json")]) == 2
+    assert "has other secrets than" in capsys.readouterr().err
+
+
+def test_reports_are_estimated(
+    tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    m, counts = response(tmp_path / "m.csv", 6), tmp_path / "counts.csv"
+    counts.write_text("observable,count\na,500\nb,300\nc,200\n")
+    argv = ["estimate", m, str(counts), "--problem", problem]
+    wanted = [(share - 1 / 8) / (5 / 8) for share in (0.5, 0.3, 0.2)]
+    assert main([*argv, "--json", "--bootstrap", "50"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reports"] == 1000
+    assert 0 <= found["gap"] <= 1e-8
+    rows = found["estimates"]
+    assert [row["secret"] for row in rows] == ["a", "b", "c"]
+    assert [row["unbiased"] for row in rows] == pytest.approx(wanted)
+    assert [row["likeliest"] for row in rows] == pytest.approx(wanted, abs=1e-3)
+    assert all(row["lower"] < row["likeliest"] < row["upper"] for row in rows)
+    assert main([*argv, "-o", str(tmp_path / "out.csv")]) == 0
+    assert "no prior is likelier by more than" in capsys.readouterr().out
+    with open(tmp_path / "out.csv", newline="") as stream:
+        written = list(csv.DictReader(stream))
+    assert [float(row["unbiased"]) for row in written] == pytest.approx(wanted)
+    assert main(argv) == 0
+    assert "standard error" in capsys.readouterr().out
+
+
+def test_estimates_of_mechanisms_with_equal_rows(
+    tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    m, counts = response(tmp_path / "m.csv", 1), tmp_path / "counts.csv"
+    counts.write_text("observable\na\na\nc\n")
+    assert main(["estimate", m, str(counts), "--problem", problem]) == 0
+    assert "no unbiased estimate" in capsys.readouterr().out
+    for options, complaint in (
+        (["--gap", "0"], "--gap"),
+        (["--confidence", "1"], "--confidence: 1 is not below 1"),
+        (["--bootstrap", "-1"], "bootstrap: -1 is not a whole number from 0"),
+        (["--seed", "-1"], "--seed"),
+        (["-o", str(counts)], "is an input file"),
+    ):
+        assert main(["estimate", m, str(counts), "--problem", problem, *options]) == 2
+        assert complaint in capsys.readouterr().err
