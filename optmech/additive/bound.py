@@ -65,7 +65,7 @@ class NoiseMultipliers:
     def are_limited(self) -> bool:
         """Whether no multiplier is above the limit of its shift."""
         return all(
-            max(max(part.inner), part.tail[0]) <= part.limit and part.tail[1:] == (0, 0)
+            max(*part.inner, part.tail[0]) <= part.limit and part.tail[1:] == (0, 0)
             for part in self.shifts
         )
 
@@ -92,7 +92,7 @@ class LowerBound:
                 raise ProblemError("there is a multiplier above its limit", where="multipliers")
             cost = 2 * bracket(self.delta)[1] * sum(part.limit for part in parts)
         steep = self.loss.slope > 0 or self.loss.curvature > 0
-        if any(p.tail[1] and not steep or p.tail[2] and not self.loss.curvature for p in parts):
+        if any((p.tail[1] and not steep) or (p.tail[2] and not self.loss.curvature) for p in parts):
             # what is summed must be summable wherever the loss is
             raise ProblemError("multipliers grow faster than the loss", where="multipliers")
         power = exp_bounds(self.epsilon, BITS)[1]

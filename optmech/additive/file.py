@@ -202,7 +202,8 @@ def _decode_law(plain: Plain) -> Law:
     require_keys(plain, {"bits", "window", "tails", "ratio", "ratio_bits"}, "law")
     window, tails = _whole_numbers(plain["window"]), _whole_numbers(plain["tails"])
     bits, ratio_bits = whole(plain["bits"], "bits"), whole(plain["ratio_bits"], "ratio_bits")
-    return Law(bits, window, tails, *_whole_numbers([plain["ratio"]]), ratio_bits)
+    ratio = _whole_numbers([plain["ratio"]])[0]
+    return Law(bits, window, tails, ratio, ratio_bits)
 
 
 def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
@@ -229,5 +230,3 @@ def _whole_numbers(texts: Plain) -> tuple[int, ...]:
         if not isinstance(text, str) or not _HEX.fullmatch(text):
             raise ProblemError(f"{text!r:.80} is no whole number")
     return tuple(int(text, 16) for text in texts)
-
-

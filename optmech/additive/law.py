@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints

@@ -27,6 +27,7 @@ COMMANDS = (
     "sweep",
     "transport",
     "trace",
+    "noise",
     "problems",
     "profiles",
     "schema",

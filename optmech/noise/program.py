@@ -1,4 +1,4 @@
-"""The linear program of noise on a window with geometric tails: searched in floats, proved elsewhere.
+"""The linear program of noise on a window with geometric tails, in floats; proofs are elsewhere.
 
 Columns are z(0), …, z(n), the masses of Δ tails, and what each inequality may exceed. Rows are
 z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the shifts s <= Δ: few
@@ -108,9 +108,7 @@ class _Rows:
         return out
 
 
-def solve_window(
-    window: Window, shifts: Mapping[int, bool], time_limit: float = 300.0
-) -> Solution:
+def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float = 300.0) -> Solution:
     """The best noise of the window against the rows of ``shifts``, of those that are true also
     where i + s is farther in than i; raises SolverError where HiGHS finds none."""
     rows = _Rows(window)

@@ -17,7 +17,10 @@ from optmech.noise.program import Solution, Window
 
 _BITS = 100
 _SAFE = 1e-12
+_LEVELS = 12
 _RATIO_BITS = 60
+KEPT = 1e-9
+"""The share of δ that is kept back for roundings."""
 _ROUNDING = 1e-6
 """A relative excess below this is rounding."""
 SLACK = 2.0**-30
@@ -46,13 +49,14 @@ class Dual:
                 most, known = float(y.max()), self.limits.get(s, 0.0)
                 cheap = 2 * window.delta * (most - known) < 1e-9 * solution.value
                 self.limits[s] = max(known, most) if cheap else known
-        self.cost = 2 * window.delta * sum(self.limits.values())
+        self.cost = 2 * window.delta / (1 - KEPT) * sum(self.limits.values())
 
-    def best(self) -> NoiseMultipliers:
-        """The multipliers with the largest bound, of a few levels that places are held to."""
-        level = self.found.value + self.cost
+    def best(self, loss: float) -> NoiseMultipliers:
+        """The multipliers with the largest bound, of a few levels that places are held to; it is
+        at most ``loss``."""
+        level = loss + self.cost
         tried: dict[float, float] = {}
-        for _ in range(12):
+        for _ in range(_LEVELS):
             tried[level] = self._swept(level)[1] - level
             excess = tried[level]
             if excess >= -1e-12 * abs(level):
@@ -112,7 +116,7 @@ class Dual:
                 value += y[n + k] + (y[n - k] if k <= n else 0.0)
                 value -= power * y[n + k - s] if k - s >= -n else 0.0
                 value -= power * y[n - k - s] if k + s <= n else 0.0
-                if 2 * k > s:
+                if s < 2 * k and k - s <= n:
                     hurting.append((y, n + k - s))
             aim = level * (1 + 1e-14)
             if value < aim:
@@ -161,7 +165,7 @@ def closed(values: Floats, ratio: float, sensitivity: int) -> Floats:
         near = maximum_filter1d(both, 2 * sensitivity + 1, mode="nearest")[len(out) - 1 :]
         new = np.maximum(out, ratio * near)
         if (new <= out * (1 + 1e-13)).all():
-            return new
+            return np.asarray(new)
         out = new
 
 

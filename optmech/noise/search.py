@@ -23,6 +23,7 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
+    KEPT,
     Dual,
     continued,
     pure_places,
@@ -35,8 +36,6 @@ MOST_PLACES = 12_000
 """The widest window that is searched."""
 _LEAST_EPSILON = 1e-4
 _ROUNDS = 12
-_KEPT = 1e-9
-"""The share of δ that is kept back for roundings."""
 _MIXES = 6
 
 Note = Callable[[str], None]
@@ -88,7 +87,7 @@ def optimal(
             where="epsilon",
             remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
         )
-    if rate == 0 and part == 0:
+    if not rate > 0 and not part > 0:
         raise InfeasibleError(
             "with ε = δ = 0 all shifts of the noise would be the same distribution",
             where="epsilon",
@@ -98,7 +97,7 @@ def optimal(
     measure = NoiseLoss.of(loss, width, reach)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-    if part == 1:
+    if part >= 1:
         law = Law(1, (2,))
         return NoiseDesign(law, measure, rate, part, steps)
     return _Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
@@ -134,7 +133,9 @@ class _Search:
             for _ in range(_ROUNDS):
                 before = self._gap()
                 self._window(n)
-                self.note(f"window {n}, shifts {', '.join(map(str, self.shifts))}: gap {self._gap():.2g}")
+                self.note(
+                    f"window {n}, shifts {', '.join(map(str, self.shifts))}: gap {self._gap():.2g}"
+                )
                 if self._gap() <= self.gap or self._gap() > 0.7 * before:
                     break
                 n = min(2 * n, MOST_PLACES)
@@ -184,15 +185,15 @@ class _Search:
         """Everything that a window yields, with as many shifts as it needs."""
         part = float(self.delta)
         window = Window(
-            self.loss, float(self.epsilon), part * (1 - _KEPT), self.sensitivity, n, self.ratio
+            self.loss, float(self.epsilon), part * (1 - KEPT), self.sensitivity, n, self.ratio
         )
         solution = self._shifted(window)
-        self._prove(window, solution)
         if part == 0:
             self.places = pure_places(solution, self.ratio, self.sensitivity)
             self._take(with_tails(self.places, self.epsilon, self.sensitivity))
         else:
             self._repaired(tidied(solution, window))
+        self._prove(window, solution)
         if self._gap() > self.gap and len(solution.tails) and self.sensitivity > 1:
             apart = replace(window, joined=False)
             self._prove(apart, solve_window(apart, self.shifts))
@@ -205,8 +206,8 @@ class _Search:
         for _ in range(_MIXES):
             if self._take(law):
                 return
-            if self.epsilon == 0:
-                share = max(_KEPT, 16 * share)
+            if not self.epsilon > 0:
+                share = max(KEPT, 16 * share)
                 law = with_tails(_wider(places, share), self.epsilon, self.sensitivity)
                 continue
             worst = float(largest_delta(law, self.epsilon, self.sensitivity)[0]) + 1e-15
@@ -264,11 +265,10 @@ class _Search:
         return True
 
     def _prove(self, window: Window, solution: Solution) -> None:
-        multipliers = Dual(window, solution).best()
+        least = solution.value if self.law is None else self.law.loss
+        multipliers = Dual(window, solution).best(least)
         law = Law(1, (2,))
-        made = NoiseDesign(
-            law, self.loss, self.epsilon, self.delta, self.sensitivity, multipliers
-        )
+        made = NoiseDesign(law, self.loss, self.epsilon, self.delta, self.sensitivity, multipliers)
         try:
             better = self.proof is None or made.exact_bound > self.proof.exact_bound
         except ProblemError:
