@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from optmech import divergences as divergences
     from optmech import exchange as exchange
     from optmech import mechanisms as mechanisms
+    from optmech import noise as noise
     from optmech import traces as traces
     from optmech import transport as transport
     from optmech.analysis import attacks as attacks

@@ -15,7 +15,7 @@ It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secret
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
 design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
-point of a region, 10 the command line. "Theory" is ``docs/theory.md``, which has the proofs.
+point of a region, 10 for noise on all whole numbers, 11 the command line. "Theory" is ``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.
@@ -40,6 +40,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 FORMAT = "optmech-design/2"
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 EVERYWHERE = "optmech-everywhere/1"  # mechanisms that are private at every point of a region
+NOISE = "optmech-noise/1"  # noise on all whole numbers
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 OPTIMAL_GAP = 1e-6  # what may be called optimal
 LARGEST = Fraction(2**100)  # multipliers are cut to this: any numbers >= 0 are valid
@@ -290,8 +291,8 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE):
-        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {EVERYWHERE}")
+    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE, NOISE):
+        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY}, {EVERYWHERE} and {NOISE}")
     return body
 
 
@@ -2190,7 +2191,188 @@ def signed(value: object) -> int:
     return value
 
 
-# ==== 10. The command line ========================================================================
+# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") ============================
+class NoiseLoss(NamedTuple):
+    """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
+
+    values: list[Fraction]
+    slope: Fraction
+    curvature: Fraction
+
+    def at(self, k: int) -> Fraction:
+        j = abs(k) - len(self.values) + 1
+        return self.values[abs(k)] if j <= 0 else self.values[-1] + self.far(j)
+
+    def far(self, j: int) -> Fraction:
+        return self.slope * j + self.curvature * j * j
+
+    def polynomial(self, start: int) -> tuple[Fraction, Fraction, Fraction]:
+        """(a, b, g): c(start + j) = a + b j + g j² for j >= 0, from c at three places beyond m."""
+        x, y, z = (self.at(start + j) for j in range(3))
+        return x, (4 * y - 3 * x - z) / 2, (z - 2 * y + x) / 2
+
+
+def read_noise_loss(plain: object) -> NoiseLoss:
+    name = plain.get("name") if isinstance(plain, dict) else None
+    if name == "absolute" or name == "square":
+        keys(plain, "name")
+        one = Fraction(name == "absolute"), Fraction(name == "square")
+        return NoiseLoss([ZERO], *one)
+    if name == "threshold":
+        width = whole(keys(plain, "name width")["width"], 9999)
+        return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
+    one_of(name, ("table", "function"), "the loss")
+    values = [Fraction(v) for v in reals(keys(plain, "name values")["values"])]
+    need(2 <= len(values) <= 10_000 and min(values) >= 0, "the loss is no table")
+    need(max(values) < 2**60 and values[-1] >= values[-2], "the loss is no table")
+    return NoiseLoss(values, values[-1] - values[-2], ZERO)
+
+
+def wholes(value: object) -> list[int]:
+    return [integer(v, 0) for v in listing(value)]
+
+
+class Noise:
+    """A law z on the integers, symmetric: window[|k|] / 2^bits up to n, and p tails a side beyond,
+    each geometric from period to period; what it promises, its loss, and what all noise loses."""
+
+    def __init__(self, body: Body) -> None:
+        keys(body, "digest format epsilon delta sensitivity loss law multipliers claims seconds")
+        self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(self.delta.bounds().high <= 1, "δ is above 1")
+        self.sensitivity = whole(body["sensitivity"], 1001)
+        need(self.sensitivity > 0, "the sensitivity is 0")
+        self.loss = read_noise_loss(body["loss"])
+        law = keys(body["law"], "bits window tails ratio ratio_bits")
+        self.bits = whole(law["bits"], 4097)
+        self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
+        exponent = whole(law["ratio_bits"], 4097)
+        self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
+        need(len(self.window) + len(self.tails) <= 200_000, "the law is too long")
+        need(self.bits > 0 and bool(self.window), "the law is empty")
+        total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
+        need(total == 1 << self.bits, "the probabilities do not sum to one")
+        need(self.ratio < 1, "the ratio of the tails is not below 1")
+        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
+        self.n, self.period = len(self.window) - 1, len(self.tails)
+        self.multipliers = body["multipliers"]
+        self.claims = keys(body["claims"], "status loss lower_bound")
+        real(body["seconds"])
+
+    def check(self) -> Verdict:
+        power = self.epsilon.exp(ONE, 192)
+        worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
+        loss, least = self.expected(), self.lower_bound(power[1])
+        claimed = real(self.claims["lower_bound"], 0)
+        need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
+        need(claimed <= least, "the lower bound is not proved")
+        stated = float(rounded_up(loss))
+        gap = max(0.0, stated - claimed) / stated if stated else 0.0
+        status = one_of(self.claims["status"], ("optimal", "feasible"), "the status")
+        need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
+        ends = "" if self.period else ", none beyond"
+        lines = [
+            f"probabilities of all whole numbers, {self.n} to either side one by one{ends}, in "
+            f"whole numbers over 2^{self.bits}",
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}) at every shift up to "
+            f"{self.sensitivity}: δ is {float(worst):.9g}",
+            f"expected loss {stated:.15g}, and of all noise that is as private at least "
+            f"{claimed:.15g}: a gap of {gap:.2g}",
+        ]
+        return lines, "seconds"
+
+    @cache  # noqa: B019
+    def z(self, k: int) -> Fraction:
+        block, c = divmod(k - self.n - 1, self.period or 1)
+        if k <= self.n:
+            return Fraction(self.window[k], 1 << self.bits)
+        if not self.period:
+            return ZERO
+        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) * self.ratio**block
+
+    def excess(self, s: int, power: Fraction) -> Fraction:
+        """Σ_i max(0, z(i) - power z(i + s)): term by term where one of the two places is in the
+        window or the tails differ; a period further out, terms shrink by the ratio."""
+        last = self.n + s + self.period
+        unit = 1 << self.bits
+        scaled = [self.z(k) * unit for k in range(last + s + 1)]
+        whole = math.lcm(power.denominator, *(v.denominator for v in scaled[self.n :]))
+        z = [int(v * whole) for v in scaled]
+        a, b = power.numerator, power.denominator
+
+        def terms(first: int, end: int) -> int:
+            pairs = ((abs(i), abs(i + s)) for i in range(first, end + 1))
+            return sum(max(0, b * z[i] - a * z[j]) for i, j in pairs)
+
+        total = Fraction(terms(-self.n - s, self.n))
+        outer = terms(self.n + 1, self.n + self.period)
+        outer += terms(-self.n - s - self.period, -self.n - s - 1)
+        return (total + outer / (1 - self.ratio)) / (b * whole * unit)
+
+    def expected(self) -> Fraction:
+        """Σ c(k) z(k), with Σ r^j (1 - r) (1, j, j²) = (1, r/(1 - r), r (1 + r)/(1 - r)²)."""
+        total = sum((self.loss.at(k) * v for k, v in enumerate(self.window)), ZERO)
+        total = 2 * total - self.loss.at(0) * self.window[0]
+        r, p = self.ratio, self.period
+        need(not p or self.n >= len(self.loss.values) - 1, "the window is too short for the loss")
+        for c, mass in enumerate(self.tails):
+            x, y, w = self.loss.polynomial(self.n + 1 + c)
+            second = r * (1 + r) / (1 - r) ** 2
+            total += 2 * mass * (x + y * p * r / (1 - r) + w * p * p * second)
+        return total / (1 << self.bits)
+
+    def lower_bound(self, power: Fraction | None) -> Fraction:
+        """min C(k) - 2 δ Σ λ for the multipliers in the file; 0 without any."""
+        if self.multipliers is None:
+            return ZERO
+        body = keys(self.multipliers, "bits shifts")
+        unit = 1 << whole(body["bits"], 4097)
+        rows = [self.read_row(part, unit) for part in listing(body["shifts"])]
+        need(power is not None and len({s for s, *_ in rows}) == len(rows) > 0, "no multipliers")
+        assert power is not None
+        n = len(rows[0][1]) // 2
+        need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
+        last = max(n + max(s for s, *_ in rows), len(self.loss.values) - 1)
+        a, b = power.numerator, power.denominator
+        inside = [self.loss.at(k) * unit * b for k in range(last + 1)]
+        # beyond: C(last + j) is a polynomial in j, known from three places
+        beyond = [self.loss.at(last + j) * unit * b for j in (1, 2, 3)]
+        for s, inner, (x, y, w), _ in rows:
+            own = {i - n: v for i, v in enumerate(inner) if v}
+            far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
+            at = own | far
+            for k in range(last + 1):
+                gain = at.get(k, 0) + at.get(-k, 0)
+                inside[k] += b * gain - a * (at.get(k - s, 0) + at.get(-k - s, 0))
+            for j in (1, 2, 3):
+                beyond[j - 1] += b * at[last + j] - a * at[last + j - s]
+        first, second, third = beyond
+        bend, rise = third - 2 * second + first, second - first
+        need(bend >= 0 and (bend > 0 or rise >= 0), "nothing is proved far out")
+        # least of first + (rise - bend/2) t + bend/2 t² over t >= 0
+        slope = rise - bend / 2
+        low = first if slope >= 0 else first - slope * slope / (2 * bend)
+        least = min(*inside, low) / (unit * b)
+        cost = 2 * self.delta.bounds().high * sum(limit for *_, limit in rows) / unit
+        return max(ZERO, least - (ZERO if self.delta.zero else cost))
+
+    def read_row(self, plain: object, unit: int) -> tuple[int, list[int], list[int], int]:
+        """A shift s, y_s(-n), ..., y_s(n), the polynomial beyond n, and the limit λ_s."""
+        body = keys(plain, "shift inner tail limit")
+        s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
+        limit = integer(body["limit"], 0)
+        need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
+        bent = self.loss.curvature > 0
+        need(bent or tail[2] == 0, "multipliers grow faster than the loss")
+        need(bent or self.loss.slope > 0 or tail[1] == 0, "multipliers grow faster than the loss")
+        if not self.delta.zero:
+            need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
+        return s, inner, tail, limit
+
+
+# ==== 11. The command line ========================================================================
 def audit(path: str) -> list[str]:
     """What was verified, line by line; raises Fault where the file does not hold."""
     lines, _ = judge(path)
@@ -2203,6 +2385,8 @@ def judge(path: str) -> Verdict:
         body = read(path)
         if body["format"] == EVERYWHERE:
             return Everywhere(body).check()
+        if body["format"] == NOISE:
+            return Noise(body).check()
         return Family(body).check() if body["format"] == FAMILY else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error

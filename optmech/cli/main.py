@@ -30,6 +30,7 @@ COMMANDS = (
     "sweep",
     "transport",
     "trace",
+    "noise",
     "problems",
     "profiles",
     "schema",

@@ -166,3 +166,12 @@ def _root(value: Fraction, q: int) -> Fraction | None:
     parts = [int(flint.fmpz(part).root(q)) for part in (value.numerator, value.denominator)]
     found = Fraction(parts[0], parts[1])
     return found if found**q == value else None
+
+
+def exp_bounds(epsilon: Exact, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of e^ε, within 2^-bits of each other relatively; equal where it is rational."""
+    known = exact_exp(epsilon, 1.0)
+    if known is not None:
+        return known, known
+    with flint.ctx.workprec(bits + 64):
+        return _ends(log_ball(epsilon, 1.0).exp())

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from optmech.certificate.check import CheckReport
 from optmech.designs.file import REWRITE, examine_design
-from optmech.reading.sealed import DESIGN, EVERYWHERE, FAMILY, read_sealed
+from optmech.reading.sealed import DESIGN, EVERYWHERE, FAMILY, NOISE, read_sealed
 
 
 def check(path: str | Path) -> CheckReport:
     """Recompute every inequality, the value and the bound from a saved file alone: a design, or a
-    family of coupling mechanisms, or a mechanism for every point of a region.
+    family of coupling mechanisms, a mechanism for every point of a region, or noise.
 
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    body = read_sealed(path, (DESIGN, FAMILY, EVERYWHERE), REWRITE)
+    body = read_sealed(path, (DESIGN, FAMILY, EVERYWHERE, NOISE), REWRITE)
     if body["format"] == FAMILY:
         from optmech.targets.file import examine_target
 
@@ -25,4 +25,8 @@ def check(path: str | Path) -> CheckReport:
         from optmech.designs.everywhere_file import examine_everywhere
 
         return examine_everywhere(body, str(path))
+    if body["format"] == NOISE:
+        from optmech.additive.file import examine_noise
+
+        return examine_noise(body, str(path))
     return examine_design(body, str(path))

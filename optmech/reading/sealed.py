@@ -21,10 +21,12 @@ _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04
 DESIGN = "optmech-design/2"
 FAMILY = "optmech-targets/2"
 EVERYWHERE = "optmech-everywhere/1"
+NOISE = "optmech-noise/1"
 _WRITERS = {
     DESIGN: "optmech solve -o",
     FAMILY: "optmech transport -o",
     EVERYWHERE: "optmech solve -o",
+    NOISE: "optmech noise -o",
 }
 
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "secret",
         metavar="SECRET",
         help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
-        "every point the point itself, X,Y",
+        "every point the point itself, X,Y; for noise the whole number it is added to",
     )
     parser.add_argument(
         "--input",
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
     from optmech.reading.errors import printable
-    from optmech.reading.sealed import EVERYWHERE, is_of_format
+    from optmech.reading.sealed import EVERYWHERE, NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
 
     if not 1 <= args.n <= MAX_DRAWS:
@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         from optmech.cli.everywhere import point
 
         drawn = _everywhere(args.design).sample_at(point(args.secret), args.n, args.seed)
+    elif args.input is None and is_of_format(args.design, NOISE):
+        drawn = _noisy(args.design, args.secret, args.n, args.seed)
     else:
         mechanism = _mechanism(args.design, args.input, args.signer)
         try:
@@ -76,6 +78,21 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0
+
+
+def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
+    """A whole number with noise, ``count`` times."""
+    from optmech.additive.file import load_noise
+
+    try:
+        value = int(secret)
+    except ValueError as error:
+        raise ProblemError(
+            f"{secret[:60]!r} is no whole number",
+            where="SECRET",
+            remedy="Give the number that the noise is added to",
+        ) from error
+    return [value + int(noise) for noise in load_noise(path).law.sample(count, seed)]
 
 
 def _everywhere(path: str) -> EverywhereMechanism:

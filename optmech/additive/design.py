@@ -1,0 +1,163 @@
+"""Noise with its proof: what it promises, what it costs, and what all such noise costs at least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from optmech.additive.bound import LowerBound, NoiseMultipliers
+from optmech.additive.law import Law
+from optmech.additive.loss import NoiseLoss
+from optmech.additive.privacy import largest_delta
+from optmech.base import html
+from optmech.base.arrays import Ints
+from optmech.base.shown import Shown
+from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.errors import VerificationError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, rounded_down, rounded_up
+
+MOST_DRAWS = 10**7
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseDesign(Shown):
+    """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
+    person changes by at most ``sensitivity``.
+
+    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
+    (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
+    has a loss below ``lower_bound``, of any support.
+    """
+
+    law: Law
+    measure: NoiseLoss
+    epsilon: Exact
+    delta: Exact
+    sensitivity: int
+    multipliers: NoiseMultipliers | None = None
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return (
+            f"NoiseDesign({self.promise}, {self.measure.words} {self.loss:.6g}, lower bound "
+            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
+        )
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, object]] = [
+            ("promise", self.promise),
+            (self.measure.words, f"{self.loss:.6g}"),
+            ("lower bound", f"{self.lower_bound:.6g}"),
+            ("gap", f"{self.gap:.2g}"),
+        ]
+        return html.card("Noise", facts)
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        return (
+            f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}) at sensitivity {self.sensitivity}"
+        )
+
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """E c(Z), exactly."""
+        return self.law.expected(self.measure)
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        if self.multipliers is None:
+            return Fraction(0)
+        stated = (self.measure, self.epsilon, self.delta, self.sensitivity, self.multipliers)
+        return max(Fraction(0), LowerBound(*stated).exact)
+
+    @property
+    def loss(self) -> float:
+        """E c(Z), rounded up."""
+        return rounded_up(self.exact_loss)
+
+    @property
+    def lower_bound(self) -> float:
+        """No noise on the integers that is as private has less loss: rounded down."""
+        return rounded_down(self.exact_bound)
+
+    @property
+    def gap(self) -> float:
+        """(loss - lower bound) / loss."""
+        return relative_gap(self.loss, self.lower_bound)
+
+    @property
+    def status(self) -> Literal["optimal", "feasible"]:
+        """ "optimal" where the gap is at most 1e-6, else "feasible"."""
+        return "optimal" if is_optimal(self.gap) else "feasible"
+
+    @cached_property
+    def largest_delta(self) -> tuple[Fraction, int]:
+        """The largest δ at ε over all shifts up to the sensitivity, and the shift it is at."""
+        return largest_delta(self.law, self.epsilon, self.sensitivity)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise is as private as promised, decided exactly."""
+        return self.largest_delta[0] <= bracket(self.delta)[0]
+
+    def require_private(self) -> NoiseDesign:
+        """This design; raises VerificationError where its promise does not hold."""
+        if not self.is_private:
+            worst, shift = self.largest_delta
+            raise VerificationError(
+                f"δ is {float(worst):.9g} at shift {shift}, above {self.delta.words}",
+                where="noise",
+                remedy="Make the noise again",
+            )
+        return self
+
+    def pmf(self, k: int) -> Fraction:
+        """P(Z = k), exactly; raises ProblemError unless k is a whole number."""
+        return self.law.at(whole(k, "k", None))
+
+    def sample(self, size: int | None = None, *, seed: int | None = None) -> int | Ints:
+        """One draw of the noise, or ``size`` of them, with exactly the probabilities of ``pmf``.
+
+        From the operating system's entropy; a seed makes draws reproducible and unfit for release.
+        Raises ProblemError for a size that is none.
+        """
+        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
+        drawn = self.law.sample(count, seed)
+        return int(drawn[0]) if size is None else drawn
+
+    def summary(self) -> dict[str, Any]:
+        """The design's figures as plain values, ready for JSON."""
+        return {
+            "status": self.status,
+            "epsilon": self.epsilon.text,
+            "delta": self.delta.text,
+            "sensitivity": self.sensitivity,
+            "measure": self.measure.words,
+            "loss": self.loss,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "verified": self.is_private,
+            "seconds": self.seconds,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
+        done."""
+        from optmech.additive.file import save_noise
+
+        save_noise(self, path)
+
+    @staticmethod
+    def load(path: str | Path) -> NoiseDesign:
+        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
+        cannot be read or is none, VerificationError where it does not hold what it claims."""
+        from optmech.additive.file import load_noise
+
+        return load_noise(path)

@@ -1,0 +1,137 @@
+"""A symmetric distribution on all integers in finitely many whole numbers, tails included."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from attrs import frozen
+
+from optmech.additive.loss import NoiseLoss
+from optmech.base.arrays import Floats, Ints
+from optmech.errors import ProblemError
+from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
+
+MOST_BITS = 4096
+MOST_ENTRIES = 200_000
+
+
+@frozen(eq=False)
+class Law:
+    """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
+
+    ``tails[c - 1]`` / 2^bits is all the probability of n + c, n + c + p, n + c + 2p, …, on either
+    side (p tails, 1 <= c <= p): the share (1 - r) r^j of it is that of n + c + jp, with
+    r = ``ratio`` / 2^ratio_bits < 1. Without tails the noise never exceeds n.
+
+    Raises ProblemError where these are no probabilities that sum to one.
+    """
+
+    bits: int
+    window: tuple[int, ...]
+    tails: tuple[int, ...] = ()
+    ratio: int = 0
+    ratio_bits: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        whole = 2 * (sum(self.window) + sum(self.tails)) - self.window[0] if self.window else 0
+        if not (
+            0 < self.bits <= MOST_BITS
+            and len(self.window) + len(self.tails) <= MOST_ENTRIES
+            and min((*self.window, *self.tails), default=-1) >= 0
+            and whole == 1 << self.bits
+        ):
+            raise ProblemError("the numbers are no probabilities that sum to one", where="law")
+        if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
+            raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
+        if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
+            raise ProblemError("there is a ratio where there are tails, only", where="law")
+
+    @property
+    def n(self) -> int:
+        """Where the window ends."""
+        return len(self.window) - 1
+
+    @property
+    def r(self) -> Fraction:
+        """The ratio of the tails; 0 without tails."""
+        return Fraction(self.ratio, 1 << self.ratio_bits)
+
+    def at(self, k: int) -> Fraction:
+        """z(k), exactly."""
+        beyond = abs(k) - self.n - 1
+        if beyond < 0:
+            return Fraction(self.window[abs(k)], 1 << self.bits)
+        if not self.tails:
+            return Fraction(0)
+        block, c = divmod(beyond, len(self.tails))
+        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) * self.r**block
+
+    def whole(self, last: int) -> tuple[list[int], int]:
+        """z(0), …, z(last) as whole numbers over a power of two, and its exponent."""
+        period = len(self.tails)
+        blocks = -(-max(0, last - self.n) // period) if period else 0
+        width = self.ratio_bits * blocks
+        out = [value << width for value in self.window[: last + 1]]
+        rest = (1 << self.ratio_bits) - self.ratio
+        for block in range(blocks):
+            shift = self.ratio_bits * (blocks - block - 1)
+            out += [value * rest * self.ratio**block << shift for value in self.tails]
+        out += [0] * (last + 1 - len(out))
+        return out[: last + 1], self.bits + width
+
+    def expected(self, loss: NoiseLoss) -> Fraction:
+        """E c(Z), exactly. The window must reach to where the loss is a polynomial."""
+        if self.n < loss.last and self.tails:
+            raise ProblemError("the window ends within the table of the loss", where="law")
+        inner = sum(loss(k) * value for k, value in enumerate(self.window))
+        total = 2 * inner - loss(0) * self.window[0]
+        if self.tails:
+            r, p = self.r, len(self.tails)
+            first, second = r / (1 - r), r * (1 + r) / (1 - r) ** 2
+            for c, mass in enumerate(self.tails):
+                a, b, g = loss.polynomial(self.n + 1 + c)
+                total += 2 * mass * (a + b * p * first + g * p * p * second)
+        return total / (1 << self.bits)
+
+    @cached_property
+    def floats(self) -> Floats:
+        """z(0), …, z(n + p), nearly."""
+        return np.array([float(self.at(k)) for k in range(self.n + len(self.tails) + 1)])
+
+    def upper_tail(self, k: int) -> Fraction:
+        """P(Z >= k) for k >= 1, exactly."""
+        inner = sum(self.window[k:])
+        if not self.tails:
+            return Fraction(inner, 1 << self.bits)
+        beyond = max(0, k - self.n - 1)
+        block, c = divmod(beyond, len(self.tails))
+        mass = sum(self.tails[c:]) + self.r * sum(self.tails[:c])
+        return (inner + mass * self.r**block) / (1 << self.bits)
+
+    @cached_property
+    def _table(self) -> Table:
+        sides = [*self.tails[::-1], *self.window[:0:-1], *self.window, *self.tails]
+        return Table.of([sides])
+
+    def sample(self, count: int, seed: int | None = None) -> Ints:
+        """``count`` draws with exactly these probabilities, from the operating system's entropy
+        unless a seed is given, which is unfit for release."""
+        source = system_bytes if seed is None else seeded_bytes(seed)
+        reach = self.n + len(self.tails)
+        out = draw(self._table, 0, count, source) - reach
+        outside = np.flatnonzero(np.abs(out) > self.n)
+        steps = np.array([self._steps(source) for _ in outside], dtype=np.int64)
+        out[outside] += np.sign(out[outside]) * steps * len(self.tails)
+        return out
+
+    def _steps(self, source: Bytes) -> int:
+        """A geometric number: how many numbers of ``ratio_bits`` bits in a row are below the
+        ratio."""
+        size = -(-self.ratio_bits // 8)
+        drop = 8 * size - self.ratio_bits
+        steps = 0
+        while int.from_bytes(source(size), "big") >> drop < self.ratio:
+            steps += 1
+        return steps

@@ -1,0 +1,53 @@
+"""What privacy noise gives, decided exactly: Σ_i max(0, z(i) - e^ε z(i + s)) <= δ for every shift.
+
+Beyond the window every term is a geometric sequence from one period of the tails to the next, so
+that the infinite sum is a finite one (docs/theory.md).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from optmech.additive.law import Law
+from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.number import Exact
+
+BITS = 192
+"""Of the enclosures of e^ε."""
+
+
+def hockey_stick(law: Law, shift: int, power: Fraction) -> Fraction:
+    """Σ_i max(0, z(i) - ``power`` z(i + shift)) over all whole numbers i, exactly; shift >= 1.
+
+    As z is symmetric it is the same for -shift.
+    """
+    n, period = law.n, len(law.tails)
+    values, bits = law.whole(n + 2 * shift + 2 * period)
+    a, b = power.numerator, power.denominator
+    # i from -(n + shift) to n by themselves; beyond, i and i + shift are both in one tail
+    inner = sum(
+        max(0, b * values[abs(i)] - a * values[abs(i + shift)]) for i in range(-n - shift, n + 1)
+    )
+    total = Fraction(inner)
+    if period:
+        right = range(n + 1, n + period + 1)
+        left = range(-n - shift - period, -n - shift)
+        outer = sum(
+            max(0, b * values[abs(i)] - a * values[abs(i + shift)]) for i in (*left, *right)
+        )
+        total += outer / (1 - law.r)
+    return total / (b << bits)
+
+
+def largest_delta(law: Law, epsilon: Exact, sensitivity: int) -> tuple[Fraction, int]:
+    """A number at or above δ(ε), the largest of the sums over all shifts up to ``sensitivity``, and
+    the shift of it. It is above only by what e^ε is known to (2^-192, relatively)."""
+    power = exp_bounds(epsilon, BITS)[0]
+    found = ((hockey_stick(law, shift, power), shift) for shift in range(1, sensitivity + 1))
+    return max(found, key=lambda pair: (pair[0], -pair[1]))
+
+
+def is_private(law: Law, epsilon: Exact, delta: Exact, sensitivity: int) -> bool:
+    """Whether the noise is (ε, δ)-differentially private at this sensitivity: every such sum is at
+    most δ. Never true where it is not."""
+    return largest_delta(law, epsilon, sensitivity)[0] <= bracket(delta)[0]

@@ -1,0 +1,96 @@
+"""``optmech noise``: the best noise for a number that is released, with its proof."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from optmech.cli import output
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.additive.design import NoiseDesign
+
+SUMMARY = "find the best noise for a count or a sum"
+EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epsilon", required=True, metavar="E", help='ε, such as 0.5 or "ln 3"')
+    parser.add_argument("--delta", default="0", metavar="D", help="δ (default: 0)")
+    parser.add_argument(
+        "--sensitivity",
+        type=int,
+        default=1,
+        metavar="S",
+        help="by how much one person changes the number (default: 1)",
+    )
+    parser.add_argument(
+        "--loss",
+        default="absolute",
+        help="absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
+    )
+    parser.add_argument(
+        "--width", type=int, metavar="W", help="noise up to W costs nothing (loss threshold)"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
+    parser.add_argument("--picture", metavar="PNG", help="draw the noise")
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 with noise whose promise is verified."""
+    from optmech.noise.search import optimal
+
+    output.claim_outputs(args, [])
+    design = optimal(
+        args.epsilon,
+        args.delta,
+        sensitivity=args.sensitivity,
+        loss=_loss(args.loss),
+        width=args.width,
+        note=output.note,
+    )
+    if args.output:
+        design.save(args.output)
+    if args.picture:
+        from optmech.show.plots.noise import noise_picture
+
+        noise_picture(design, args.picture)
+    if args.json:
+        places = {"output": args.output, "picture": args.picture}
+        output.print_json(design.summary() | places)
+        return 0
+    _show(design)
+    output.written("noise", args.output)
+    output.written("picture", args.picture)
+    return 0
+
+
+def _loss(text: str) -> str | list[float]:
+    if "," not in text:
+        return text
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise ProblemError(
+            f"{text[:60]!r} is no table",
+            where="--loss",
+            remedy="Give numbers with commas between them: c(0),c(1),…",
+        ) from error
+
+
+def _show(design: NoiseDesign) -> None:
+    worst, shift = design.largest_delta
+    law = design.law
+    tails = f"geometric beyond ±{law.n}" if law.tails else f"never beyond ±{law.n}"
+    output.facts(
+        [
+            ("promise", design.promise),
+            ("verified", f"yes: δ is {float(worst):.9g}, at shift {shift}"),
+            (design.measure.words, output.number(design.loss)),
+            ("lower bound", f"{output.number(design.lower_bound)}, of all noise as private"),
+            ("status", f"{design.status}: a gap of {design.gap:.2g}"),
+            ("noise", f"whole numbers over 2^{law.bits}, {tails}"),
+            ("seconds", f"{design.seconds:.2f}"),
+        ]
+    )

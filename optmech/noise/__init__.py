@@ -1,0 +1,15 @@
+"""The best noise for a number that is released: certified against all other noise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optmech.base.lazily import lazily
+
+if TYPE_CHECKING:
+    from optmech.additive.design import NoiseDesign as NoiseDesign
+    from optmech.additive.law import Law as Law
+    from optmech.additive.loss import NoiseLoss as NoiseLoss
+    from optmech.noise.search import optimal as optimal
+else:
+    __getattr__, __dir__ = lazily(__name__)

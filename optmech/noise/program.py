@@ -1,0 +1,193 @@
+"""The linear program of noise on a window with geometric tails, in floats; proofs are elsewhere.
+
+Columns are z(0), …, z(n), the masses of Δ tails, and what each inequality may exceed. Rows are
+z(i) <= e^ε z(i + s) + excess where i + s is farther out than i, for some of the shifts s <= Δ: few
+of them matter, and those are added that the solution breaks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from optmech.additive.loss import NoiseLoss
+from optmech.base.arrays import Floats, Ints
+from optmech.errors import SolverError
+from optmech.lp.highs import highs_model, run_highs
+
+_LEAST_SCALE = 1e-13
+_NEGLIGIBLE = 1e-10
+"""Excess in units of δ that no row far inside can need."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is solved: z on |k| <= n with ``sensitivity`` tails of ratio ``ratio`` beyond, or none
+    where that is 0."""
+
+    loss: NoiseLoss
+    epsilon: float
+    delta: float
+    sensitivity: int
+    n: int
+    ratio: float
+    joined: bool = True
+    """Whether the tails must keep the ratio among themselves. Without that the value is less, but
+    the multipliers need none beyond the window."""
+
+    @property
+    def power(self) -> float:
+        """e^ε."""
+        return math.exp(self.epsilon)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """z(0), …, z(n), the masses of the tails, the value, and multipliers in floats: for every shift
+    y_s(-n), …, y_s(n) and its limit λ_s, both for s and -s."""
+
+    window: Floats
+    tails: Floats
+    value: float
+    multipliers: dict[int, Floats]
+    limits: dict[int, float]
+
+
+class _Rows:
+    """Rows and excesses of the shifts that are in the program."""
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        w = window
+        steps = np.arange(w.n + 1)
+        scale = np.maximum(np.exp(-w.epsilon * steps / w.sensitivity), _LEAST_SCALE)
+        self.tails = w.sensitivity if w.ratio > 0 else 0
+        rest = 1 - w.ratio
+        # place -> column and coefficient, for as many places as rows reach
+        self.columns = np.concatenate([steps, w.n + 1 + np.tile(np.arange(self.tails), 3)])
+        tail_scale = scale[-1] if self.tails else 1.0
+        self.scales = np.concatenate([scale, np.full(self.tails, tail_scale / rest)])
+        powers = np.repeat(w.ratio ** np.arange(3.0), self.tails)
+        self.values = np.concatenate([scale, tail_scale * powers])
+
+    def of(self, shift: int, inward: bool) -> tuple[Ints, Ints, Ints]:
+        """The places i of the rows z(i) <= e^ε z(i + shift), and |i|, |i + shift|; those with
+        |i + shift| < |i| only where ``inward``."""
+        last = self.window.n
+        if self.tails and shift < self.window.sensitivity and self.window.joined:
+            last += self.window.sensitivity
+        inner = np.arange(-self.window.n if inward else -((shift - 1) // 2), last + 1)
+        near, far = np.abs(inner), np.abs(inner + shift)
+        known = (far < len(self.columns)) & (near != far)
+        return inner[known], near[known], far[known]
+
+    def cost(self) -> Floats:
+        """Of every column: the expected loss of a unit of it, both sides."""
+        w = self.window
+        loss = w.loss.floats(np.arange(w.n + 1.0))
+        loss[1:] *= 2
+        out = self.scales.copy()
+        out[: w.n + 1] *= loss
+        if self.tails:
+            r, p = w.ratio, w.sensitivity
+            for c in range(p):
+                a, b, g = map(float, w.loss.polynomial(w.n + 1 + c))
+                mean = a + b * p * r / (1 - r) + g * p * p * r * (1 + r) / (1 - r) ** 2
+                out[w.n + 1 + c] *= 2 * mean
+        return out
+
+    def mass(self) -> Floats:
+        """Of every column: its probability, both sides."""
+        out = 2 * self.scales
+        out[0] = self.scales[0]
+        return out
+
+
+def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float = 300.0) -> Solution:
+    """The best noise of the window against the rows of ``shifts``, of those that are true also
+    where i + s is farther in than i; raises SolverError where HiGHS finds none."""
+    rows = _Rows(window)
+    base = len(rows.scales)
+    entries: list[tuple[Floats, Ints, Ints]] = []
+    places: dict[int, tuple[Ints, Ints, Floats]] = {}
+    uppers: list[Floats] = []
+    budgets: dict[int, int] = {}
+    start, columns = 0, base
+    for shift, inward in shifts.items():
+        inner, near, far = rows.of(shift, inward)
+        count = len(inner)
+        index = start + np.arange(count)
+        size = rows.values[near]
+        places[shift] = inner, index, size
+        entries.append((np.ones(count), index, rows.columns[near]))
+        entries.append((-window.power * rows.values[far] / size, index, rows.columns[far]))
+        uppers.append(np.zeros(count))
+        start += count
+        if window.delta > 0:
+            share = window.delta / size
+            used = np.flatnonzero((share > _NEGLIGIBLE) & (inner <= window.n))
+            new = columns + np.arange(len(used))
+            entries.append((-share[used], index[used], new))
+            entries.append((np.ones(len(used)), np.full(len(used), start), new))
+            uppers.append(np.ones(1))
+            budgets[shift] = start
+            columns, start = columns + len(used), start + 1
+    mass, cost = rows.mass(), np.zeros(columns)
+    entries.append((mass, np.full(base, start), np.arange(base)))
+    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, columns))
+    cost[:base] = rows.cost()
+    unit = _typical(window)
+    upper = np.concatenate([*uppers, np.ones(1)])
+    lower = np.full(start + 1, -np.inf)
+    lower[-1] = 1.0
+    x, duals = _run(cost / unit, matrix, lower, upper, time_limit)
+    z = x[:base] * rows.scales
+    multipliers, limits = {}, {}
+    for shift, (inner, index, size) in places.items():
+        y = np.zeros(2 * window.n + 1)
+        inside = inner <= window.n
+        y[inner[inside] + window.n] = np.maximum(-duals[index] * unit / size / 2, 0)[inside]
+        multipliers[shift] = y
+        if window.delta > 0:
+            limits[shift] = max(0.0, -duals[budgets[shift]] * unit / window.delta / 2)
+    value = float(cost[:base] @ x[:base])
+    return Solution(z[: window.n + 1], z[window.n + 1 :], value, multipliers, limits)
+
+
+def _typical(window: Window) -> float:
+    """The size of losses to expect: those of a two-sided geometric law."""
+    r = math.exp(-max(window.epsilon, window.delta / 2, 1e-9) / window.sensitivity)
+    places = np.arange(window.n + 1.0)
+    weights = r**places
+    return max(float(window.loss.floats(places) @ weights / weights.sum()), 1e-9)
+
+
+def _run(
+    cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float
+) -> tuple[Floats, Floats]:
+    import highspy
+
+    highs: Any = highspy.Highs()
+    for name, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("time_limit", limit),
+        ("primal_feasibility_tolerance", 1e-10),
+        ("dual_feasibility_tolerance", 1e-10),
+    ):
+        highs.setOptionValue(name, value)
+    highs.passModel(highs_model(cost, rows, lower, upper, np.full(len(cost), np.inf)))
+    if not run_highs(highs):
+        raise SolverError("HiGHS did not come back", where="noise")
+    solution = highs.getSolution()
+    x, duals = np.array(solution.col_value), np.array(solution.row_dual)
+    if len(x) != len(cost) or not solution.dual_valid or not np.isfinite(x).all():
+        status = highs.modelStatusToString(highs.getModelStatus())
+        raise SolverError(f"HiGHS found no noise: {status}", where="noise", remedy="Relax δ or ε")
+    return x, duals

@@ -1,0 +1,243 @@
+"""From floats to multipliers that prove much and to whole numbers that are private."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.additive.law import Law
+from optmech.base.arrays import Floats
+from optmech.exact.exponentials import exp_bounds
+from optmech.exact.number import Exact
+from optmech.exact.numerators import integers
+from optmech.noise.program import Solution, Window
+
+_BITS = 100
+_SAFE = 1e-12
+_LEVELS = 12
+_RATIO_BITS = 60
+KEPT = 1e-9
+"""The share of δ that is kept back for roundings."""
+_ROUNDING = 1e-6
+"""A relative excess below this is rounding."""
+SLACK = 2.0**-30
+"""By how much less than e^ε neighbours differ, relatively, for rounding to have room."""
+
+
+class Dual:
+    """The multipliers of a solution, extended beyond the window and made to hold everywhere.
+
+    Seen from outside, the multipliers of an inequality between an inner and an outer place help the
+    inner one and hurt the outer one. Places are visited from the farthest inwards: multipliers
+    that hurt a place too much are lowered, and what a place can spare is given to that of the
+    largest shift.
+    """
+
+    def __init__(self, window: Window, solution: Solution) -> None:
+        self.window = window
+        self.found = solution
+        self.widest = max(window.sensitivity, *solution.multipliers)
+        self.limits = dict(solution.limits)
+        self.rows = dict(solution.multipliers)
+        self.rows.setdefault(window.sensitivity, np.zeros(2 * window.n + 1))
+        if window.delta > 0:
+            for s, y in self.rows.items():
+                # a limit is known to a tolerance only, and small multipliers may be above it
+                most, known = float(y.max()), self.limits.get(s, 0.0)
+                cheap = 2 * window.delta * (most - known) < 1e-9 * solution.value
+                self.limits[s] = max(known, most) if cheap else known
+        self.cost = 2 * window.delta / (1 - KEPT) * sum(self.limits.values())
+
+    def best(self, loss: float) -> NoiseMultipliers:
+        """The multipliers with the largest bound, of a few levels that places are held to; it is
+        at most ``loss``."""
+        level = loss + self.cost
+        tried: dict[float, float] = {}
+        for _ in range(_LEVELS):
+            tried[level] = self._swept(level)[1] - level
+            excess = tried[level]
+            if excess >= -1e-12 * abs(level):
+                break
+            others = [other for other in tried if other != level]
+            if others:
+                other = others[-1]
+                slope = (tried[level] - tried[other]) / (level - other)
+                step = -excess / slope if slope < -1e-9 else excess
+            else:
+                step = excess / 2
+            level += step
+        level = max(tried, key=lambda at: min(at, at + tried[at]))
+        rows, _, tails = self._swept(level)
+        return self._whole(rows, tails)
+
+    def _tails(self, level: float) -> dict[int, tuple[float, float, float]]:
+        """Polynomials beyond the window under which places far out reach the level exactly."""
+        w = self.window
+        start = max(w.n, w.loss.last)
+        a, b, g = map(float, w.loss.polynomial(start))
+        rest = math.expm1(w.epsilon)
+        if w.delta > 0:
+            room = (a + b + g - level) / rest * (1 - _SAFE) if rest > 0 else math.inf
+            total = sum(self.limits.values())
+            share = min(1.0, max(0.0, room / total)) if total > 0 else 0.0
+            return {s: (share * limit, 0.0, 0.0) for s, limit in self.limits.items()}
+        p, power = w.sensitivity, w.power
+        d = g / rest * (1 - _SAFE)
+        slope = (b + 2 * d * p * power) / rest * (1 - 2 * _SAFE)
+        at = (a - level + power * (slope * p - d * p * p)) / rest * (1 - 3 * _SAFE)
+        return {p: (max(at, 0.0), max(slope, 0.0), max(d, 0.0))}
+
+    def _swept(
+        self, level: float
+    ) -> tuple[dict[int, Floats], float, dict[int, tuple[float, float, float]]]:
+        """Multipliers under which every place but the innermost reaches the level where they can;
+        the least that any place is left with; the tails."""
+        w, n, power = self.window, self.window.n, self.window.power
+        tails = self._tails(level)
+        reach = n + self.widest
+        outer = np.arange(1, self.widest + 1)
+        rows = {}
+        for s, inner in self.rows.items():
+            a, b, d = tails.get(s, (0.0, 0.0, 0.0))
+            rows[s] = np.concatenate([inner, a + b * outer + d * outer**2]).tolist()
+            if w.delta > 0:
+                rows[s] = [min(value, self.limits[s]) for value in rows[s]]
+        loss = w.loss.floats(np.arange(reach + 1.0)).tolist()
+        most = self.limits.get(w.sensitivity, math.inf)
+        main = rows[w.sensitivity]
+        least = math.inf
+        for k in range(reach, -1, -1):
+            value = loss[k]
+            hurting = []
+            for s, y in rows.items():
+                value += y[n + k] + (y[n - k] if k <= n else 0.0)
+                value -= power * y[n + k - s] if k - s >= -n else 0.0
+                value -= power * y[n - k - s] if k + s <= n else 0.0
+                if s < 2 * k and k - s <= n:
+                    hurting.append((y, n + k - s))
+            aim = level * (1 + 1e-14)
+            if value < aim:
+                total = sum(y[at] for y, at in hurting)
+                if total > 0:
+                    keep = max(0.0, 1 - (aim - value) / (power * total))
+                    for y, at in hurting:
+                        y[at] *= keep
+                    value += power * total * (1 - keep)
+            elif 2 * k > w.sensitivity and k - w.sensitivity <= n:
+                at = n + k - w.sensitivity
+                gain = min((value - aim) / power, most - main[at])
+                main[at] += gain
+                value -= power * gain
+            least = min(least, value)
+        return {s: np.array(y[: 2 * n + 1]) for s, y in rows.items()}, least, tails
+
+    def _whole(
+        self, rows: dict[int, Floats], tails: dict[int, tuple[float, float, float]]
+    ) -> NoiseMultipliers:
+        largest = max([1e-300, *(float(y.max()) for y in rows.values()), *self.limits.values()])
+        bits = max(0, _BITS - math.frexp(largest)[1])
+        parts = []
+        for s, y in sorted(rows.items()):
+            limit = int(Fraction(self.limits.get(s, 0.0)) * (1 << bits))
+            inner = tuple(int(Fraction(value) * (1 << bits)) for value in y.tolist())
+            a, b, d = (int(Fraction(value) * (1 << bits)) for value in tails.get(s, (0.0,) * 3))
+            if self.window.delta > 0:
+                inner, a = tuple(min(value, limit) for value in inner), min(a, limit)
+            if any(inner) or a or b or d:
+                parts.append(ShiftMultipliers(s, inner, (a, b, d), limit))
+        if not parts:
+            zero = (0,) * (2 * self.window.n + 1)
+            parts = [ShiftMultipliers(self.window.sensitivity, zero, (0, 0, 0), 0)]
+        return NoiseMultipliers(bits, tuple(parts))
+
+
+def closed(values: Floats, ratio: float, sensitivity: int) -> Floats:
+    """The least values at or above the given ones, on [0, len), of which no two at most
+    ``sensitivity`` apart (mirrored at 0) differ by a factor below ``ratio``."""
+    from scipy.ndimage import maximum_filter1d
+
+    out = np.asarray(values, dtype=np.float64).copy()
+    while True:
+        both = np.concatenate([out[:0:-1], out])
+        near = maximum_filter1d(both, 2 * sensitivity + 1, mode="nearest")[len(out) - 1 :]
+        new = np.maximum(out, ratio * near)
+        if (new <= out * (1 + 1e-13)).all():
+            return np.asarray(new)
+        out = new
+
+
+def tail_ratio(epsilon: Exact) -> tuple[int, int]:
+    """A ratio a little above e^-ε, as a whole number over a power of two, and its exponent."""
+    bits = _RATIO_BITS + max(0, int(1.5 * float(epsilon)))
+    exact = 1 / exp_bounds(epsilon, 128)[0]
+    return math.ceil(exact * (1 << bits) * (1 + Fraction(SLACK))), bits
+
+
+def pure_places(solution: Solution, ratio: float, sensitivity: int) -> Floats:
+    """z(0), …, z(n + Δ) near a solution for δ = 0, of which no two break the ratio, and neither
+    does their continuation with it."""
+    places = np.concatenate([solution.window, solution.tails * (1 - ratio)])
+    for _ in range(3):
+        places = closed(np.maximum(places, 0.0), ratio, sensitivity)
+        # falling within a period, so that what follows keeps the ratio too
+        falling = np.maximum.accumulate(places[: -sensitivity - 1 : -1])
+        places[-sensitivity:] = falling[::-1]
+    return places
+
+
+def continued(places: Floats, ratio: float, sensitivity: int, last: int) -> Floats:
+    """z(0), …, z(last) from places that go on with the ratio from period to period."""
+    missing = max(0, last + 1 - len(places))
+    blocks = -(-missing // sensitivity)
+    powers = ratio ** np.arange(1.0, blocks + 1)
+    tail = np.outer(powers, places[-sensitivity:]).ravel()
+    return np.concatenate([places, tail])[: last + 1]
+
+
+def with_tails(places: Floats, epsilon: Exact, sensitivity: int) -> Law:
+    """The law of places whose last period goes on with the ratio; finite where that is empty."""
+    ratio, bits = tail_ratio(epsilon) if places[-sensitivity:].any() else (0, 0)
+    if not ratio:
+        return _apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
+    masses = places.copy()
+    masses[-sensitivity:] /= 1 - ratio / 2**bits
+    return _apportioned(masses, sensitivity, ratio, bits)
+
+
+def tidied(solution: Solution, window: Window) -> Floats:
+    """z(0), …, z(n + Δ) of a solution for δ > 0: where an inequality outwards is exceeded by
+    rounding only, the outer place is raised until it is not."""
+    rest = 1 - window.ratio
+    tails = solution.tails if solution.tails.sum() > 1e-14 else np.zeros(window.sensitivity)
+    raw = np.concatenate([solution.window, tails * rest])
+    raw = np.where(raw < 1e-16 * raw.max(), 0.0, raw)
+    places = raw.tolist()
+    ratio = math.exp(-window.epsilon)
+    for k in range(1, len(places)):
+        for shift in range(1, window.sensitivity + 1):
+            if 2 * k <= shift:
+                break
+            least = places[abs(k - shift)] * ratio
+            if places[k] < least <= places[k] * (1 + _ROUNDING):
+                places[k] = least
+    return np.array(places)
+
+
+def _apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
+    """Masses of places and tails as whole numbers of sum one; rounding goes to the centre."""
+    rows, _ = integers(masses[None, :])
+    whole = rows[0]
+    total = 2 * sum(whole) - whole[0]
+    least = min((value for value in whole if value), default=1)
+    bits = 64 + (total // least).bit_length() + 1
+    scaled = [(value << bits) // total for value in whole]
+    scaled[0] += (1 << bits) - (2 * sum(scaled) - scaled[0])
+    cut = len(scaled) - period
+    if not any(scaled[cut:]) or not ratio:
+        window = scaled[:cut]
+        window[0] += 2 * sum(scaled[cut:])
+        return Law(bits, tuple(window))
+    return Law(bits, tuple(scaled[:cut]), tuple(scaled[cut:]), ratio, ratio_bits)

@@ -1,0 +1,52 @@
+"""Pictures of noise. Needs matplotlib, and draws without a display."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from optmech.additive.design import NoiseDesign
+from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
+
+__all__ = ["noise_picture"]
+
+_SHOWN = 0.999
+_MOST_BARS = 400
+
+
+def noise_picture(design: NoiseDesign, file: str | Path) -> None:
+    """Draw the probabilities of noise where nearly all of them are, and in a second panel on a
+    logarithmic scale beside the two-sided geometric law of the same ε.
+
+    Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
+    """
+    require_matplotlib(file)
+    law = design.law
+    far = min(law.n + 3 * len(law.tails), _MOST_BARS)
+    places = np.arange(-far, far + 1)
+    values = np.array([float(law.at(abs(k))) for k in places])
+    share = np.cumsum(values[far:] * np.where(np.arange(far + 1), 2, 1))
+    near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
+    figure = new_figure(10.4, 3.8)
+    left, right = figure.subplots(1, 2)
+    inner = slice(far - near, far + near + 1)
+    left.bar(places[inner], values[inner], width=0.85, color=SERIES[0])
+    right.plot(places, np.where(values > 0, values, np.nan), ".", ms=3, color=SERIES[0],
+               label="this noise")  # fmt: skip
+    if design.epsilon > 0:
+        rate = math.exp(-float(design.epsilon) / design.sensitivity)
+        peer = (1 - rate) / (1 + rate) * rate ** np.abs(places)
+        right.plot(places, peer, lw=0.9, color=MARK, label="two-sided geometric")
+        right.legend(fontsize=8)
+    right.set_yscale("log")
+    for axes in (left, right):
+        axes.set_xlabel("noise")
+        axes.set_ylabel("probability")
+    figure.suptitle(
+        f"{design.promise}: {design.measure.words} {design.loss:.4g}, lower bound "
+        f"{design.lower_bound:.4g}",
+        fontsize=10,
+    )
+    save(figure, file)
