@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import struct
 from collections.abc import Hashable
 
@@ -67,7 +68,8 @@ class StickyReports:
         """The report for a place at a time (seconds since 1970): equal for equal places within an
         epoch. Where a fresh draw would go beyond the ledger's budget, its fall-back: the report
         before, or None for no report."""
-        place, epoch = self.mechanism.secrets.index(secret), int(time // self.period)
+        place = self.mechanism.secrets.index(secret)
+        epoch = int(time // self.period) if math.isfinite(time) else -1
         if epoch < 0:
             raise ProblemError(f"{time!r} is before 1970", where="time")
         fresh = (place, epoch) not in self._entered

@@ -16,6 +16,8 @@ from optmech.statement import Statement
 
 _MANY = 2
 """Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""
+_WORTH = 100_000
+"""Multipliers up to which loading compiled code takes longer than writing them."""
 
 
 def make_design(
@@ -73,7 +75,8 @@ def _thin(session: Session) -> None:
     """Leave out multipliers that prove nothing, where there are so many that a file shows it."""
     statement = session.statement
     pairs = pairs_of(statement, session.multipliers)
-    if pairs is None or len(pairs.value) <= _MANY * statement.loss.size or not has_numba():
+    least = max(_WORTH, _MANY * statement.loss.size)
+    if pairs is None or len(pairs.value) <= least or not has_numba():
         return
     # compiled, and needed for large problems only
     from optmech.reductions.thinning import thinned
