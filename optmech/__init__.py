@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from optmech.files import load_problem as load_problem
     from optmech.files import load_task as load_task
     from optmech.mesh import Mesh as Mesh
+    from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism
     from optmech.packed.load import load_packed as load_packed
     from optmech.packed.make import pack as pack
+    from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check

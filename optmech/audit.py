@@ -23,13 +23,17 @@ distribution privacy are divided by their exact sum.
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
 import math
 import os
 import re
 import stat
+import struct
 import sys
+import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -38,6 +42,7 @@ from functools import cache
 from typing import ClassVar, NamedTuple, TypeVar
 
 FORMAT = "optmech-design/2"
+BINARY = "optmech-design/3"  # the same with long lists as bytes
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 EVERYWHERE = "optmech-everywhere/1"  # mechanisms that are private at every point of a region
 NOISE = "optmech-noise/1"  # noise on all whole numbers
@@ -277,8 +282,9 @@ def read(path: str) -> Body:
     about = os.stat(path)
     need(stat.S_ISREG(about.st_mode), "is not a regular file")
     need(about.st_size <= MOST_BYTES, "is too large")
-    with open(path, "rb") as stream:
-        content = stream.read()
+    with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    need(len(content) <= MOST_BYTES, "is too large")
     head, _, rest = content.partition(b"\n")
     digest = hashlib.sha256(rest).hexdigest().encode()
     need(head == b'{"digest": "sha256:' + digest + b'",', "the digest does not match the content")
@@ -291,9 +297,53 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
+    if isinstance(body, dict) and body.get("format") == BINARY:
+        body = {**keys(Lists().expanded(body), " ".join(body)), "format": FORMAT}
     if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE, NOISE):
         raise Fault(f"is of none of the formats {FORMAT}, {FAMILY}, {EVERYWHERE} and {NOISE}")
     return body
+
+
+class Lists:
+    """Lists that a file holds as compressed bytes, at most so many of them together."""
+
+    left = MOST_BYTES
+    codes: ClassVar = {"float64": "d", "uint8": "B", "uint16": "H", "uint32": "I"}
+
+    def expanded(self, plain: object) -> object:
+        if isinstance(plain, list):
+            return [self.expanded(part) for part in plain]
+        if not isinstance(plain, dict) or "list" not in plain:
+            pairs = plain.items() if isinstance(plain, dict) else ()
+            return {key: self.expanded(part) for key, part in pairs} if pairs else plain
+        kind, shape = keys(plain, "list shape zlib")["list"], listing(plain["shape"])
+        sizes = [size for size in shape if type(size) is int and size > 0]
+        one_row = kind in self.codes and len(shape) == 1
+        whole = one_row or (kind in ("hex", "float64") and len(shape) == 2)
+        need(whole and len(sizes) == len(shape), "a list of unknown kind or shape")
+        code = self.codes.get(str(kind), "B")
+        size = math.prod(sizes) * struct.calcsize(f"<{code}")
+        need(size <= self.left, "lists that are too large")
+        self.left -= size
+        content = self.bytes_of(text(plain["zlib"], "a list"), size)
+        if kind == "hex":
+            parts = (content[k : k + sizes[1]] for k in range(0, size, sizes[1]))
+            return [f"{int.from_bytes(part, 'little'):x}" for part in parts]
+        values = list(struct.unpack(f"<{math.prod(sizes)}{code}", content))
+        need(all(map(math.isfinite, values)), "a number that is not finite")
+        if len(sizes) == 1:
+            return values
+        return [values[k : k + sizes[1]] for k in range(0, len(values), sizes[1])]
+
+    @staticmethod
+    def bytes_of(packed: str, size: int) -> bytes:
+        reader = zlib.decompressobj()
+        try:
+            content = reader.decompress(base64.b64decode(packed, validate=True), size + 1)
+        except zlib.error as error:
+            raise Fault(f"a list cannot be unpacked: {error}") from error
+        need(len(content) == size and reader.eof and not reader.unused_data, "a list of other size")
+        return content
 
 
 def keys(value: object, wanted: str, optional: str = "") -> Body:
@@ -2406,8 +2456,10 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         lines, unchecked = judge(arguments[0])
-    except OSError as error:
-        print(shown(f"{arguments[0]}: {error.strerror}"), file=sys.stderr)
+    except (OSError, EOFError) as error:
+        print(
+            shown(f"{arguments[0]}: {getattr(error, 'strerror', None) or error}"), file=sys.stderr
+        )
         return 2
     except Fault as fault:
         print(shown(f"{arguments[0]}: FAILED: {fault}"))

@@ -22,6 +22,7 @@ settings.load_profile("optmech")
 SKIPS = (
     r"could not import '(torch|cupy|qif)(\.\w+)*'",
     r"no Chromium with its driver",
+    r"no Node",
     r"the real location data \(\.\./shared/data\) is not at hand",
     r"docs/ is not beside the tests",
     r"not a checkout",

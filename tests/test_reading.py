@@ -433,7 +433,9 @@ def test_only_plain_files_are_designs(tmp_path: Path) -> None:
     for suffix, pack in PACK.items():
         path = tmp_path / f"d.json{suffix}"
         path.write_bytes(pack(b"{}"))
-        with pytest.raises(ProblemError, match="is compressed"):
+        # designs are read as they are written, by gzip where the name says so
+        said = "is not a design file" if suffix == ".gz" else "is compressed"
+        with pytest.raises(ProblemError, match=said):
             om.Design.load(path)
         with pytest.raises(ProblemError, match="is compressed"):
             read_document(path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gzip
 import os
 import re
 import secrets
@@ -56,6 +57,11 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         raise ProblemError(
             f"cannot be written: {error.strerror or error}", where=str(path), remedy=_REMEDY
         ) from error
+
+
+def compressed(path: str | Path, content: bytes) -> bytes:
+    """The content for a file of that name: packed by gzip where it ends in .gz, else as it is."""
+    return gzip.compress(content, mtime=0) if ending(path, "") == ".gz" else content
 
 
 def refuse_unwritable(path: str | Path) -> None:

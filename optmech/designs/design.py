@@ -12,7 +12,7 @@ import numpy as np
 from optmech.base import html
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.base.storage import write_atomically
+from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers
 from optmech.certificate.objective import is_optimal
 from optmech.designs.approximation import MEASURED, Approximation
@@ -146,11 +146,11 @@ class Design:
         return found
 
     def save(self, path: str | Path) -> None:
-        """Write the design to one JSON file, atomically; raises ProblemError where labels cannot be
-        written or the path cannot."""
+        """Write the design to one JSON file, atomically, compressed where its name ends in .gz;
+        raises ProblemError where labels cannot be written or the path cannot."""
         from optmech.designs.file import encode_design
 
-        write_atomically(path, encode_design(self))
+        write_atomically(path, compressed(path, encode_design(self)))
 
     @staticmethod
     def load(path: str | Path) -> Design:

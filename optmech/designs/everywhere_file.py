@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
-from optmech.base.storage import write_atomically
+from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.mesh_program import MOST_BITS, MeshMultipliers
@@ -51,7 +51,7 @@ _OWN_WORDS = "said by the file, not checked: "
 
 def save_everywhere(design: EverywhereDesign, path: str | Path) -> None:
     """Write a design; raises ProblemError where labels cannot be written or the path cannot."""
-    write_atomically(path, encode_everywhere(design))
+    write_atomically(path, compressed(path, encode_everywhere(design)))
 
 
 def encode_everywhere(design: EverywhereDesign) -> bytes:

@@ -1,11 +1,14 @@
 """The design file: one JSON document with the problem, the matrix, the multipliers, a digest.
 
+Documents above a mebibyte hold their long lists as bytes (format 3), others as text (format 2).
+
 Self-contained (distances are written as matrices), inspectable, and loaded without executing
 anything. Floats are written so that they read back bit by bit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import replace
@@ -35,7 +38,9 @@ from optmech.exact.checked import require_keys
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
+from optmech.reading.lists import contracted
 from optmech.reading.sealed import (
+    BINARY,
     DESIGN,
     EVERYWHERE,
     decoding,
@@ -43,12 +48,15 @@ from optmech.reading.sealed import (
     read_sealed,
     seal,
 )
+from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
 
 if TYPE_CHECKING:
     from optmech.designs.everywhere import EverywhereDesign
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
+_LONG = 2**20
+"""Bytes of a document above which its long lists are not written as text."""
 _STATED = "said by the file, not checked: "
 REWRITE = "Solve the problem again and save the design"
 
@@ -67,7 +75,28 @@ def encode_design(design: Design) -> bytes:
     except (TypeError, ValueError) as error:
         # fields of constraints of other packages
         raise ProblemError(f"cannot be written to a file: {error}", where="constraints") from error
+    if len(content) > _LONG:
+        with contextlib.suppress(ProblemError):
+            content = json.dumps({**contracted(body), "format": BINARY}, allow_nan=False)
     return seal(content.encode())
+
+
+def load_mechanism(path: str | Path) -> Mechanism:
+    """The mechanism of a design's file, to sample from: every inequality is decided again, what was
+    proved about its loss is not read. Raises as ``load_design``; InfeasibleError where the design
+    has none."""
+    body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers",))
+    if body.get("mechanism") is None:
+        return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path)).mechanism
+    with decoding(str(path), REWRITE):
+        require_keys(body, _KEYS, "file")
+        problem = decode_problem(body["problem"])
+        exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
+        broken = [c for c in check_exact(problem.statement, exact) if not c.passed]
+    if broken:
+        said = f"{broken[0].name}: {broken[0].detail}"
+        raise VerificationError(said, where=str(path), remedy=REWRITE)
+    return Mechanism.of(problem.secrets, problem.observables, exact)
 
 
 def load_design(path: str | Path) -> Design:

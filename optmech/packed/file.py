@@ -92,6 +92,8 @@ class Parts:
     row_of: Ints
     rows: NDArray[np.uint64]
     """The distinct rows, shape (R, columns)."""
+    digest: bytes = b""
+    """Of the file that they were read from."""
 
 
 def encode_parts(parts: Parts) -> bytes:
@@ -194,8 +196,6 @@ def _decoded(content: bytes) -> Parts:
         raise ProblemError(f"{str(bits)[:40]} is none of {BITS}", where="bits")
     secrets = decode_places(body["secrets"])
     reports = secrets if body["reports"] is None else decode_places(body["reports"])
-    if body["reports"] is not None and encode(body["reports"]) == encode(body["secrets"]):
-        raise ProblemError("says the secrets again", where="reports")
     columns = untyped(body["columns"], 70).astype(np.int64)
     row_of = untyped(body["row of"], 70).astype(np.int64)
     if not len(columns) or (np.diff(columns) <= 0).any() or columns[-1] >= len(reports):
@@ -217,7 +217,9 @@ def _decoded(content: bytes) -> Parts:
         raise ProblemError(f"has an entry above 2^{bits}", where="rows")
     if (entries.sum(axis=1, dtype=np.uint64) != 1 << bits).any():
         raise ProblemError(f"has a row that does not sum to 2^{bits}", where="rows")
-    parts = Parts(_header(body, len(columns)), secrets, reports, bits, columns, row_of, entries)
+    parts = Parts(
+        _header(body, len(columns)), secrets, reports, bits, columns, row_of, entries, digest
+    )
     if width != _width(parts):
         raise ProblemError("are wider than they need be", where="width")
     return parts

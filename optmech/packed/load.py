@@ -13,7 +13,7 @@ from optmech.base.arrays import finite_array
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.fixed import FixedNumerators
 from optmech.packed.file import MAX_BYTES, Header, Parts, decode_parts, is_packed, opened
-from optmech.packed.places import aspect_of, place_of
+from optmech.packed.places import aspect_of, coordinates_of, place_of
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.spaces.mechanism import Mechanism
 
@@ -41,6 +41,11 @@ class PackedMechanism(Mechanism):
         exact = FixedNumerators(parts.bits, entries)
         super().__init__(parts.secrets, parts.reports, exact.matrix)
         vars(self).update(exact=exact, header=parts.header, bits=parts.bits, _parts=parts)
+
+    @property
+    def digest(self) -> bytes:
+        """The file's digest, which tells it from every other."""
+        return self._parts.digest
 
     @property
     def draw_bytes(self) -> int:
@@ -82,6 +87,11 @@ class PackedMechanism(Mechanism):
         aspect = aspect_of(self.secrets)
         found = place_of(self.secrets, where, header.reach, aspect, header.outside)
         return None if found is None else self.secrets.labels[found]
+
+    def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
+        """Where a report lies, as positions are given: (longitude, latitude) in degrees, or the
+        coordinates of the places; None where they have none."""
+        return coordinates_of(self.observables, self.observables.index(report))
 
     def accuracy(self, report: Hashable) -> float | None:
         """How far the secret may be from a report, with the probability that the header's

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from optmech.certificate import Bound, values
-from optmech.certificate.objective import Figures, figures_of, is_optimal
+from optmech.certificate import Bound, Multipliers, lower_bound, values
+from optmech.certificate.families.ratio import everywhere, shared_out
+from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.objective import Figures, figures_of, is_optimal, relative_gap
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
+from optmech.engines.structured.choice import has_numba
 from optmech.pipeline.session import Session
 from optmech.problem import Problem
 from optmech.statement import Statement
+
+_MANY = 2
+"""Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""
+_WORTH = 100_000
+"""Multipliers up to which loading compiled code takes longer than writing them."""
 
 
 def make_design(
@@ -38,6 +46,7 @@ def make_design(
     session.serve_unseen()
     assert session.released is not None
     released = session.released
+    _thin(session)
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
     return Design(
         problem,
@@ -60,6 +69,28 @@ def ending(gap: float, asked: float, message: str) -> str:
     if gap > asked:
         return message
     return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
+
+
+def _thin(session: Session) -> None:
+    """Leave out multipliers that prove nothing, where there are so many that a file shows it."""
+    statement = session.statement
+    pairs = pairs_of(statement, session.multipliers)
+    least = max(_WORTH, _MANY * statement.loss.size)
+    if pairs is None or len(pairs.value) <= least or not has_numba():
+        return
+    # compiled, and needed for large problems only
+    from optmech.reductions.thinning import thinned
+
+    fewer = shared_out(statement, thinned(pairs, statement.log_ratio))
+    joint = everywhere(statement)
+    given = [part for _, part in session.multipliers.of(statement)]
+    families = tuple(fewer.get(k) if k in joint else part for k, part in enumerate(given))
+    multipliers = Multipliers(families, session.multipliers.objective)
+    bound = lower_bound(statement, multipliers)
+    allowed = max(session.gap_asked, session.gap)
+    # rounding may take from the bound what nobody asked for, and no more
+    if relative_gap(session.value, bound.value) <= allowed:
+        session.bound, session.multipliers = bound, multipliers
 
 
 def _rounding_cost(statement: Statement, session: Session) -> float:

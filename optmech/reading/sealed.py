@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from optmech.errors import OptmechError, ProblemError, VerificationError
-from optmech.reading.bounded import read_bytes, read_start
+from optmech.reading import lists
+from optmech.reading.bounded import expanded, read_bytes, read_start
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -19,6 +20,8 @@ _SHOWN = 80
 _MOST_LISTS = 5_000_000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
 DESIGN = "optmech-design/2"
+BINARY = "optmech-design/3"
+"""A design whose long lists are bytes (``reading.lists``); in every other way as before."""
 FAMILY = "optmech-targets/2"
 EVERYWHERE = "optmech-everywhere/1"
 NOISE = "optmech-noise/1"
@@ -40,15 +43,27 @@ def seal(document: bytes) -> bytes:
     return b'{"digest": "sha256:' + digest.encode() + b'",\n' + rest
 
 
-def read_sealed(path: str | Path, formats: tuple[str, ...], remedy: str) -> dict[str, Any]:
-    """The object in a file whose ``format`` is one of ``formats``. Raises ProblemError if the file
-    cannot be read or is of another format; VerificationError if it was altered; ``remedy`` says
-    what to do then."""
-    return parse_sealed(read_bytes(path, MAX_BYTES), str(path), formats, remedy)
+def read_sealed(
+    path: str | Path, formats: tuple[str, ...], remedy: str, unread: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The object in a file whose ``format`` is one of ``formats``, unpacked where the name ends in
+    .gz. Lists are expanded but in the entries ``unread``. Raises ProblemError if the file cannot
+    be read or is of another format; VerificationError if it was altered; ``remedy`` says what to
+    do then."""
+    if Path(path).suffix.lower() == ".gz":
+        with expanded(path, MAX_BYTES) as stream:
+            content = stream.read()
+    else:
+        content = read_bytes(path, MAX_BYTES)
+    return parse_sealed(content, str(path), formats, remedy, unread)
 
 
 def parse_sealed(
-    content: bytes, where: str, formats: tuple[str, ...], remedy: str
+    content: bytes,
+    where: str,
+    formats: tuple[str, ...],
+    remedy: str,
+    unread: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """As ``read_sealed``, from a file's content; ``where`` names it in messages."""
     head, _, rest = content.partition(b"\n")
@@ -64,10 +79,10 @@ def parse_sealed(
         raise ProblemError(
             f"is compressed ({packed})", where=where, remedy="Unpack it and give the file inside"
         )
-    lists = content.count(b"[") + content.count(b"{")
-    if lists > _MOST_LISTS:
+    count = content.count(b"[") + content.count(b"{")
+    if count > _MOST_LISTS:
         raise ProblemError(
-            f"has {lists:,} lists and tables, more than the {_MOST_LISTS:,} allowed", where=where
+            f"has {count:,} lists and tables, more than the {_MOST_LISTS:,} allowed", where=where
         )
     try:
         body = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
@@ -80,6 +95,10 @@ def parse_sealed(
                 "sweep, trace or transport)",
             ) from error
         raise ProblemError(f"is not JSON: {error}", where=where) from error
+    if sealed and isinstance(body, dict) and body.get("format") == BINARY and DESIGN in formats:
+        with decoding(where, remedy):
+            kept = {key: body.pop(key) for key in unread if key in body}
+            body = {**lists.expanded(body), **kept, "format": DESIGN}
     if sealed and isinstance(body, dict) and body.get("format") == EVERYWHERE not in formats:
         raise ProblemError(
             "is a mechanism for every point of a region, and this works on finitely many secrets",
@@ -99,6 +118,9 @@ def parse_sealed(
 def is_of_format(path: str | Path, name: str) -> bool:
     """Whether a file begins like one of this format; False where it cannot be read."""
     try:
+        if Path(path).suffix.lower() == ".gz":
+            with expanded(path, MAX_BYTES) as stream:
+                return f'"format": "{name}"'.encode() in stream.read(_HEAD)
         return f'"format": "{name}"'.encode() in read_start(path, _HEAD)
     except ProblemError:
         return False

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.storage import write_atomically
+from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import is_optimal
 from optmech.designs.encoding.problem import encode_domain
@@ -61,7 +61,8 @@ def save_target(design: TargetDesign, path: str | Path) -> None:
         "claims": design.claims(),
         "seconds": design.seconds,
     }
-    write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
+    content = seal(json.dumps(body, allow_nan=False).encode())
+    write_atomically(path, compressed(path, content))
 
 
 def load_target(path: str | Path) -> TargetDesign:

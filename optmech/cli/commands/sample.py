@@ -106,7 +106,7 @@ def _mechanism(path: str, name: str | None, signer: str | None) -> Mechanism:
 
     if signer is not None or (name is None and is_packed_file(path)):
         return load_packed(path, signer=signer)
-    from optmech.designs.file import load_design
+    from optmech.designs.file import load_mechanism
     from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign
 
@@ -115,7 +115,7 @@ def _mechanism(path: str, name: str | None, signer: str | None) -> Mechanism:
             raise ProblemError(
                 "has one mechanism for all secrets", where=path, remedy="Leave out --input"
             )
-        return load_design(path).mechanism
+        return load_mechanism(path)
     family = TargetDesign.load(path)
     if name is None:
         raise ProblemError(

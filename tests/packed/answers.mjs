@@ -1,0 +1,53 @@
+// What the client answers to the conformance vectors; the same in Node and in a browser.
+const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+export async function answers({ load, Ledger, PackedError, StickyReports }, read) {
+  const vectors = JSON.parse(new TextDecoder().decode(await read("vectors.json")));
+  const found = { files: {}, refused: {}, many: {} };
+  for (const [name, stated] of Object.entries(vectors.files)) {
+    const mechanism = await load(new Uint8Array(await read(name)));
+    const sticky = new StickyReports(mechanism, bytes(vectors.key));
+    const answer = {
+      draws: stated.draws.map(([place, entropy]) => [place, entropy, mechanism.draw(place, bytes(entropy))]),
+      positions: stated.positions.map(([position]) => [position, mechanism.locate(position)]),
+      sticky: [],
+      ledger: null,
+    };
+    for (const [place, epoch] of stated.sticky) {
+      answer.sticky.push([place, epoch, hex(await sticky.entropy(place, epoch))]);
+    }
+    if (stated.ledger !== null) {
+      const { epsilon, radius, places } = stated.ledger;
+      const ledger = new Ledger(mechanism, epsilon, radius);
+      places.forEach((place) => ledger.enter(place));
+      answer.ledger = { epsilon, radius, places, ...ledger.figures() };
+    }
+    found.files[name] = answer;
+  }
+  for (const [name, content] of Object.entries(vectors.refused)) {
+    try {
+      await load(bytes(content));
+      found.refused[name] = "taken";
+    } catch (error) {
+      found.refused[name] = error instanceof PackedError ? "refused" : String(error.stack);
+    }
+  }
+  // many draws: 4 bytes of the place's number and the bytes of the draw, one after the other
+  for (const name of Object.keys(vectors.files)) {
+    let data;
+    try {
+      data = new Uint8Array(await read(`${name}.draws`));
+    } catch {
+      continue;
+    }
+    const mechanism = await load(new Uint8Array(await read(name)));
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const size = 4 + mechanism.drawBytes;
+    found.many[name] = [];
+    for (let at = 0; at < data.length; at += size) {
+      found.many[name].push(mechanism.draw(view.getUint32(at, true), data.subarray(at + 4, at + size)));
+    }
+  }
+  return found;
+}

@@ -1,0 +1,195 @@
+"""Writes the conformance vectors: ``python -m tests.packed.make_vectors`` in a checkout.
+
+``vectors/*.omm`` and ``vectors/vectors.json``: what every reader of packed files has to answer.
+They are committed; the tests compare Python and JavaScript with them and do not write them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import optmech as om
+from optmech.packed.cbor import Tag, decode, encode
+
+FOLDER = Path(__file__).parent / "vectors"
+KEY = bytes(range(32))
+
+
+def mechanisms() -> dict[str, om.PackedMechanism]:
+    """One of every kind of places, at every number of bits."""
+    FOLDER.mkdir(exist_ok=True)
+    rng = np.random.default_rng(1)
+    euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
+    cells = om.Grid.geographic(4, 5, (16.3, 48.15, 16.45, 48.25))
+    weights = rng.gamma(1.0, size=20)
+    grid = om.Problem(
+        om.Prior(cells, weights / weights.sum()),
+        euclidean,
+        constraints=[om.MetricPrivacy("ln 2", euclidean)],
+        title="A grid over bounds",
+    )
+    places = rng.uniform((179.9, -17.1), (180.1, -16.9), (9, 2))
+    places[:, 0] = (places[:, 0] + 180) % 360 - 180
+    domain = om.Domain.geographic([f"p{k}" for k in range(9)], places)
+    points = om.Problem(
+        om.Prior.uniform(domain),
+        haversine,
+        constraints=[om.MetricPrivacy("1/5", haversine)],
+        title="Points on both sides of 180 degrees",
+    )
+    h3 = ["881e15b711fffff", "881e15b713fffff", "881e15b715fffff", "881e15b717fffff"]
+    hexagons = om.exchange.from_h3(h3)
+    hexagonal = om.Problem(
+        om.Prior.uniform(hexagons),
+        haversine,
+        constraints=[om.MetricPrivacy(2, haversine)],
+        title="Hexagons",
+    )
+    labels = om.Problem(
+        om.Prior.uniform(om.Domain(["a", 2, 2.5, None, False, ("b", 3)])),
+        om.distances.hamming(),
+        title="Labels, reported with certainty",
+    )
+    line = om.Problem(
+        om.Prior.uniform(om.Domain.range(6, unit="years")),
+        euclidean,
+        constraints=[om.MetricPrivacy(1, euclidean)],
+        title="A line",
+    )
+    made = {
+        "grid": (grid, 24, "refuse"),
+        "points": (points, 48, "nearest"),
+        "hexagons": (hexagonal, 32, "refuse"),
+        "labels": (labels, 16, "refuse"),
+        "line": (line, 16, "refuse"),
+    }
+    return {
+        name: om.pack(
+            om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside, max_loss=1
+        )
+        for name, (problem, bits, outside) in made.items()
+    }
+
+
+def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
+    """Draws, positions, sticky bytes and a ledger of one file."""
+    labels = found.secrets.labels
+    edges = [bytes(found.draw_bytes), b"\xff" * found.draw_bytes]
+    draws = []
+    for _ in range(60):
+        place = rng.randrange(len(labels))
+        entropy = edges.pop() if edges else rng.randbytes(found.draw_bytes)
+        report = found.observables.index(found.report(labels[place], entropy))
+        draws.append([place, entropy.hex(), report])
+    out: dict[str, Any] = {"draws": draws, "positions": [], "ledger": None}
+    if found.secrets.points is not None:
+        box = np.array([found.coordinates(label) for label in labels])
+        low, high = box.min(axis=0), box.max(axis=0)
+        wide = high - low + 1e-3
+        if wide[0] > 180:
+            low, high, wide = np.array([-180.0, low[1]]), np.array([180.0, high[1]]), wide / 100
+        positions = [[rng.uniform(a - w, b + w) for a, b, w in zip(low, high, wide, strict=True)]
+                     for _ in range(40)] + box.tolist()  # fmt: skip
+        for position in positions:
+            place = found.locate(position)
+            out["positions"].append([position, -1 if place is None else labels.index(place)])
+    sticky = om.StickyReports(found, KEY)
+    out["sticky"] = [
+        [place, epoch, sticky.entropy(place, epoch).hex()]
+        for place, epoch in ((0, 0), (1, 20_000), (len(labels) - 1, 2**33))
+    ]
+    if found.header.constraints:
+        ledger = om.Ledger(found, 0.7, 3.0)
+        for place in (0, 1, 1, 2):
+            ledger.enter(labels[place])
+        out["ledger"] = {
+            "epsilon": 0.7,
+            "radius": 3.0,
+            "places": [0, 1, 1, 2],
+            "plain": ledger.plain,
+            "rows": ledger.rows,
+            "composed": ledger.composed,
+        }
+    return out
+
+
+def refused(content: bytes) -> dict[str, str]:
+    """Files that no reader may take, most with a digest that fits."""
+
+    def sealed(head: bytes) -> bytes:
+        return head + hashlib.sha256(head).digest()
+
+    _, inner, rows, _ = decode(content).value
+    header = decode(inner)
+
+    def changed(rows: bytes = rows, **entries: Any) -> bytes:
+        body = {**header, **{name.replace("_", " "): value for name, value in entries.items()}}
+        body = {name: value for name, value in body.items() if value is not ...}
+        item = Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)])
+        return sealed(encode(item)[:-32])
+
+    head = content[:-32]
+    bad = {
+        "a flipped bit": content[:200] + bytes([content[200] ^ 1]) + content[201:],
+        "a file that was cut": content[:-1],
+        "a byte too many": content + b"\0",
+        "nothing": b"",
+        "another digest": head + bytes(32),
+        "another format": sealed(head.replace(b"packed/1", b"packed/2")),
+        "a length that is not the shortest": sealed(head[:3] + b"\x98\x04" + head[4:]),
+        "an unknown key": changed(more=1),
+        "a missing key": changed(reach=...),
+        "bits of another number": changed(bits=20),
+        "bits that are a float": changed(bits=24.0),
+        "another width": changed(width=4),
+        "columns in no order": changed(columns=Tag(70, header["columns"].value[::-1])),
+        "a column of nothing": changed(
+            columns=Tag(70, header["columns"].value[:-4] + b"\xff\xff\0\0")
+        ),
+        "a row for too few secrets": changed(row_of=Tag(70, header["row of"].value[:-4])),
+        "a row of nothing": changed(row_of=Tag(70, header["row of"].value[:-4] + b"\xff\xff\0\0")),
+        "a row that is no distribution": changed(rows=bytes([rows[0] ^ 1]) + rows[1:]),
+        "too few rows": changed(rows=rows[:-3]),
+        "an accuracy of other columns": changed(
+            accuracy={**header["accuracy"], "radius": Tag(86, bytes(8))}
+        ),
+        "an accuracy that is not finite": changed(
+            accuracy={
+                **header["accuracy"],
+                "radius": Tag(86, b"\0\0\0\0\0\0\xf8\x7f" * (len(header["columns"].value) // 4)),
+            }
+        ),
+        "a reach below zero": changed(reach=-1.0),
+        "positions outside that go anywhere": changed(outside="anywhere"),
+        "places of no kind": changed(secrets={**header["secrets"], "kind": "cube"}),
+        "a grid without rows": changed(secrets={**header["secrets"], "rows": 0}),
+        "a grid of too many cells": changed(
+            secrets={**header["secrets"], "rows": 2**16, "columns": 2**16}
+        ),
+        "a title that is a number": changed(title=1),
+        "a loss that is no float": changed(loss={**header["loss"], "packed": 1}),
+        "a digest of the design that is too short": changed(design=bytes(31)),
+    }
+    return {name: part.hex() for name, part in bad.items()}
+
+
+def main() -> None:
+    """Writes the files."""
+    rng = random.Random(5)
+    made = mechanisms()
+    body = {
+        "key": KEY.hex(),
+        "files": {f"{name}.omm": vectors(found, rng) for name, found in made.items()},
+        "refused": refused((FOLDER / "grid.omm").read_bytes()),
+    }
+    (FOLDER / "vectors.json").write_text(json.dumps(body, indent=None) + "\n")
+
+
+if __name__ == "__main__":
+    main()

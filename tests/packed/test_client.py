@@ -1,0 +1,248 @@
+"""The JavaScript client: the same bytes, the same reports as in Python, in Node and in Chromium."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import random
+import re
+import shutil
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import optmech as om
+
+HERE = Path(__file__).parent
+VECTORS = HERE / "vectors"
+CLIENT = Path(om.__file__).parent / "packed" / "client"
+STATED: dict[str, Any] = json.loads((VECTORS / "vectors.json").read_text())
+DRAWS = 20_000
+"""Of every one of the five files."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a browser is served: the client, the vectors, and many draws of each file."""
+    root = tmp_path_factory.mktemp("client")
+    for source in (CLIENT, VECTORS):
+        shutil.copytree(source, root, dirs_exist_ok=True)
+    shutil.copy(HERE / "answers.mjs", root)
+    rng = random.Random(11)
+    for name in STATED["files"]:
+        found = om.load_packed(VECTORS / name)
+        with open(root / f"{name}.draws", "wb") as stream:
+            for _ in range(DRAWS):
+                stream.write(struct.pack("<I", rng.randrange(len(found.secrets))))
+                stream.write(rng.randbytes(found.draw_bytes))
+    return root
+
+
+def reports(folder: Path, name: str) -> list[int]:
+    """What Python reports for the many draws."""
+    found = om.load_packed(folder / name)
+    size = 4 + found.draw_bytes
+    data = np.frombuffer((folder / f"{name}.draws").read_bytes(), np.uint8).reshape(-1, size)
+    places = data[:, :4].copy().view("<u4")[:, 0]
+    number = {label: k for k, label in enumerate(found.observables.labels)}
+    out = np.zeros(len(data), dtype=int)
+    for place in range(len(found.secrets)):
+        here = np.flatnonzero(places == place)
+        drawn = found.reports(found.secrets.labels[place], data[here, 4:])
+        out[here] = [number[label] for label in drawn]
+    return out.tolist()
+
+
+def compare(found: dict[str, Any], folder: Path) -> None:
+    """The client's answers with what is committed, and with Python's."""
+    for name, stated in STATED["files"].items():
+        answer = found["files"][name]
+        assert answer["draws"] == stated["draws"]
+        assert answer["positions"] == stated["positions"]
+        assert answer["sticky"] == stated["sticky"]
+        assert (answer["ledger"] is None) == (stated["ledger"] is None)
+        for figure in ("plain", "rows", "composed") if stated["ledger"] else ():
+            assert answer["ledger"][figure] == pytest.approx(stated["ledger"][figure], rel=1e-12)
+        assert found["many"][name] == reports(folder, name)
+    assert sum(map(len, found["many"].values())) == 100_000
+    assert found["refused"] == dict.fromkeys(STATED["refused"], "refused")
+
+
+def test_python_gives_the_committed_answers() -> None:
+    for name, stated in STATED["files"].items():
+        found = om.load_packed(VECTORS / name)
+        labels = found.secrets.labels
+        for place, entropy, report in stated["draws"]:
+            drawn = found.report(labels[place], bytes.fromhex(entropy))
+            assert found.observables.index(drawn) == report
+        for position, place in stated["positions"]:
+            where = found.locate(position)
+            assert (-1 if where is None else labels.index(where)) == place
+        sticky = om.StickyReports(found, bytes.fromhex(STATED["key"]))
+        for place, epoch, entropy in stated["sticky"]:
+            assert sticky.entropy(place, epoch).hex() == entropy
+
+
+@pytest.mark.parametrize("name", STATED["refused"])
+def test_python_refuses_the_committed_files(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.omm"
+    path.write_bytes(bytes.fromhex(STATED["refused"][name]))
+    with pytest.raises(om.VerificationError):
+        om.load_packed(path)
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("no Node")
+    return found
+
+
+def test_node_gives_the_same_reports(node: str, folder: Path) -> None:
+    run = subprocess.run(
+        [node, str(HERE / "vectors.mjs"), str(CLIENT), str(folder)],
+        capture_output=True,
+        check=True,
+    )
+    compare(json.loads(run.stdout), folder)
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    extensions_map: ClassVar = {
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+        ".mjs": "text/javascript",
+    }
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def address(folder: Path) -> Iterator[str]:
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_chromium_gives_the_same_reports(browser: Any, address: str, folder: Path) -> None:
+    browser.get(f"{address}/README.md")
+    browser.set_script_timeout(60)
+    found = browser.execute_async_script(
+        """
+        const done = arguments[arguments.length - 1];
+        (async () => {
+          const { answers } = await import("/answers.mjs");
+          const read = async (name) => {
+            const reply = await fetch(`/${name}`);
+            if (!reply.ok) throw new Error(name);
+            return reply.arrayBuffer();
+          };
+          return JSON.stringify(await answers(await import("/index.js"), read));
+        })().then(done, (error) => done(String(error.stack)));
+        """
+    )
+    compare(json.loads(found), folder)
+
+
+def test_pages_get_reports_instead_of_the_position(browser: Any, address: str) -> None:
+    """The demonstration, with a mocked position: only the mechanism's report is seen."""
+    found = om.load_packed(VECTORS / "grid.omm")
+    place = found.secrets.labels[7]
+    longitude, latitude = found.coordinates(place) or (0.0, 0.0)
+    truth = {"longitude": longitude + 1e-3, "latitude": latitude - 1e-3, "accuracy": 5,
+             "altitude": 170, "heading": 90, "speed": 3}  # fmt: skip
+    browser.execute_cdp_cmd(
+        "Browser.grantPermissions", {"origin": address, "permissions": ["geolocation"]}
+    )
+    browser.execute_cdp_cmd("Emulation.setGeolocationOverride", truth)
+    browser.get(f"{address}/demo.html?file=grid.omm")
+    browser.set_script_timeout(20)
+    key = browser.execute_async_script(
+        """
+        const done = arguments[0];
+        const wait = () => document.documentElement.dataset.ready
+          ? done(localStorage.getItem("optmech-key")) : setTimeout(wait, 20);
+        wait();
+        """
+    )
+    ask = """
+        const done = arguments[0];
+        navigator.geolocation.getCurrentPosition(
+          (p) => done([p.coords, p.timestamp]), (e) => done([e.message, e.code]));
+        """
+    coords, timestamp = browser.execute_async_script(ask)
+    sticky = om.StickyReports(found, bytes(map(int, key.split(","))))
+    report = sticky.report(place, timestamp / 1000)
+    assert (coords["longitude"], coords["latitude"]) == found.coordinates(report)
+    assert coords["accuracy"] == found.accuracy(report)
+    rest = ("altitude", "altitudeAccuracy", "heading", "speed")
+    assert [coords[name] for name in rest] == [None] * 4
+    assert timestamp % 86_400_000 == 0
+    # the same place and day: the same report
+    assert browser.execute_async_script(ask)[0] == coords
+    # outside the region nothing is said of where
+    browser.execute_cdp_cmd(
+        "Emulation.setGeolocationOverride", {"longitude": 0, "latitude": 0, "accuracy": 5}
+    )
+    assert browser.execute_async_script(ask) == ["outside the region", 2]
+    browser.execute_cdp_cmd("Emulation.clearGeolocationOverride", {})
+
+
+def test_a_signed_file_in_node(node: str, tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from optmech.packed.file import envelope, signed_bytes
+
+    key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+    raw = key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    content = (VECTORS / "grid.omm").read_bytes()
+    signed = envelope(content, key.sign(signed_bytes(content)))
+    (tmp_path / "good.omm").write_bytes(signed)
+    (tmp_path / "bad.omm").write_bytes(signed[:-1] + bytes([signed[-1] ^ 1]))
+    script = f"""
+        import {{ load }} from {json.dumps((CLIENT / "index.js").as_uri())};
+        import {{ readFileSync }} from "node:fs";
+        const key = Uint8Array.from({list(raw)});
+        const other = new Uint8Array(32).fill(9);
+        const file = (name) => readFileSync({json.dumps(str(tmp_path))} + "/" + name);
+        const said = [];
+        for (const [name, options] of [["good", {{ signer: key }}], ["good", {{}}],
+            ["good", {{ signer: other }}], ["bad", {{ signer: key }}]]) {{
+          try {{ said.push((await load(file(name + ".omm"), options)).title); }}
+          catch (error) {{ said.push(error.constructor.name); }}
+        }}
+        console.log(JSON.stringify(said));
+    """
+    run = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, check=True
+    )
+    title, *others = json.loads(run.stdout)
+    assert title == "A grid over bounds"
+    assert others[0] == "PackedError"
+    assert all(name != title for name in others)
+
+
+def test_the_client_is_small_and_stands_alone() -> None:
+    for path in CLIENT.glob("*.js"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert len(lines) < 400
+        assert all(
+            re.search(r'from "\./(cbor|index|sticky)\.js"', line)
+            for line in lines
+            if line.startswith(("import ", "export {")) and " from " in line
+        )
+    package = json.loads((CLIENT / "package.json").read_text())
+    assert "dependencies" not in package
+    assert all((CLIENT / name).is_file() for name in package["files"])

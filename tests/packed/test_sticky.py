@@ -1,0 +1,147 @@
+"""Sticky reports and the ledger against their definitions, written out again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import optmech as om
+
+VECTORS = Path(__file__).parent / "vectors"
+KEY = hashlib.sha256(b"a device").digest()
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def line() -> om.PackedMechanism:
+    """Six places in a row, ε = 1 per year."""
+    return om.load_packed(VECTORS / "line.omm")
+
+
+def test_the_bytes_are_an_hmac_of_place_and_epoch(line: om.PackedMechanism) -> None:
+    message = b"optmech-sticky/1" + (VECTORS / "line.omm").read_bytes()[-32:]
+    message += (3).to_bytes(4, "little") + (20_000).to_bytes(8, "little")
+    drawn = hmac.digest(KEY, message, "sha256")
+    assert om.StickyReports(line, KEY).entropy(3, 20_000) == drawn[:2]
+
+
+def test_a_night_at_one_place_is_one_report(line: om.PackedMechanism) -> None:
+    sticky = om.StickyReports(line, KEY, period=DAY)
+    night = {sticky.report(2, 20_000 * DAY + 60 * k) for k in range(1440)}
+    assert len(night) == 1
+    # and without any state the same again
+    again = om.StickyReports(line, KEY, period=DAY)
+    assert {again.report(2, 20_000 * DAY + 5)} == night
+
+
+def test_other_days_places_and_keys_are_other_draws(line: om.PackedMechanism) -> None:
+    """Over many epochs every report comes with its probability (chi-square, 5 degrees)."""
+    sticky = om.StickyReports(line, KEY, period=DAY)
+    for place in (0, 3):
+        counts = np.zeros(6)
+        for epoch in range(3000):
+            counts[line.observables.index(sticky.report(place, epoch * DAY))] += 1
+        expected = 3000 * line.matrix[place]
+        used = expected > 0
+        statistic = ((counts[used] - expected[used]) ** 2 / expected[used]).sum()
+        assert statistic < 30  # one in 70,000 of such draws is above
+        assert not counts[~used].any()
+    other = om.StickyReports(line, bytes(32), period=DAY)
+    assert any(other.entropy(0, k) != sticky.entropy(0, k) for k in range(3))
+
+
+def test_the_figures_are_those_of_the_product(line: om.PackedMechanism) -> None:
+    """Brute force: the worst log ratio, and δ at the stated ε, over all outputs of three draws."""
+    ledger = om.Ledger(line, 1, 1.0, delta="1/1000")
+    visited = [1, 1, 4]
+    for place in visited:
+        ledger.enter(place)
+    matrix = line.matrix[:, line.matrix.any(axis=0)]
+    worst, largest = 0.0, 0.0
+    for moved in itertools.product(*([p - 1, p + 1] for p in visited)):
+        for one, two in ((visited, moved), (moved, visited)):
+            p = q = np.ones(1)
+            for a, b in zip(one, two, strict=True):
+                p = (p[:, None] * matrix[a]).ravel()
+                q = (q[:, None] * matrix[b]).ravel()
+            worst = max(worst, float(np.log(p / q).max()))
+            largest = max(largest, float(np.maximum(0, p - math.exp(ledger.composed) * q).sum()))
+    assert ledger.plain == pytest.approx(3.0, rel=1e-8)
+    assert ledger.rows == pytest.approx(worst, rel=1e-6)
+    assert worst <= ledger.rows <= ledger.plain
+    assert largest <= 1e-3
+
+
+def test_composition_of_many_draws_is_below_their_sum(line: om.PackedMechanism) -> None:
+    ledger = om.Ledger(line, 1, 1.0)
+    for _ in range(200):
+        ledger.enter(2)
+    # the two rows differ by e or 1/e everywhere, as randomised response does, of which the optimal
+    # composition is known (Kairouz, Oh and Viswanath 2015): the binomial law of the losses
+    chance = math.e / (1 + math.e)
+    ways = np.array([math.comb(200, k) * chance**k * (1 - chance) ** (200 - k) for k in range(201)])
+    losses = 2.0 * np.arange(201) - 200
+
+    def delta(epsilon: float) -> float:
+        return float((ways * np.maximum(0, 1 - np.exp(np.minimum(0, epsilon - losses)))).sum())
+
+    optimal = next(epsilon for epsilon in np.arange(90, 200, 0.1) if delta(epsilon) <= 1e-6)
+    assert 0.99 * optimal < ledger.composed < 1.03 * optimal
+    assert ledger.composed < ledger.rows <= ledger.plain
+
+
+def test_beyond_the_budget_nothing_or_the_same_is_reported(line: om.PackedMechanism) -> None:
+    for fall_back in ("refuse", "repeat"):
+        ledger = om.Ledger(line, 1, 1.0, budget=2.5, fall_back=fall_back)
+        sticky = om.StickyReports(line, KEY, period=DAY, ledger=ledger)
+        first = [sticky.report(place, 0.0) for place in (0, 1)]
+        assert None not in first
+        assert ledger.plain == pytest.approx(2.0, rel=1e-8)
+        third = sticky.report(2, 0.0)
+        assert third == (None if fall_back == "refuse" else first[1])
+        # what was drawn already costs nothing more
+        assert sticky.report(0, 100.0) == first[0]
+        assert ledger.plain == pytest.approx(2.0, rel=1e-8)
+
+
+def test_a_ledger_survives_a_restart(line: om.PackedMechanism) -> None:
+    ledger = om.Ledger(line, 1, 2.0)
+    for place in (0, 0, 5):
+        ledger.enter(place)
+    kept = json.loads(json.dumps(ledger.to_dict()))
+    again = om.Ledger(line, 1, 2.0)
+    again.restore(kept)
+    assert (again.plain, again.rows, again.composed) == (
+        ledger.plain, ledger.rows, ledger.composed
+    )  # fmt: skip
+    other = om.Ledger(om.load_packed(VECTORS / "grid.omm"), 1, 2.0)
+    for wrong in (kept, {**kept, "draws": [[99, 1]]}, {**kept, "draws": [[0, -1]]}, [], {}):
+        with pytest.raises(om.ProblemError, match="ledger"):
+            (other if wrong is kept else again).restore(wrong)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda m: om.StickyReports(m, b"short"), "32 bytes"),
+        (lambda m: om.StickyReports(m, KEY, period=0), "period"),
+        (lambda m: om.StickyReports(m, KEY).report(0, -1.0), "1970"),
+        (lambda m: om.StickyReports(m, KEY).report(0, math.nan), "time"),
+        (lambda m: om.StickyReports(m, KEY).report(77, 0.0), "77"),
+        (lambda m: om.Ledger(m, 0, 1.0), "epsilon"),
+        (lambda m: om.Ledger(m, 1, 0.0), "radius"),
+        (lambda m: om.Ledger(m, 1, 1.0, delta=2), "delta"),
+        (lambda m: om.Ledger(m, 1, 1.0, by="guess"), "by"),
+        (lambda m: om.Ledger(m, 1, 1.0, fall_back="hope"), "fall_back"),
+    ],
+)
+def test_bad_arguments_have_words(line: om.PackedMechanism, make: object, said: str) -> None:
+    with pytest.raises(om.ProblemError, match=said):
+        make(line)  # type: ignore[operator]
