@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from optmech.problem import MetricPrivacy as MetricPrivacy
     from optmech.problem import Problem as Problem
     from optmech.problem import Support as Support
+    from optmech.protection.data import protect as protect
     from optmech.show import plots as plots
     from optmech.show.reports import report as report
     from optmech.spaces import distances as distances

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
 
@@ -46,3 +47,34 @@ def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
 
     design = load_design(args.design)
     return design.problem, design.mechanism
+
+
+def add_family_input(parser: argparse.ArgumentParser) -> None:
+    """The option --input, for files with a mechanism for every auxiliary input."""
+    parser.add_argument(
+        "--input",
+        metavar="NAME",
+        help="the auxiliary input, for a file written by optmech transport -o",
+    )
+
+
+def released_mechanism(path: str, name: str | None) -> Mechanism | EverywhereMechanism:
+    """What a file releases, checked again: of a family the mechanism of the input ``name``."""
+    from optmech.designs.design import Design
+    from optmech.reading.sealed import FAMILY, is_of_format
+    from optmech.targets import TargetDesign
+
+    if not is_of_format(path, FAMILY):
+        if name is not None:
+            raise ProblemError(
+                "has one mechanism for all secrets", where=path, remedy="Leave out --input"
+            )
+        return Design.load(path).mechanism
+    family = TargetDesign.load(path)
+    if name is None:
+        raise ProblemError(
+            "has a mechanism for every auxiliary input",
+            where=path,
+            remedy=f"Choose one with --input: {', '.join(family.names)}",
+        )
+    return family.mechanisms[family.index(name)]

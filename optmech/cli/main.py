@@ -21,6 +21,7 @@ COMMANDS = (
     "attack",
     "measure",
     "sample",
+    "protect",
     "report",
     "export",
     "adopt",

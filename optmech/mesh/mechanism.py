@@ -6,17 +6,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
+from optmech.exact.sampler import (
+    EachBytes,
+    Table,
+    draw,
+    draw_each,
+    fresh,
+    seeded_bytes,
+    system_bytes,
+)
 from optmech.mesh import Mesh
+from optmech.mesh.drawing import draw_vertices
 from optmech.spaces.domain import Domain
 
 
@@ -88,12 +99,33 @@ class EverywhereMechanism:
         out = [labels[int(draw(table, corners[k], 1, source)[0])] for k in drawn.tolist()]
         return out[0] if size is None else out
 
+    def draws(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
+        """For every point (n, 2) the index of an observable, each with exactly the probabilities
+        of ``exactly_at``; made for tables, as ``Mechanism.draws``.
+
+        Raises
+        ------
+        ProblemError
+            On a point outside of the region, or without finite coordinates.
+        """
+        places = finite_array(coordinate_rows(points, 2), where="points")
+        each = fresh() if source is None else source
+        corners = draw_vertices(self.mesh, places, each, lambda k: self._corners(places[k]))
+        return draw_each(self.exact.table, corners, each)
+
     def sample(
         self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
     ) -> Any:
         """As ``sample_at``: a mechanism over finitely many secrets samples by label, this one by
         point."""
         return self.sample_at(point, size, seed)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that differ between mechanisms with other probabilities, meshes or reports."""
+        vertices, triangles = self.mesh.vertices.tolist(), self.mesh.triangles.tolist()
+        places = [*map(tuple, vertices), *map(tuple, triangles)]
+        return fingerprint(self.exact.table.steps, places, self.observables.labels)
 
     def _corners(
         self, point: Sequence[float | Fraction]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optmech.cli import output
+from optmech.cli.inputs import add_family_input, released_mechanism
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.mesh.mechanism import EverywhereMechanism
-    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -26,11 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y",
     )
-    parser.add_argument(
-        "--input",
-        metavar="NAME",
-        help="the auxiliary input, for a file written by optmech transport -o",
-    )
+    add_family_input(parser)
     parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
     parser.add_argument(
         "--seed",
@@ -42,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
+    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.reading.errors import printable
-    from optmech.reading.sealed import EVERYWHERE, is_of_format
     from optmech.spaces.labels import find_label, label_text
 
     if not 1 <= args.n <= MAX_DRAWS:
@@ -53,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
     output.require_seed(args.seed)
     drawn: list[Hashable]
     shown: Any = args.secret
-    if args.input is None and is_of_format(args.design, EVERYWHERE):
+    mechanism = released_mechanism(args.design, args.input)
+    if isinstance(mechanism, EverywhereMechanism):
         from optmech.cli.everywhere import point
 
-        drawn = _everywhere(args.design).sample_at(point(args.secret), args.n, args.seed)
+        drawn = mechanism.sample_at(point(args.secret), args.n, args.seed)
     else:
-        mechanism = _mechanism(args.design, args.input)
         try:
             shown = find_label(mechanism.secrets, args.secret)
         except ProblemError as error:
@@ -71,30 +64,3 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0
-
-
-def _everywhere(path: str) -> EverywhereMechanism:
-    from optmech.designs.everywhere_file import load_everywhere
-
-    return load_everywhere(path).mechanism
-
-
-def _mechanism(path: str, name: str | None) -> Mechanism:
-    from optmech.designs.file import load_design
-    from optmech.reading.sealed import FAMILY, is_of_format
-    from optmech.targets import TargetDesign
-
-    if not is_of_format(path, FAMILY):
-        if name is not None:
-            raise ProblemError(
-                "has one mechanism for all secrets", where=path, remedy="Leave out --input"
-            )
-        return load_design(path).mechanism
-    family = TargetDesign.load(path)
-    if name is None:
-        raise ProblemError(
-            "has a mechanism for every auxiliary input",
-            where=path,
-            remedy=f"Choose one with --input: {', '.join(family.names)}",
-        )
-    return family.mechanisms[family.index(name)]
