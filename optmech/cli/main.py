@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
+    "init",
     "solve",
     "check",
     "attack",

@@ -225,6 +225,7 @@ def test_cvxpy_is_imported_only_when_used(tmp_path: Path) -> None:
 
 # interface.md, "Command line": the commands of this version
 PROMISED = {
+    "init": ["--x", "--y", "--label", "--cells", "-o", "--json"],
     "solve": ["--profile", "--gap", "--time-limit", "-o", "--json", "--picture"],
     "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
