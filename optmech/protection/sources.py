@@ -25,6 +25,22 @@ DEGREES = ("longitude", "latitude")
 """The columns that the points of GeoJSON become."""
 
 
+_AS_TABLE = "Give a table: .csv (also packed), .parquet or .geojson"
+_NO_TABLES = {
+    ".json": "a document",
+    ".toml": "a document",
+    ".html": "a page",
+    ".png": "a picture",
+    ".xlsx": "a spreadsheet",
+    ".xls": "a spreadsheet",
+    ".npy": "an array",
+    ".nc": "an array",
+    ".gpkg": "a database",
+    ".shp": "a map in several files",
+    ".zip": "an archive",
+}
+
+
 @dataclass
 class CsvTable:
     """The rows of a CSV file."""
@@ -108,6 +124,10 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
                 remedy="Rename or remove it: the geometry says where a point is",
             )
         yield PointTable(file, [*DEGREES, *names], features, {})
+    elif (kind := file.suffix.lower()) in _NO_TABLES:
+        raise ProblemError(
+            f"is {_NO_TABLES[kind]}, and no table", where=str(path), remedy=_AS_TABLE
+        )
     else:
         with csv_parts(path, size) as (header, rows):
             yield CsvTable(header, rows)

@@ -250,6 +250,7 @@ PROMISED = {
     "problems": ["--json"],
     "profiles": ["--json"],
     "schema": ["--json"],
+    "completion": ["bash", "--json"],
 }
 
 

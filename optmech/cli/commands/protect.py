@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
@@ -105,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
             where="--sticky-by",
             remedy="Give --sticky-key-file, or leave it out",
         )
+    _refuse_exchanged(args.design, args.data)
     try:
         reporter = Reporter(
             released_mechanism(args.design, args.input),
@@ -121,6 +123,19 @@ def run(args: argparse.Namespace) -> int:
         raise _in_options(error, args.data) from error
     _say(args, reporter, written, left)
     return 0
+
+
+def _refuse_exchanged(design: str, data: str) -> None:
+    """Refuse a table where the design is expected."""
+    from optmech.reading.recognised import by_ending
+
+    found = by_ending(design)
+    if found is not None and Path(data).suffix.lower() == ".json":
+        raise ProblemError(
+            f"is {found[0]}, and no design",
+            where=design,
+            remedy=f"Give the design first: optmech protect {data} {design}",
+        )
 
 
 def _say(args: argparse.Namespace, reporter: Reporter, written: list[str], left: list[str]) -> None:
