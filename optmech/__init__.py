@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from optmech.problem import Problem as Problem
     from optmech.problem import Pufferfish as Pufferfish
     from optmech.problem import Support as Support
+    from optmech.protection.data import protect as protect
     from optmech.show import plots as plots
     from optmech.show.reports import report as report
     from optmech.spaces import beliefs as beliefs

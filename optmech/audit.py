@@ -1817,6 +1817,7 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
 # numbers over a power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of the coefficients
 # along them; then those of D ∇p_o are a d₂' - b d₁' with (x, y)' = (y, -x).
 Point = tuple[int, int]
+Corners = tuple[int, int, int]
 Index = tuple[int, int, int]
 At = tuple[list[int], list[int]]  # control points, and what they count for over their sum
 OWN_WORDS = ("engine", "engine_reason", "reason")

@@ -158,3 +158,23 @@ def few(labels: Iterable[Hashable]) -> str:
     listed = list(labels)
     shown = ", ".join(map(repr, listed[:3]))
     return shown if len(listed) <= 3 else f"{shown}, ... ({len(listed)} in all)"
+
+
+def coordinate_names(names: Iterable[Hashable]) -> tuple[str, str] | None:
+    """The columns that are called longitude and latitude, or x and y, where each is one; degrees
+    before others."""
+    ends: dict[str, list[str]] = {}
+    for name in map(str, names):
+        ends.setdefault(name.rpartition("_")[2].lower(), []).append(name)
+    for first, second in ((_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",))):
+        one = [name for end in first for name in ends.get(end, [])]
+        other = [name for end in second for name in ends.get(end, [])]
+        if len(one) == 1 and len(other) == 1:
+            return one[0], other[0]
+    return None
+
+
+def is_degrees(x: str, y: str) -> bool:
+    """Whether two columns are called longitude and latitude."""
+    found = coordinate_names([x, y])
+    return found == (x, y) and x.rpartition("_")[2].lower() in _LONGITUDE[:-1]

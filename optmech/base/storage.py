@@ -37,16 +37,16 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     ProblemError where that cannot be done, on a folder, a disk or a socket, and on a file that is
     read-only."""
     try:
-        descriptor = _descriptor(path)
+        descriptor = descriptor_of(path)
         if descriptor is not None:
-            _write_to_descriptor(descriptor, content)
+            write_to_descriptor(descriptor, content)
             return
         refuse_unwritable(path)
         target = Path(os.path.realpath(path))
-        found = _status(path)
+        found = status_of(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
             with open(path, "wb", buffering=0) as stream:
-                _write_all(stream.fileno(), content)
+                write_all(stream.fileno(), content)
         elif found is not None and not os.access(target.parent, os.W_OK):
             _overwrite(target, content)
         else:
@@ -68,11 +68,11 @@ def refuse_unwritable(path: str | Path) -> None:
     """Refuse what ``write_atomically`` could not write or should not destroy. Raises ProblemError
     on a folder, a disk, a socket, a read-only file, a link to itself and what lies in no folder
     that can be written."""
-    if _descriptor(path) is not None:
+    if descriptor_of(path) is not None:
         return
     problem, remedy = "", "Choose another path"
     try:
-        found = _status(path)
+        found = status_of(path)
         if not str(path):
             problem, remedy = "the path is empty", "Name a file"
         elif found is None and str(path).endswith((os.sep, f"{os.sep}.")):
@@ -101,23 +101,23 @@ def refuse_unwritable(path: str | Path) -> None:
 
 def is_standard_output(path: str | Path) -> bool:
     """Whether a path stands for standard output: ``-``, ``/dev/stdout`` and the like."""
-    return _descriptor(path) == 1
+    return descriptor_of(path) == 1
 
 
 def ending(path: str | Path, default: str) -> str:
     """The ending of a path in lower case, which says what to write; ``default`` for what is no
     regular file and so has no ending of its own (``-``, ``/dev/stdout``, a pipe)."""
-    if _descriptor(path) is not None:
+    if descriptor_of(path) is not None:
         return default
     suffix = Path(path).suffix.lower()
     with contextlib.suppress(OSError, ValueError):
-        found = _status(path)
+        found = status_of(path)
         if not suffix and found is not None and not stat.S_ISREG(found.st_mode):
             return default
     return suffix
 
 
-def _descriptor(path: str | Path) -> int | None:
+def descriptor_of(path: str | Path) -> int | None:
     """The open file descriptor that a path is a name of."""
     text = str(path)
     if text in _STANDARD:
@@ -126,7 +126,7 @@ def _descriptor(path: str | Path) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _status(path: str | Path) -> os.stat_result | None:
+def status_of(path: str | Path) -> os.stat_result | None:
     """Of what the path leads to, links followed; None where there is nothing."""
     try:
         return os.stat(path)
@@ -136,12 +136,12 @@ def _status(path: str | Path) -> os.stat_result | None:
         raise
 
 
-def _write_to_descriptor(descriptor: int, content: bytes) -> None:
+def write_to_descriptor(descriptor: int, content: bytes) -> None:
     """Write where a stream stands; through Python's own standard output where that is meant, which
     may have been led elsewhere."""
     stream = {1: sys.stdout, 2: sys.stderr}.get(descriptor)
     if stream is None:
-        _write_all(descriptor, content)
+        write_all(descriptor, content)
         return
     binary = getattr(stream, "buffer", None)
     if binary is None:
@@ -152,7 +152,8 @@ def _write_to_descriptor(descriptor: int, content: bytes) -> None:
     stream.flush()
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def write_all(descriptor: int, content: bytes) -> None:
+    """All of it, however little is taken at a time."""
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -165,7 +166,7 @@ def _overwrite(target: Path, content: bytes) -> None:
     try:
         if content and hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, len(content))
-        _write_all(descriptor, content)
+        write_all(descriptor, content)
         os.ftruncate(descriptor, len(content))
         os.fsync(descriptor)
     finally:
@@ -176,7 +177,7 @@ def _replace(target: Path, content: bytes, found: os.stat_result | None) -> None
     """Write beside ``target`` and rename."""
     name = f".{target.name[:100]}.{secrets.token_hex(6)}"
     beside = target.parent / name
-    with _removed_on_a_signal(beside):
+    with removed_on_a_signal(beside):
         try:
             _write_beside(beside, content, found)
             try:
@@ -216,7 +217,12 @@ def _write_beside(beside: Path, content: bytes, found: os.stat_result | None) ->
 
 
 def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None:
-    _write_all(descriptor, content)
+    write_all(descriptor, content)
+    settle_as(descriptor, found)
+
+
+def settle_as(descriptor: int, found: os.stat_result | None) -> None:
+    """Make a new file look like the one ``found``, and last through a loss of power."""
     if found is not None and hasattr(os, "fchown"):
         # owner, group and mode of the file that is replaced, as far as this user may set them
         with contextlib.suppress(OSError):
@@ -226,7 +232,7 @@ def _fill(descriptor: int, content: bytes, found: os.stat_result | None) -> None
 
 
 @contextlib.contextmanager
-def _removed_on_a_signal(beside: Path) -> Iterator[None]:
+def removed_on_a_signal(beside: Path) -> Iterator[None]:
     """Remove a file before the process ends by a signal that nobody else handles."""
 
     def end(number: int, _: object) -> None:

@@ -155,9 +155,7 @@ def _scan(
     return worst, where, undecided
 
 
-def _tightness(
-    values: Floats, degree: int, edges: tuple[Floats, Floats], limit: Floats
-) -> Floats:
+def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit: Floats) -> Floats:
     """The largest ‖a d₂ − b d₁‖ over its limit, at least, (t, O), for values (t, n, O) at the
     control points; inf where digits may be lost."""
     first, second = ([edge[:, 0, None, None], edge[:, 1, None, None]] for edge in edges)

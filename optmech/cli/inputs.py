@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
+    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
 
@@ -51,3 +52,44 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
 
     design = load_design(path)
     return design.problem, design.mechanism
+
+
+def add_family_input(parser: argparse.ArgumentParser) -> None:
+    """The option --input, for files with a mechanism for every auxiliary input."""
+    parser.add_argument(
+        "--input",
+        metavar="NAME",
+        help="the auxiliary input, for a file written by optmech transport -o",
+    )
+
+
+def released_mechanism(
+    path: str, name: str | None, signer: str | None = None
+) -> Mechanism | EverywhereMechanism:
+    """What a file releases, its inequalities decided again: of a family the mechanism of the input
+    ``name``; of a packed file, signed with the key ``signer`` where one is given."""
+    from optmech.designs.everywhere_file import load_everywhere
+    from optmech.designs.file import load_mechanism
+    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.reading.sealed import EVERYWHERE, FAMILY, is_of_format
+    from optmech.targets import TargetDesign
+
+    if signer is not None or (name is None and is_packed_file(path)):
+        return load_packed(path, signer=signer)
+
+    if not is_of_format(path, FAMILY):
+        if name is not None:
+            raise ProblemError(
+                "has one mechanism for all secrets", where=path, remedy="Leave out --input"
+            )
+        if is_of_format(path, EVERYWHERE):
+            return load_everywhere(path).mechanism
+        return load_mechanism(path)
+    family = TargetDesign.load(path)
+    if name is None:
+        raise ProblemError(
+            "has a mechanism for every auxiliary input",
+            where=path,
+            remedy=f"Choose one with --input: {', '.join(family.names)}",
+        )
+    return family.mechanisms[family.index(name)]

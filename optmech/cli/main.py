@@ -13,9 +13,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
+from optmech.cli.hints import of_gallery, usage_remedy
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
+    "init",
     "solve",
     "check",
     "attack",
@@ -23,6 +25,7 @@ COMMANDS = (
     "compare",
     "estimate",
     "sample",
+    "protect",
     "report",
     "export",
     "pack",
@@ -34,6 +37,7 @@ COMMANDS = (
     "problems",
     "profiles",
     "schema",
+    "completion",
 )
 INTERNAL_ERROR = 70
 INTERRUPTED = 130
@@ -64,8 +68,12 @@ class _Parser(argparse.ArgumentParser):
             )
         super()._check_value(action, value)
 
+    given: Sequence[str] = ()
+    """The words of the command line, for what is said of mistakes in it."""
+
     def error(self, message: str) -> NoReturn:
-        raise ProblemError(message, where=self.prog, remedy=f"Run {self.prog} --help")
+        remedy = usage_remedy(self, message, self.given)
+        raise ProblemError(message, where=self.prog, remedy=remedy)
 
 
 class _Version(argparse.Action):
@@ -114,6 +122,7 @@ def _main(argv: Sequence[str] | None) -> int:
     as_json = False
     try:
         parser = build_parser()
+        _Parser.given = sys.argv[1:] if argv is None else list(argv)
         args = parser.parse_args(argv)
         if args.command is None:
             parser.print_help()
@@ -125,7 +134,7 @@ def _main(argv: Sequence[str] | None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except OptmechError as error:
-        return _failed(error, as_json)
+        return _failed(of_gallery(error), as_json)
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED

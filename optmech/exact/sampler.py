@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets as entropy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -22,10 +23,14 @@ from optmech.base.arrays import Ints
 
 Words = NDArray[np.uint64]
 Bytes = Callable[[int], bytes]
+EachBytes = Callable[[Ints, int, int], bytes]
+"""Bytes of draws that are told apart: of which ones, how many each, and at which attempt."""
 _WORD = 64
 _BELOW_FIRST_BIT = np.uint64(2**63 - 1)
 _BLOCK = 2**20
 """Words compared at a time."""
+_EACH = 2**16
+"""Rows drawn for at a time."""
 
 
 def system_bytes(count: int) -> bytes:
@@ -76,6 +81,11 @@ class Table:
             steps[k] = np.frombuffer(content, dtype=">u8").reshape(width, limbs)
         return cls(np.ascontiguousarray(steps.transpose(2, 1, 0)))
 
+    @cached_property
+    def heads(self) -> Words:
+        """The first words of all sums, shape (rows, entries)."""
+        return np.ascontiguousarray(self.steps[0].T)
+
     def row(self, index: int) -> Words:
         """The sums of one row, shape (limbs, entries): all are read, and all but one times 0."""
         chosen = np.zeros(self.steps.shape[2], dtype=np.uint64)
@@ -124,3 +134,51 @@ def _steps_at_or_below(words: Words, steps: Words) -> Ints:
         reached |= steps[limb] < mine
     counts: Ints = reached.sum(axis=1, dtype=np.int64)
     return counts
+
+
+def draw_each(table: Table, rows: Ints, source: EachBytes) -> Ints:
+    """An index for every one of ``rows`` (n,), index o of row r with probability exactly
+    row[o] / sum(row).
+
+    The number of steps is the same for all rows and all numbers: a bisection over the first words,
+    and a comparison of all words where these leave a tie, which has a probability below the number
+    of entries times 2^-63. Unlike with ``draw``, what is read of the memory depends on the row:
+    this is for whole tables, drawn where nobody watches the caches.
+    """
+    heads, (limbs, width, _) = table.heads, table.steps.shape
+    out = np.empty(len(rows), dtype=np.int64)
+    for begin in range(0, len(rows), _EACH):
+        left, attempt = np.arange(begin, min(begin + _EACH, len(rows))), 0
+        while len(left):
+            content = source(left, 8 * limbs, attempt)
+            words = np.frombuffer(content, dtype=">u8").astype(np.uint64).reshape(-1, limbs)
+            words[:, 0] &= _BELOW_FIRST_BIT
+            found = _at_or_below(heads, rows[left], words[:, 0])
+            if limbs > 1:
+                last = heads[rows[left], np.maximum(found - 1, 0)]
+                for k in np.flatnonzero((found > 0) & (last == words[:, 0])).tolist():
+                    steps = table.steps[:, :, rows[left[k]]]
+                    found[k] = _steps_at_or_below(words[k : k + 1], steps)[0]
+            done = found < width
+            out[left[done]] = found[done]
+            left, attempt = left[~done], attempt + 1
+    return out
+
+
+def fresh(source: Bytes = system_bytes) -> EachBytes:
+    """New bytes for every draw and every attempt."""
+    return lambda which, size, attempt: source(len(which) * size)
+
+
+def _at_or_below(heads: Words, rows: Ints, numbers: Words) -> Ints:
+    """How many of the ascending entries of its row are <= each number, by bisection."""
+    width = heads.shape[1]
+    flat, start = heads.ravel(), rows * width - 1
+    found = np.zeros(len(rows), dtype=np.int64)
+    step = 1 << width.bit_length() - 1
+    while step:
+        ahead = found + step
+        reached = (ahead <= width) & (flat[start + np.minimum(ahead, width)] <= numbers)
+        found[reached] = ahead[reached]
+        step >>= 1
+    return found

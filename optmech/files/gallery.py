@@ -50,6 +50,14 @@ def find_problem(name: str | Path, folder: str = "") -> Path:
     names = gallery_names(folder)
     if str(name) in names:
         return data_folder("problems") / folder / f"{name}.toml"
+    for other, what, command in ((TRACES, "trace", "trace"), (SWEEPS, "sweep", "sweep"),
+                                 ("", "problem", "solve")):  # fmt: skip
+        if other != folder and str(name) in gallery_names(other):
+            raise ProblemError(
+                f"is a {what} of the gallery",
+                where=str(name),
+                remedy=f"Use optmech {command} {name}",
+            )
     close = difflib.get_close_matches(str(name)[:80], names, n=3)
     hint = f"Did you mean {' or '.join(close)}? " if close else ""
     raise ProblemError(

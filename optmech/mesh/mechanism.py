@@ -6,17 +6,29 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators
-from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
+from optmech.exact.sampler import (
+    EachBytes,
+    Table,
+    draw,
+    draw_each,
+    fresh,
+    seeded_bytes,
+    system_bytes,
+)
 from optmech.mesh import Mesh
+from optmech.mesh.covering import Corners
+from optmech.mesh.drawing import draw_control_points
 from optmech.mesh.elements import whole_basis
 from optmech.spaces.domain import Domain
 
@@ -91,6 +103,20 @@ class EverywhereMechanism:
         out = [labels[int(draw(table, control[k], 1, source)[0])] for k in drawn.tolist()]
         return out[0] if size is None else out
 
+    def draws(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
+        """For every point (n, 2) the index of an observable, each with exactly the probabilities
+        of ``exactly_at``; made for tables, as ``Mechanism.draws``.
+
+        Raises
+        ------
+        ProblemError
+            On a point outside of the region, or without finite coordinates.
+        """
+        places = finite_array(coordinate_rows(points, 2), where="points")
+        each = fresh() if source is None else source
+        rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
+        return draw_each(self.exact.table, rows, each)
+
     def sample(
         self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
     ) -> Any:
@@ -98,8 +124,20 @@ class EverywhereMechanism:
         point."""
         return self.sample_at(point, size, seed)
 
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that differ between mechanisms with other probabilities, meshes or reports."""
+        vertices, triangles = self.mesh.vertices.tolist(), self.mesh.triangles.tolist()
+        places = [*map(tuple, vertices), *map(tuple, triangles)]
+        return fingerprint(self.exact.table.steps, places, self.observables.labels)
+
     def _weights(self, point: Sequence[float | Fraction]) -> tuple[list[int], tuple[int, ...]]:
         """The control points around a point and their weights there, in whole numbers."""
+        triangle, weights = self._within(point)
+        return self.mesh.control[triangle].tolist(), whole_basis(weights, self.mesh.degree)
+
+    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, Corners]:
+        """The triangle around a point and the weights of its corners there, in whole numbers."""
         found = self.mesh.locate_exactly(point)
         if found is None:
             raise ProblemError(
@@ -107,4 +145,4 @@ class EverywhereMechanism:
                 where="point",
                 remedy="Choose a point of the mesh, or a larger mesh",
             )
-        return self.mesh.control[found[0]].tolist(), whole_basis(found[1], self.mesh.degree)
+        return found

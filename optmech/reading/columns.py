@@ -8,7 +8,7 @@ import json
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, read_text, require_readable, translated
-from optmech.reading.isolated import read_isolated
+from optmech.reading.isolated import Found, read_isolated
 
 MAX_ROWS = 5_000_000
 _LONGEST_LINE = 2**20
@@ -30,7 +30,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
     Cells that are empty or not numbers become NaN: the caller counts and reports them.
     """
     columns = _columns(Path(path), names, numbers=True)
-    return {name: _numbers(cells) for name, cells in columns.items()}
+    return {name: numbers_of(cells) for name, cells in columns.items()}
 
 
 def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
         io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text,
         translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
     ):
-        reader = csv.reader(_lines(text, path))
+        reader = csv.reader(bounded_lines(text, path))
         for count, row in enumerate(reader):
             if count > MAX_ROWS:
                 raise ProblemError(
@@ -89,25 +89,36 @@ def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
         yield [row[k] if k < len(row) else "" for k in wanted]
 
 
-def _lines(text: io.TextIOWrapper, path: Path) -> Iterator[str]:
-    for number, line in enumerate(text, start=1):
+def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:
+    """The lines of a text; raises ProblemError on one that is too long."""
+    lines = iter(lambda: text.readline(_LONGEST_LINE + 1), "")
+    for number, line in enumerate(lines, start=1):
         if len(line) > _LONGEST_LINE:
             raise ProblemError(
-                f"line {number} has {len(line):,} characters",
+                f"line {number} has more than {_LONGEST_LINE:,} characters",
                 where=str(path),
-                remedy=f"Give rows of at most {_LONGEST_LINE:,}",
+                remedy="Check that the file is a table, and give shorter rows",
             )
         yield line
 
 
 def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
     """The named columns, those of numbers as arrays where ``numbers`` are asked for."""
-    needed("pyarrow.parquet", "parquet", where=str(file))
-    require_readable(file)
-    answer = read_isolated(
-        "parquet", file, columns=list(names), most_rows=MAX_ROWS, numbers=numbers
-    )
-    _require_columns(file, names, answer.values["columns"])
+    return read_parquet_table(file, names, numbers=numbers)[0]
+
+
+def parquet_names(path: str | Path) -> list[str]:
+    """The names of the columns of a Parquet file, the first thousand."""
+    return [str(name) for name in _read_parquet(Path(path), [], False).values["columns"]]
+
+
+def read_parquet_table(
+    path: str | Path, names: Sequence[str], *, numbers: bool
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The named columns of a Parquet file, as ``read_columns`` or ``read_text_columns`` have them,
+    and the names of their types."""
+    answer = _read_parquet(Path(path), names, numbers)
+    _require_columns(Path(path), names, answer.values["columns"])
     columns: dict[str, Any] = {}
     for name, found in zip(names, answer.values["found"], strict=True):
         if "numbers" in found:
@@ -116,7 +127,13 @@ def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
         # the last text stands for the place -1, of what is missing
         texts = [*found["texts"], ""]
         columns[name] = [texts[k] for k in answer.arrays[found["places"]].tolist()]
-    return columns
+    return columns, dict(zip(names, answer.values["types"], strict=True))
+
+
+def _read_parquet(file: Path, names: Sequence[str], numbers: bool) -> Found:
+    needed("pyarrow.parquet", "parquet", where=str(file))
+    require_readable(file)
+    return read_isolated("parquet", file, columns=list(names), most_rows=MAX_ROWS, numbers=numbers)
 
 
 def read_features(path: str | Path) -> list[tuple[dict[str, Any], Any]]:
@@ -214,6 +231,11 @@ def _number(cell: str) -> float:
         return float("nan")
 
 
-def _numbers(cells: Any) -> Floats:
-    read = isinstance(cells, np.ndarray | array)
-    return np.asarray(cells if read else [_number(cell) for cell in cells], dtype=np.float64)
+def numbers_of(cells: Any) -> Floats:
+    """Cells as float64, NaN for what is no number."""
+    if not isinstance(cells, np.ndarray | array):
+        try:
+            cells = list(map(float, cells))
+        except ValueError:
+            cells = [_number(cell) for cell in cells]
+    return np.asarray(cells, dtype=np.float64)

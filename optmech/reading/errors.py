@@ -18,6 +18,22 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 other formats, halves of surrogate pairs, private use, separators of lines and paragraphs."""
 
 
+_KEYS = [
+    (re.compile(python), keys)
+    for python, keys in (
+        (r"om\.distances\.(\w+)\(\)", r'distance = "\1"'),
+        (r"om\.Mesh\.grid or om\.Mesh\.around", 'everywhere = { kind = "grid", ... }'),
+        (r"\bobservables\.(coarser|subsets)\b", r'[observables] kind = "\1"'),
+        (r"\bobservables\.suppressible\b", 'observables.suppress = "..."'),
+        (r"\ba Domain of points\b", 'secrets of kind = "points" or "lonlat"'),
+        (r"Domain\.range\(count\)", 'kind = "line" with count'),
+        (r"Domain\.geographic\(labels, lonlat\)", 'kind = "lonlat"'),
+        (r"; Domain\.geographic in Python", ""),
+    )
+]
+"""What is said in the words of Python, and what stands for it in a file."""
+
+
 class ProblemFileError(ProblemError):
     """Several errors of one problem file; ``errors`` holds them, ``str`` has a line for each."""
 
@@ -48,8 +64,9 @@ class Collector:
 
     def add(self, error: OptmechError) -> None:
         """Keep an error, unless the same is kept already."""
-        if not error.remedy:
-            error = type(error)(error.message, where=error.where, remedy="Correct this value")
+        remedy = _in_keys(error.remedy) or "Correct this value"
+        if remedy != error.remedy:
+            error = type(error)(error.message, where=error.where, remedy=remedy)
         if len(self.errors) >= MAX_KEPT:
             self.uncounted += 1
         elif str(error) not in self._seen:
@@ -114,6 +131,13 @@ def path_text(parts: Iterable[str | int]) -> str:
         else:
             text += f"[{show(part)}]"
     return text
+
+
+def _in_keys(remedy: str) -> str:
+    """A remedy for Python in the words of files."""
+    for python, keys in _KEYS:
+        remedy = python.sub(keys, remedy)
+    return remedy
 
 
 def _placed(file: str, error: OptmechError) -> OptmechError:

@@ -97,7 +97,8 @@ def _parquet(order: dict[str, Any]) -> Answer:
         distinct = column.dictionary.to_pylist()
         found.append({"texts": _checked(name, distinct), "places": len(arrays)})
         arrays.append(np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
-    return {"columns": schema.names[:1000], "found": found}, arrays
+    types = [str(schema.field(name).type)[:100] for name in names]
+    return {"columns": schema.names[:1000], "found": found, "types": types}, arrays
 
 
 def _is_text(kind: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.reading import lists
 from optmech.reading.bounded import expanded, read_bytes, read_start
+from optmech.reading.recognised import WORDS, by_ending, kind_of
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -94,7 +95,16 @@ def parse_sealed(
                 remedy=f"Make one with optmech solve {where} -o design.json (or with optmech "
                 "sweep, trace or transport)",
             ) from error
-        raise ProblemError(f"is not JSON: {error}", where=where) from error
+        other = by_ending(where)
+        if other is not None:
+            raise ProblemError(
+                f"is {other[0]}, and no design", where=where, remedy=other[1]
+            ) from error
+        raise ProblemError(
+            f"is not JSON, and so no design: {error}",
+            where=where,
+            remedy=f"Give a file written by {_writers(formats)}",
+        ) from error
     if sealed and isinstance(body, dict) and body.get("format") == BINARY and DESIGN in formats:
         with decoding(where, remedy):
             kept = {key: body.pop(key) for key in unread if key in body}
@@ -106,13 +116,20 @@ def parse_sealed(
             remedy="Use om.Design.load(file).mechanism.at(points), optmech check or optmech sample",
         )
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
+        kind = kind_of(body) if isinstance(body, dict) else None
+        if kind is not None and kind not in ("design", "family"):
+            what, command = WORDS[kind]
+            raise ProblemError(f"this is {what}, and no design", where=where, remedy=command)
         raise ProblemError(
             f"is not a design file of format {formats[0]!r}",
             where=where,
-            remedy="Give a file written by "
-            + " or ".join(dict.fromkeys(_WRITERS[name] for name in formats)),
+            remedy=f"Give a file written by {_writers(formats)}",
         )
     return body
+
+
+def _writers(formats: tuple[str, ...]) -> str:
+    return " or ".join(dict.fromkeys(_WRITERS[name] for name in formats))
 
 
 def is_of_format(path: str | Path, name: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text
+from optmech.reading.recognised import by_ending
 from optmech.reading.sealed import twice
 
 MAX_DEPTH = 32
@@ -39,6 +40,11 @@ def read_document(path: Path) -> dict[str, Any]:
         document = _parsed(text, "JSON" if path.suffix.lower() == ".json" else "TOML")
         _check_values(document)
     except ProblemError as error:
+        other = by_ending(path)
+        if other is not None:
+            what, remedy = other
+            message = f"is {what}, and no file that says what is wanted"
+            raise ProblemError(message, where=str(path), remedy=remedy) from error
         raise error.moved(str(path)) from error.__cause__
     if not isinstance(document, dict):
         raise ProblemError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from optmech.base.arrays import Ints
 from optmech.base.labelled import label_text
 from optmech.errors import ProblemError
 from optmech.reading.errors import show
@@ -15,7 +16,14 @@ from optmech.spaces.domain import Domain
 
 Plain = Any
 
-__all__ = ["decode_label", "encode_label", "find_index", "find_label", "label_text"]
+__all__ = [
+    "decode_label",
+    "encode_label",
+    "find_index",
+    "find_label",
+    "indices_of",
+    "label_text",
+]
 
 
 def find_label(domain: Domain, given: object) -> Hashable:
@@ -36,6 +44,21 @@ def find_label(domain: Domain, given: object) -> Hashable:
 def find_index(domain: Domain, given: object) -> int:
     """The index of ``find_label``."""
     return domain.index(find_label(domain, given))
+
+
+def indices_of(domain: Domain, labels: Any) -> Ints:
+    """The indices of many labels: a list, an array (of shape (n, 2) for the cells of a grid) or a
+    pandas or xarray column. Raises ProblemError, with its place, on one that there is not."""
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if not isinstance(listed, list):
+        listed = [listed]
+    out = np.empty(len(listed), dtype=np.int64)
+    for k, label in enumerate(listed):
+        try:
+            out[k] = domain.index(tuple(label) if isinstance(label, list) else label)
+        except ProblemError as error:
+            raise error.moved(f"secrets[{k}]") from None
+    return out
 
 
 def _readings(given: object) -> Iterator[Hashable]:

@@ -12,13 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base import html
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators, integers
-from optmech.exact.sampler import Table, draw, seeded_bytes, system_bytes
+from optmech.exact.sampler import (
+    EachBytes,
+    Table,
+    draw,
+    draw_each,
+    fresh,
+    seeded_bytes,
+    system_bytes,
+)
 from optmech.spaces.domain import Domain
+from optmech.spaces.labels import indices_of
 from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed
 
@@ -121,23 +131,64 @@ class Mechanism:
         object.__setattr__(out, "exact", exact)
         return out
 
-    def sample(self, secret: Hashable, size: int | None = None, seed: int | None = None) -> Any:
-        """Draw an observable's label for a secret's label, or a list of ``size`` of them.
+    def sample(self, secret: Any, size: int | None = None, seed: int | None = None) -> Any:
+        """Draw an observable's label for a secret's label, or a list of ``size`` of them; for a
+        list, array or Series of labels one each, as a list.
 
         Probabilities are realised exactly: those of ``exact``, or else the floats of the row, as
         the binary fractions that they are, over their exact sum. For all secrets a draw reads the
-        same number of bytes from the operating system and makes the same comparisons; the first
-        draw lays out the whole matrix for that. A ``seed`` makes the draws reproducible, and
-        therefore unfit for release.
+        same number of bytes from the operating system and makes the same comparisons (of many
+        secrets see ``draws``); the first draw lays out the whole matrix for that. A ``seed`` makes
+        the draws reproducible, and therefore unfit for release.
         """
-        s = self.secrets.index_evenly(secret)
         for where, value in (("size", size), ("seed", seed)):
             if value is not None:
                 whole(value, where)
         source = system_bytes if seed is None else seeded_bytes(int(seed))
-        drawn = draw(self._table, s, 1 if size is None else int(size), source)
         labels = list(self.observables.labels)  # touches all of them
+        if isinstance(secret, list | np.ndarray) or hasattr(secret, "to_numpy"):
+            if size is not None:
+                raise ProblemError(
+                    "there is one draw for each of the secrets",
+                    where="size",
+                    remedy="Leave it out, or repeat the secrets",
+                )
+            indices = indices_of(self.secrets, secret)
+            return [labels[k] for k in self.draws(indices, fresh(source)).tolist()]
+        s = self.secrets.index_evenly(secret)
+        drawn = draw(self._table, s, 1 if size is None else int(size), source)
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
+
+    def draws(self, secrets: ArrayLike, source: EachBytes | None = None) -> Ints:
+        """For every index of a secret (n,) the index of an observable, with the probabilities of
+        ``sample``, in the order given.
+
+        Made for tables: a million draws take seconds. All secrets take the same number of steps
+        and of bytes, but what is read of the memory depends on them. ``source`` hands out the
+        bytes, by default the operating system's.
+
+        Raises
+        ------
+        ProblemError
+            On what is no index of a secret.
+        """
+        indices = np.asarray(secrets)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise ProblemError("is not a list of indices", where="secrets", remedy="Give integers")
+        bad = np.flatnonzero((indices < 0) | (indices >= len(self.secrets)))
+        if len(bad):
+            raise ProblemError(
+                f"{indices[bad[0]]} is no index of {len(self.secrets)} secrets",
+                where=f"secrets[{bad[0]}]",
+                remedy=f"Indices run from 0 to {len(self.secrets) - 1}",
+            )
+        rows = indices.astype(np.int64)
+        return draw_each(self._table, rows, fresh() if source is None else source)
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """32 bytes that differ between mechanisms with other probabilities, secrets or reports."""
+        return fingerprint(self._table.steps, self.secrets.labels, self.observables.labels)
 
     @cached_property
     def _table(self) -> Table:

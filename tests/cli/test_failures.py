@@ -225,6 +225,7 @@ def test_cvxpy_is_imported_only_when_used(tmp_path: Path) -> None:
 
 # interface.md, "Command line": the commands of this version
 PROMISED = {
+    "init": ["--x", "--y", "--label", "--cells", "-o", "--json"],
     "solve": ["--profile", "--gap", "--time-limit", "-o", "--json", "--picture"],
     "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
@@ -232,6 +233,16 @@ PROMISED = {
     "compare": ["--distance", "--picture", "--json"],
     "estimate": ["--bootstrap", "--confidence", "--gap", "-o", "--json"],
     "sample": ["-n", "--seed", "--json"],
+    "protect": [
+        "--x",
+        "--y",
+        "--label",
+        "--keep",
+        "--outside",
+        "--sticky-key-file",
+        "-o",
+        "--json",
+    ],
     "report": ["-o", "--json"],
     "adopt": ["--problem", "--repair", "-o", "--json"],
     "export": ["--format", "-o", "--json"],
@@ -241,6 +252,7 @@ PROMISED = {
     "problems": ["--json"],
     "profiles": ["--json"],
     "schema": ["--json"],
+    "completion": ["bash", "--json"],
 }
 
 

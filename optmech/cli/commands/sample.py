@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optmech.cli import output
+from optmech.cli.inputs import add_family_input, released_mechanism
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.mesh.mechanism import EverywhereMechanism
-    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -28,11 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y; for noise the whole number it is added to",
     )
-    parser.add_argument(
-        "--input",
-        metavar="NAME",
-        help="the auxiliary input, for a file written by optmech transport -o",
-    )
+    add_family_input(parser)
     parser.add_argument(
         "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
     )
@@ -47,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
+    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.reading.errors import printable
-    from optmech.reading.sealed import EVERYWHERE, NOISE, is_of_format
+    from optmech.reading.sealed import NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
 
     if not 1 <= args.n <= MAX_DRAWS:
@@ -58,14 +52,15 @@ def run(args: argparse.Namespace) -> int:
     output.require_seed(args.seed)
     drawn: list[Hashable]
     shown: Any = args.secret
-    if args.input is None and is_of_format(args.design, EVERYWHERE):
+    noise = args.input is None and is_of_format(args.design, NOISE)
+    mechanism = None if noise else released_mechanism(args.design, args.input, args.signer)
+    if mechanism is None:
+        drawn = _noisy(args.design, args.secret, args.n, args.seed)
+    elif isinstance(mechanism, EverywhereMechanism):
         from optmech.cli.everywhere import point
 
-        drawn = _everywhere(args.design).sample_at(point(args.secret), args.n, args.seed)
-    elif args.input is None and is_of_format(args.design, NOISE):
-        drawn = _noisy(args.design, args.secret, args.n, args.seed)
+        drawn = mechanism.sample_at(point(args.secret), args.n, args.seed)
     else:
-        mechanism = _mechanism(args.design, args.input, args.signer)
         try:
             shown = find_label(mechanism.secrets, args.secret)
         except ProblemError as error:
@@ -93,34 +88,3 @@ def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashabl
             remedy="Give the number that the noise is added to",
         ) from error
     return [value + int(noise) for noise in load_noise(path).law.sample(count, seed)]
-
-
-def _everywhere(path: str) -> EverywhereMechanism:
-    from optmech.designs.everywhere_file import load_everywhere
-
-    return load_everywhere(path).mechanism
-
-
-def _mechanism(path: str, name: str | None, signer: str | None) -> Mechanism:
-    from optmech.packed.load import is_packed_file, load_packed
-
-    if signer is not None or (name is None and is_packed_file(path)):
-        return load_packed(path, signer=signer)
-    from optmech.designs.file import load_mechanism
-    from optmech.reading.sealed import FAMILY, is_of_format
-    from optmech.targets import TargetDesign
-
-    if not is_of_format(path, FAMILY):
-        if name is not None:
-            raise ProblemError(
-                "has one mechanism for all secrets", where=path, remedy="Leave out --input"
-            )
-        return load_mechanism(path)
-    family = TargetDesign.load(path)
-    if name is None:
-        raise ProblemError(
-            "has a mechanism for every auxiliary input",
-            where=path,
-            remedy=f"Choose one with --input: {', '.join(family.names)}",
-        )
-    return family.mechanisms[family.index(name)]

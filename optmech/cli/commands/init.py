@@ -1,0 +1,131 @@
+"""``optmech init``: a first problem file, from a table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optmech.cli import output
+from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.files.starting import Wanted
+
+SUMMARY = "write a first problem file for a table of places"
+EXAMPLE = "optmech init fixes.csv --x lon --y lat -o problem.toml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="a table: .csv, .parquet or .geojson")
+    parser.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
+    parser.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
+    parser.add_argument(
+        "--label",
+        metavar="COLUMN",
+        help="labels: with --x and --y the secrets are the labelled places, alone the labels",
+    )
+    parser.add_argument(
+        "--cells", type=int, default=64, metavar="N", help="cells of the grid (default: about 64)"
+    )
+    parser.add_argument(
+        "--radius",
+        type=float,
+        metavar="R",
+        help="distance (km for degrees) at which two places may differ by the factor (default: a "
+        "fifth of the shorter side)",
+    )
+    parser.add_argument(
+        "--factor", type=float, default=4.0, metavar="F", help="the factor (default: 4)"
+    )
+    parser.add_argument("--unit", default="", metavar="U", help="of coordinates in the plane")
+    parser.add_argument(
+        "--uniform",
+        action="store_true",
+        help="a uniform prior, so that the design says nothing about these data",
+    )
+    parser.add_argument(
+        "-o", "--output", default="problem.toml", metavar="OUT", help="default: problem.toml"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the file, read it again, say how to go on."""
+    from optmech.base.storage import ending, is_standard_output, write_atomically
+    from optmech.files import read_problem
+    from optmech.files.starting import first_problem
+
+    output.claim_outputs(args, [args.data])
+    if ending(args.output, ".toml") != ".toml":
+        raise ProblemError(
+            f"{args.output}: is not the name of a problem file",
+            where="--output",
+            remedy="Use a name that ends in .toml",
+        )
+    if args.output == "problem.toml" and Path(args.output).exists():
+        raise ProblemError(
+            "problem.toml is there already", where="--output", remedy="Name a file with -o"
+        )
+    wanted = _wanted(args)
+    try:
+        text, notes = first_problem(wanted, Path(args.output))
+    except ProblemError as error:
+        if error.where in ("x", "cells", "factor", "radius"):
+            remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
+            raise type(error)(error.message, where=f"--{error.where}", remedy=remedy) from error
+        raise
+    write_atomically(args.output, text.encode())
+    for line in notes:
+        output.note(f"note: {line}")
+    if is_standard_output(args.output):
+        return 0
+    secrets = len(read_problem(args.output).problem.secrets)
+    if args.json:
+        output.print_json({"output": args.output, "secrets": secrets, "notes": notes})
+        return 0
+    output.written(f"problem with {secrets:,} secrets", args.output)
+    output.note(f"next: optmech solve {args.output} -o design.json")
+    return 0
+
+
+def _wanted(args: argparse.Namespace) -> Wanted:
+    """The columns that are named, or guessed from their names, or asked for on a terminal."""
+    from optmech.base.labelled import coordinate_names
+    from optmech.files.starting import Wanted, refuse_unknown
+    from optmech.protection.sources import opened_table
+
+    with opened_table(args.data, 1) as table:
+        known = list(table.known)
+    x, y, label = args.x, args.y, args.label
+    if x is None and y is None and label is None:
+        guess = coordinate_names(known)
+        if guess is not None:
+            x, y = guess
+            output.note(f"taking {x!r} and {y!r} for the coordinates (--x and --y name others)")
+        elif sys.stdin.isatty() and sys.stderr.isatty():
+            x, y, label = _asked(known)
+    if (x is None) != (y is None):
+        raise ProblemError(
+            "one coordinate is no place in the plane", where="--x", remedy="Give --x and --y"
+        )
+    wanted = Wanted(
+        Path(args.data), x, y, label, args.cells, args.radius, args.factor, args.unit, args.uniform
+    )
+    refuse_unknown(wanted, known)
+    return wanted
+
+
+def _asked(known: list[str]) -> tuple[str | None, str | None, str | None]:
+    """Answers from a terminal: two coordinates, or a column of labels."""
+    output.note(f"columns: {', '.join(known)}")
+
+    def answer(question: str) -> str | None:
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip() or None
+
+    x = answer("column with the longitude or x (empty: the places are labels): ")
+    if x is None:
+        return None, None, answer("column with the labels: ")
+    return x, answer("column with the latitude or y: "), None

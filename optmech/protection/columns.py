@@ -1,0 +1,135 @@
+"""Which columns of a table say where a row is, and those that take their place."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats
+from optmech.base.labelled import few
+from optmech.errors import ProblemError
+from optmech.protection.reporter import Drawn, Reporter
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The columns that say where a row is: coordinates, or one with labels."""
+
+    names: tuple[Any, ...]
+    labelled: bool
+
+    @classmethod
+    def of(cls, x: Hashable, y: Hashable, label: Hashable, known: Sequence[Hashable]) -> Chosen:
+        """Raises ProblemError where they do not say it, or are not among the ``known`` columns."""
+        if (label is None) == (x is None) or (y is not None and x is None):
+            raise ProblemError(
+                "coordinates or labels have to say where a row is, and not both",
+                where="label" if label is not None else "x",
+                remedy=f"Name x and y, or label; the columns are {few(known)}",
+            )
+        if label is not None:
+            names: tuple[Hashable, ...] = (label,)
+        else:
+            names = (x,) if y is None else (x, y)
+        require_columns(known, names)
+        if len(set(names)) < len(names):
+            raise ProblemError(f"{x!r} is both x and y", where="y", remedy="Name two columns")
+        return cls(names, label is not None)
+
+    def require_others(self, known: Sequence[Hashable], keep: Sequence[Hashable]) -> None:
+        """Raise ProblemError where a column that is to be kept is not there, or says where a row
+        is."""
+        require_columns(known, keep)
+        place = next((name for name in keep if name in self.names), None)
+        if place is not None:
+            raise ProblemError(
+                f"{place!r} says where a row is, and is replaced by the report's",
+                where="keep",
+                remedy="Leave it out",
+            )
+
+    def draw(
+        self, reporter: Reporter, columns: Sequence[Any], by: Sequence[Sequence[object]]
+    ) -> Drawn:
+        """Reports for rows with these columns, in the order of ``names``."""
+        if self.labelled:
+            return reporter.at_labels(columns[0], by)
+        return reporter.at_points(_numbers(columns, self.names), by)
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """The columns of the reports: in the place of those that said where rows were, or after all."""
+
+    chosen: Chosen
+    report: str | None
+    """Name of the column with the reports' labels."""
+    places: Floats | None
+    """Coordinates of the observables; None where labels stand alone."""
+
+    @classmethod
+    def of(
+        cls, chosen: Chosen, reporter: Reporter, report: str | None, known: Sequence[Hashable]
+    ) -> Replaced:
+        """``known`` are the columns that are there; Raises ProblemError where ``report`` is one."""
+        places = None if chosen.labelled else reporter.places
+        if places is not None and places.shape[1] != len(chosen.names):
+            places = None
+        if places is None and not chosen.labelled and report is None:
+            report = "report"
+        if report is not None and report in known:
+            raise ProblemError(
+                f"the data have a column {report!r}", where="report", remedy="Choose another name"
+            )
+        return cls(chosen, report, places)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Of those columns of the place that stay."""
+        return self.chosen.names if self.chosen.labelled or self.places is not None else ()
+
+    def columns(self, labels: Sequence[Hashable], drawn: Drawn) -> dict[Any, Any]:
+        """The new columns by name; of labels, arrays of objects where these are tuples."""
+        reports = drawn[1]
+        named = column_of([labels[k] for k in reports.tolist()])
+        out: dict[Any, Any] = {}
+        if self.chosen.labelled:
+            out[self.chosen.names[0]] = named
+        elif self.places is not None:
+            out = {name: self.places[reports, k] for k, name in enumerate(self.chosen.names)}
+        if self.report is not None:
+            out[self.report] = named
+        return out
+
+
+def column_of(values: list[Any]) -> Any:
+    """A column of labels; of grid cells one of tuples, which numpy would take apart."""
+    if values and not any(isinstance(value, tuple) for value in values):
+        return np.array(values)
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def require_columns(known: Sequence[Hashable], names: Sequence[Hashable]) -> None:
+    """Raise ProblemError on a name that no column has."""
+    for name in names:
+        if name not in known:
+            raise ProblemError(
+                f"there is no column {name!r}", where="data", remedy=f"The columns are {few(known)}"
+            )
+
+
+def _numbers(columns: Sequence[Any], names: Sequence[Hashable]) -> Floats:
+    out = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            out.append(np.asarray(column, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ProblemError(
+                "is not a column of numbers", where=str(name), remedy="Convert it first"
+            ) from error
+    return np.column_stack(out)

@@ -1,0 +1,220 @@
+"""``om.protect``: a report for every row of a table, in the form that the table has."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech.base.labelled import refuse_latitude_first
+from optmech.base.needed import needed
+from optmech.errors import ProblemError
+from optmech.protection.columns import Chosen, Replaced, column_of, require_columns
+from optmech.protection.reporter import Outside, Protecting, Reporter, mechanism_of
+
+Names = str | Sequence[str]
+
+
+def protect(
+    design: Protecting,
+    data: Any,
+    *,
+    x: Hashable = None,
+    y: Hashable = None,
+    label: Hashable = None,
+    keep: Names = (),
+    outside: Outside = "refuse",
+    max_distance: float | None = None,
+    key: bytes | None = None,
+    by: Names = (),
+    report: str | None = None,
+    seed: int | None = None,
+) -> Any:
+    """Draw a report for every row of ``data``, with the design's probabilities, exactly.
+
+    Parameters
+    ----------
+    design:
+        A design, one that is private at every point, or a mechanism.
+    data:
+        * a pandas table, with the columns ``x`` and ``y`` or ``label``;
+        * a GeoPandas table of points, in any coordinate reference system that it names;
+        * an xarray Dataset with the variables ``x`` and ``y`` or ``label``, of one dimension;
+        * an array of coordinates, shape (n, 2), in the unit of the secrets, or longitude and
+          latitude in degrees where these were made over degrees;
+        * anything else is a list of labels.
+    x, y, label:
+        Names of the columns that say where a row is; they are replaced by the report's.
+    keep:
+        Names of other columns that are kept, as they are. All others are left out: a time, a
+        speed or a name can give away what the report hides.
+    outside, max_distance:
+        What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"`` or ``"drop"``;
+        where the secrets are points, those farther than ``max_distance`` from all of them.
+    key, by:
+        With a key of 32 bytes or more, rows of one place with the same values in the columns
+        ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
+        nothing more; without, every row is drawn anew.
+    report:
+        Name of a new column for the report's label.
+    seed:
+        Makes the draws reproducible, and unfit for release.
+
+    Returns
+    -------
+    Any
+        The same kind of object with a row for every row of the data that is not dropped, in their
+        order, with a new index: that of the data may be a time or a name.
+        Coordinates of reports without a place, as of a suppression, are NaN; where reports have no
+        coordinates at all, their labels are in the column ``report``.
+
+    Warns
+    -----
+    UserWarning
+        How many rows were dropped or taken to the nearest place.
+
+    Raises
+    ------
+    ProblemError
+        On missing columns, points outside where they are refused, and labels that are none.
+    """
+    reporter = Reporter(mechanism_of(design), outside, max_distance, key, seed)
+    asked = _Asked(x, y, label, _listed(keep), _listed(by), report)
+    if hasattr(data, "to_crs") and hasattr(data, "geometry"):
+        out = _geo(reporter, data, asked)
+    elif hasattr(data, "data_vars"):
+        out = _dataset(reporter, data, asked)
+    elif hasattr(data, "iloc") and hasattr(data, "columns"):
+        out = _frame(reporter, data, asked)
+    else:
+        asked.refuse_columns(type(data).__name__, "x y label keep by report")
+        out = _plain(reporter, data)
+    for line in reporter.said():
+        warnings.warn(line, stacklevel=2)
+    return out
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The columns that a caller names."""
+
+    x: Hashable
+    y: Hashable
+    label: Hashable
+    keep: list[str]
+    by: list[str]
+    report: str | None
+
+    def refuse_columns(self, kind: str, names: str) -> None:
+        """Raise ProblemError where one of them is named, and ``kind`` has no such thing."""
+        for name in names.split():
+            if getattr(self, name) not in (None, []):
+                raise ProblemError(f"{kind} has no such columns", where=name, remedy="Leave it out")
+
+    def found(
+        self, reporter: Reporter, known: list[Hashable], column: Any
+    ) -> tuple[Replaced, Any, dict[Any, Any]]:
+        """What is replaced, the rows that are left, and the new columns."""
+        chosen = Chosen.of(self.x, self.y, self.label, known)
+        chosen.require_others(known, self.keep)
+        require_columns(known, self.by)
+        replaced = Replaced.of(chosen, reporter, self.report, known)
+        values = [column(name) for name in chosen.names]
+        drawn = chosen.draw(reporter, values, [column(name) for name in self.by])
+        labels = reporter.mechanism.observables.labels
+        return replaced, drawn[0], replaced.columns(labels, drawn)
+
+
+def _plain(reporter: Reporter, data: Any) -> Any:
+    """Points as an array, or labels as a list, an array or a pandas column."""
+    labels = reporter.mechanism.observables.labels
+    if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "fiu":
+        _, reports = reporter.at_points(np.array(data, dtype=np.float64))
+        places = reporter.places
+        return [labels[k] for k in reports.tolist()] if places is None else places[reports]
+    listed = data.tolist() if hasattr(data, "tolist") else data
+    if not isinstance(listed, list):
+        raise ProblemError(
+            f"{type(data).__name__} is no table and no list",
+            where="data",
+            remedy="Give a table, an array of points (n, 2), or a list of labels",
+        )
+    _, reports = reporter.at_labels(listed)
+    drawn = [labels[k] for k in reports.tolist()]
+    if hasattr(data, "iloc"):
+        return type(data)(drawn, name=data.name)
+    return column_of(drawn) if isinstance(data, np.ndarray) else drawn
+
+
+def _frame(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+    """A pandas table: columns in their order, with an index from 0, as theirs may be the time."""
+    if asked.x is not None and asked.y is not None and {asked.x, asked.y} <= set(data.columns):
+        refuse_latitude_first(data[[asked.x, asked.y]], where="data")
+    replaced, rows, new = asked.found(
+        reporter, list(data.columns), lambda name: data[name].to_numpy()
+    )
+    wanted = (*replaced.names, *asked.keep)
+    out = data[[name for name in data.columns if name in wanted]].iloc[rows].copy()
+    out = out.reset_index(drop=True)
+    for name, column in new.items():
+        out[name] = column
+    return out
+
+
+def _dataset(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+    """An xarray Dataset: variables along one dimension."""
+    known = list(data.variables)
+    named = [n for n in (asked.x, asked.y, asked.label, *asked.by) if n in known]
+    dims = {data[name].dims for name in named}
+    if len(dims) > 1 or any(len(one) != 1 for one in dims):
+        raise ProblemError(
+            f"{named} have the dimensions {sorted(map(str, dims))}",
+            where="data",
+            remedy="Give variables of one dimension, the same for all: a row is a point",
+        )
+    replaced, rows, new = asked.found(reporter, known, lambda name: data[name].to_numpy())
+    ((dim,),) = dims
+    wanted = (*replaced.names, *asked.keep)
+    out = data.drop_vars([n for n in known if n not in wanted]).isel({dim: rows})
+    return out.assign({name: (dim, column) for name, column in new.items()})
+
+
+def _geo(reporter: Reporter, data: Any, asked: _Asked) -> Any:
+    """A GeoPandas table of points, in its own reference system."""
+    shapely = needed("shapely", "geo", where="protect")
+    asked.refuse_columns("a table with a geometry", "x y label")
+    kinds = {str(kind) for kind in data.geometry.geom_type.unique()}
+    if kinds - {"Point"}:
+        raise ProblemError(
+            f"holds {', '.join(sorted(kinds))}", where="data", remedy="Give points only"
+        )
+    geometry = data.geometry.name
+    names = [name for name in data.columns if name != geometry]
+    require_columns(names, [*asked.keep, *asked.by])
+    degrees = reporter.geographic and data.crs is not None
+    shown = data.geometry.to_crs(4326) if degrees else data.geometry
+    replaced = Replaced.of(Chosen(("x", "y"), False), reporter, asked.report, names)
+    if replaced.places is None:
+        raise ProblemError(
+            "the reports have no coordinates in the plane",
+            where="data",
+            remedy="Give a table without a geometry, and take the column report",
+        )
+    points = np.column_stack([shown.x, shown.y])
+    drawn = reporter.at_points(points, [data[name].to_numpy() for name in asked.by])
+    new = replaced.columns(reporter.mechanism.observables.labels, drawn)
+    out = data[[name for name in data.columns if name in (*asked.keep, geometry)]]
+    out = out.iloc[drawn[0]].copy().reset_index(drop=True)
+    places = shapely.points(np.column_stack([new["x"], new["y"]]))
+    series = type(data.geometry)(places, index=out.index, crs=4326 if degrees else data.crs)
+    out[geometry] = series.to_crs(data.crs) if degrees else series
+    if asked.report is not None:
+        out[asked.report] = new[asked.report]
+    return out
+
+
+def _listed(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

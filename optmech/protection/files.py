@@ -1,0 +1,106 @@
+"""From a file of places to a file of reports, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from optmech.errors import ProblemError
+from optmech.protection.columns import Chosen, Replaced, require_columns
+from optmech.protection.reporter import Reporter
+from optmech.protection.sinks import kind_of, opened_sink
+from optmech.protection.sources import DEGREES, PointTable, Table, opened_table
+
+PART = 50_000
+"""Rows that are in memory at a time, of CSV."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The columns that are asked for, by name."""
+
+    x: str | None = None
+    y: str | None = None
+    label: str | None = None
+    keep: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    report: str | None = None
+
+
+def protect_file(
+    reporter: Reporter,
+    source: str | Path,
+    target: str | Path,
+    asked: Asked,
+    *,
+    size: int = PART,
+    told: Callable[[str], None] = lambda text: None,
+) -> tuple[list[str], list[str]]:
+    """Write a report for every row of ``source`` to ``target``.
+
+    Returns the names of the columns that were written, and of those that were left out; ``told``
+    hears how far it is. Columns stand in the order of the source, that of the reports' labels last.
+    The target is there when all rows are done, or not at all; standard output is written as it
+    goes.
+
+    Raises
+    ------
+    ProblemError
+        On files and columns that are not usable, and on rows that are to be refused.
+    """
+    kind = kind_of(target)
+    with opened_table(source, size) as table:
+        chosen = _chosen(table, asked, source)
+        names = list(dict.fromkeys(table.known))
+        try:
+            chosen.require_others(names, asked.keep)
+            require_columns(names, asked.by)
+        except ProblemError as error:
+            raise error.moved(str(source)) if error.where == "data" else error from error
+        replaced = Replaced.of(chosen, reporter, asked.report, names)
+        wanted = (*replaced.names, *asked.keep)
+        written = [name for name in names if name in wanted]
+        written += [] if replaced.report is None else [replaced.report]
+        points = chosen.names if kind == ".geojson" and _has_degrees(reporter, replaced) else None
+        labels = reporter.mechanism.observables.labels
+        numbers = () if chosen.labelled else chosen.names
+        others = list(
+            dict.fromkeys([*asked.keep, *asked.by, *(chosen.names if not numbers else ())])
+        )
+        with opened_sink(target, written, points, table.types) as put:
+            for part in table.parts(numbers, others):
+                drawn = chosen.draw(
+                    reporter,
+                    [part[name] for name in chosen.names],
+                    [part[name] for name in asked.by],
+                )
+                rows = drawn[0].tolist()
+                kept = {name: [part[name][k] for k in rows] for name in asked.keep}
+                put(kept | replaced.columns(labels, drawn))
+                told(f"{reporter.rows:,} rows")
+    left = [name for name in names if name not in written]
+    return written, left
+
+
+def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
+    places = replaced.places
+    return reporter.geographic and places is not None and places.shape[1] == 2
+
+
+def _chosen(table: Table, asked: Asked, source: str | Path) -> Chosen:
+    if isinstance(table, PointTable):
+        for name in ("x", "y", "label"):
+            if getattr(asked, name) is not None:
+                raise ProblemError(
+                    "the geometry of GeoJSON says where a point is",
+                    where=name,
+                    remedy="Leave it out, or give a table",
+                )
+        return Chosen(DEGREES, False)
+    try:
+        return Chosen.of(asked.x, asked.y, asked.label, table.known)
+    except ProblemError as error:
+        if error.where == "data":
+            raise error.moved(str(source)) from error
+        raise

@@ -1,0 +1,310 @@
+"""From places to reports: locating, what lies outside, exact draws, draws that repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints, unwrapped
+from optmech.designs.design import Design
+from optmech.designs.everywhere import EverywhereDesign
+from optmech.errors import ProblemError
+from optmech.exact.checked import positive, whole
+from optmech.exact.keyed import LEAST_KEY, Keyed, framed
+from optmech.exact.sampler import EachBytes, fresh, seeded_bytes
+from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.protection.places import (
+    data_coordinates,
+    is_geographic,
+    nearest_inside,
+    nearest_of_region,
+)
+from optmech.spaces.labels import find_index, label_text
+from optmech.spaces.mechanism import Mechanism
+
+Outside = Literal["refuse", "nearest", "drop"]
+Protecting = Design | EverywhereDesign | Mechanism | EverywhereMechanism
+Bools = NDArray[np.bool_]
+Drawn = tuple[Ints, Ints]
+"""The rows that are kept, and the index of an observable for each of them."""
+
+
+@dataclass
+class Reporter:
+    """Draws a report for every row of a table, part by part, and counts what it does.
+
+    Parameters
+    ----------
+    mechanism:
+        A design, or its mechanism.
+    outside:
+        What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
+        nearest point of the domain, ``"drop"`` leaves the row out. Rows without usable coordinates
+        are dropped with the last and refused by the others.
+    max_distance:
+        Where a domain is a set of points: a point farther from all of them (in the domain's unit,
+        km for degrees) is outside. By default none is.
+    key:
+        Makes draws repeat: rows of one place with the same ``by`` values get the same report. At
+        least 32 bytes.
+    seed:
+        Makes all draws reproducible, and unfit for release.
+    """
+
+    mechanism: Mechanism | EverywhereMechanism
+    outside: Outside = "refuse"
+    max_distance: float | None = None
+    key: bytes | None = field(default=None, repr=False)
+    seed: int | None = None
+    rows: int = 0
+    moved: int = 0
+    dropped: int = 0
+    missing: int = 0
+    """Of the dropped ones, those without usable coordinates."""
+
+    def __post_init__(self) -> None:
+        self.mechanism = mechanism_of(self.mechanism)
+        if self.outside not in get_args(Outside):
+            raise ProblemError(
+                f"{self.outside!r} is unknown",
+                where="outside",
+                remedy='Use "refuse", "nearest" or "drop"',
+            )
+        if self.max_distance is not None:
+            self.max_distance = positive(self.max_distance, "max_distance")
+        if self.key is not None and (not isinstance(self.key, bytes) or len(self.key) < LEAST_KEY):
+            raise ProblemError(
+                f"is not a key of at least {LEAST_KEY} bytes",
+                where="key",
+                remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
+            )
+        if self.seed is not None:
+            whole(self.seed, "seed")
+            if self.key is not None:
+                raise ProblemError(
+                    "draws with a key are reproducible without one",
+                    where="seed",
+                    remedy="Leave one of the two out",
+                )
+        self._bytes = None if self.seed is None else seeded_bytes(int(self.seed))
+        self._known: dict[object, int] = {}
+
+    @property
+    def places(self) -> Floats | None:
+        """The observables in the coordinates of the data, (O, k); None where they have none."""
+        return data_coordinates(self.mechanism.observables)
+
+    @property
+    def dimensions(self) -> int | None:
+        """Coordinates that a point has; None where secrets have none."""
+        if isinstance(self.mechanism, EverywhereMechanism):
+            return 2
+        points = self.mechanism.secrets.points
+        return None if points is None else points.shape[1]
+
+    @property
+    def geographic(self) -> bool:
+        """Whether points are longitude and latitude in degrees."""
+        return is_geographic(self.mechanism)
+
+    def at_points(self, points: Floats, by: Sequence[Sequence[object]] = ()) -> Drawn:
+        """Reports for points (n, k) in the coordinates of the data; ``by`` are columns (n,).
+
+        Raises
+        ------
+        ProblemError
+            Where the secrets have no coordinates; on points outside, unless they are dropped or
+            taken to the nearest; ``where`` is the row, counted from 1 over all parts.
+        """
+        if self.dimensions is None or points.ndim != 2 or points.shape[1] != self.dimensions:
+            has = "no coordinates" if self.dimensions is None else f"{self.dimensions} of them"
+            raise ProblemError(
+                f"points of {points.shape[-1]} coordinate(s), and the secrets have {has}",
+                where="points",
+                remedy="Name the column with their labels"
+                if self.dimensions is None
+                else f"Give {self.dimensions}",
+            )
+        usable: Bools = np.asarray(np.isfinite(points).all(axis=1))
+        if self.geographic:
+            usable &= np.abs(points[:, -1]) <= 90
+        inside = self._inside(points)
+        inside &= usable
+        self._judge(points, usable, inside)
+        kept = np.flatnonzero(usable if self.outside == "nearest" else inside)
+        used = points[kept]
+        if isinstance(self.mechanism, EverywhereMechanism):
+            out = ~inside[kept]
+            if out.any():
+                used[out] = nearest_of_region(self.mechanism.mesh, used[out])
+            content = np.ascontiguousarray(used, dtype=">f8").tobytes()
+            messages = [content[16 * k : 16 * k + 16] for k in range(len(used))]
+            drawn = self.mechanism.draws(used, self._source(kept, messages, by))
+        else:
+            secrets = self.mechanism.secrets
+            indices = secrets.locate(nearest_inside(secrets, used))
+            drawn = self._from_secrets(kept, indices, by)
+        return self._counted(len(points), inside, usable, (kept, drawn))
+
+    def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
+        """Reports for labels of secrets, as they are or as people write them; labels that there
+        are not are outside, and cannot be taken to the nearest."""
+        if isinstance(self.mechanism, EverywhereMechanism):
+            raise ProblemError(
+                "is private at every point, and has no labels",
+                where="label",
+                remedy="Name the columns with the coordinates",
+            )
+        indices = np.array([self._index(label) for label in labels], dtype=np.int64)
+        inside = indices >= 0
+        lost = np.flatnonzero(~inside)
+        if len(lost) and self.outside != "drop":
+            secrets = self.mechanism.secrets
+            raise ProblemError(
+                f"{str(labels[lost[0]])[:60]!r} is none of the {len(secrets)} labels"
+                + _and_more(len(lost) - 1),
+                where=f"row {self.rows + int(lost[0]) + 1}",
+                remedy=f"The first ones are {', '.join(map(label_text, secrets.labels[:5]))}; "
+                'or drop such rows: outside = "drop"',
+            )
+        kept = np.flatnonzero(inside)
+        drawn = self._from_secrets(kept, indices[kept], by)
+        return self._counted(len(indices), inside, np.ones_like(inside), (kept, drawn))
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def _index(self, label: Any) -> int:
+        """The index of a label however it is written, -1 where there is none."""
+        known = self._known.get(label) if isinstance(label, Hashable) else None
+        if known is None:
+            try:
+                known = find_index(cast(Mechanism, self.mechanism).secrets, label)
+            except ProblemError:
+                known = -1
+            if isinstance(label, Hashable) and len(self._known) < 2**20:
+                self._known[label] = known
+        return known
+
+    def _inside(self, points: Floats) -> Bools:
+        if isinstance(self.mechanism, EverywhereMechanism):
+            mesh = self.mechanism.mesh
+            found = mesh.locate(points)[0] >= 0
+            # floats find what is next to the border on either side of it: decided exactly there
+            for k in np.flatnonzero(_next_to_the_border(mesh, points)).tolist():
+                found[k] = mesh.locate_exactly(points[k].tolist()) is not None
+            return np.asarray(found)
+        secrets = self.mechanism.secrets
+        return np.asarray(secrets.locate(points, max_distance=self.max_distance) >= 0)
+
+    def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
+        """Refuse what is to be refused."""
+        if self.outside == "drop":
+            return
+        lost = np.flatnonzero(~usable)
+        if len(lost):
+            raise ProblemError(
+                f"{_coordinates(points[lost[0]])} is no place" + _and_more(len(lost) - 1),
+                where=f"row {self.rows + int(lost[0]) + 1}",
+                remedy='Complete the row, or drop such rows: outside = "drop"',
+            )
+        lost = np.flatnonzero(~inside)
+        if self.outside == "nearest" or not len(lost):
+            return
+        swapped = ""
+        if points.shape[1] == 2 and self._inside(points[lost][:, ::-1]).mean() > 0.5:
+            swapped = "The two columns seem to be exchanged. Else: "
+        raise ProblemError(
+            f"{_coordinates(points[lost[0]])} lies outside of the domain"
+            + _and_more(len(lost) - 1),
+            where=f"row {self.rows + int(lost[0]) + 1}",
+            remedy=f'{swapped}Say what to do with such rows: outside = "nearest" or "drop"',
+        )
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[object]]) -> Ints:
+        messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
+        assert isinstance(self.mechanism, Mechanism)
+        return self.mechanism.draws(indices, self._source(kept, messages, by))
+
+    def _source(
+        self, kept: Ints, places: Sequence[bytes], by: Sequence[Sequence[object]]
+    ) -> EachBytes:
+        """The bytes of the draws: fresh ones, or for every row those of its mechanism, its ``by``
+        values and its place."""
+        if self.key is None:
+            return fresh() if self._bytes is None else fresh(self._bytes)
+        design = self.mechanism.fingerprint
+        columns = [
+            [label_text(column[k]).encode("utf-8", "surrogatepass") for k in kept.tolist()]
+            for column in by
+        ]
+        rows = zip(*columns, strict=True) if columns else [()] * len(places)
+        return Keyed(
+            self.key,
+            [framed([design, *row, place]) for row, place in zip(rows, places, strict=True)],
+        )
+
+    def _counted(self, rows: int, inside: Bools, usable: Bools, drawn: Drawn) -> Drawn:
+        self.rows += rows
+        self.dropped += rows - len(drawn[0])
+        if self.outside == "nearest":
+            self.moved += int((usable & ~inside).sum())
+        self.missing += int((~usable).sum())
+        return drawn
+
+    def said(self) -> list[str]:
+        """What was done with rows that could not be taken as they are, in sentences."""
+        lines = []
+        if self.moved:
+            lines.append(
+                f"{self.moved:,} of {self.rows:,} rows lay outside and were taken to the nearest "
+                "place: their promise is that of this place"
+            )
+        if self.dropped:
+            why = f", {self.missing:,} of them without usable coordinates" if self.missing else ""
+            lines.append(
+                f"{self.dropped:,} of {self.rows:,} rows were dropped{why}: that a row is missing "
+                "says that it lay outside"
+            )
+        if self.seed is not None:
+            lines.append("a seed makes the draws predictable: unfit for release")
+        return lines
+
+
+def mechanism_of(design: object) -> Mechanism | EverywhereMechanism:
+    """The mechanism of a design, or what is one already."""
+    if isinstance(design, Design | EverywhereDesign):
+        design = design.mechanism
+    if not isinstance(design, Mechanism | EverywhereMechanism):
+        raise ProblemError(
+            f"{type(design).__name__} is no design and no mechanism",
+            where="design",
+            remedy="Give what om.solve returns, om.Design.load(file) or a Mechanism",
+        )
+    return design
+
+
+def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
+    """Points so close to the border of the region that floats may be wrong about them."""
+    found, weights = mesh.locate(points)
+    places = points
+    if mesh.coordinates == "lonlat":
+        places = unwrapped(points, mesh.vertices.mean(axis=0))
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    margin = 1e-9 * (high - low)
+    near = np.isfinite(places).all(axis=1)
+    near &= (places >= low - margin).all(axis=1) & (places <= high + margin).all(axis=1)
+    return np.asarray(near & ((found < 0) | (weights.min(axis=1) < 1e-9)))
+
+
+def _coordinates(point: Floats) -> str:
+    return f"({', '.join(f'{value:.9g}' for value in point.tolist())})"
+
+
+def _and_more(count: int) -> str:
+    return f" (and {count:,} more)" if count else ""

@@ -1,0 +1,104 @@
+"""CSV tables that are read part by part, from files of any length or from standard input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TextIO
+
+from optmech.base.storage import STANDARD_OUTPUT
+from optmech.errors import ProblemError
+from optmech.reading.bounded import expanded, translated
+from optmech.reading.columns import bounded_lines
+
+STANDARD_INPUT = STANDARD_OUTPUT
+"""The path that stands for standard input: ``-``."""
+_LONGEST_FILE = 2**44
+_MOST_LINES = 1000
+"""Of one row, whose quoted cells may hold line breaks: an open quotation mark ends somewhere."""
+
+Rows = list[list[str]]
+
+
+@contextmanager
+def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator[Rows]]]:
+    """The header of a CSV file (plain, .gz, .bz2 or .xz; UTF-8), and its rows, ``size`` at a time.
+
+    Every row has a cell for every column; what a row lacks is empty. ``-`` is standard input. Only
+    a part is in memory at any time. Raises ProblemError on what is no such file, on a row with
+    more cells than columns, and on lines of more than a million characters.
+    """
+    with (
+        _opened(path) as text,
+        translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
+    ):
+        handed = [0]
+        reader = csv.reader(_rows_bounded(text, path, handed))
+        header = next((row for row in reader if row), None)
+        if not header:
+            raise ProblemError(
+                "is empty", where=str(path), remedy="Give a table with the names of its columns"
+            )
+        handed[0] = 0
+        yield header, _parts(reader, len(header), size, path, handed)
+
+
+def _parts(
+    reader: Iterator[list[str]], width: int, size: int, path: str | Path, handed: list[int]
+) -> Iterator[Rows]:
+    def rows() -> Iterator[list[str]]:
+        for row in reader:
+            handed[0] = 0
+            if len(row) == width:
+                yield row
+            elif row:
+                if len(row) > width:
+                    raise ProblemError(
+                        f"line {reader.line_num} has {len(row)} cells, and there are {width} "  # type: ignore[attr-defined]
+                        "columns",
+                        where=str(path),
+                        remedy="Quote the cells that have commas in them",
+                    )
+                yield row + [""] * (width - len(row))
+
+    every = rows()
+    while part := list(islice(every, size)):
+        yield part
+
+
+def _rows_bounded(text: TextIO, path: str | Path, handed: list[int]) -> Iterator[str]:
+    for line in bounded_lines(text, path):
+        handed[0] += 1
+        if handed[0] > _MOST_LINES:
+            raise ProblemError(
+                f"has a row of more than {_MOST_LINES:,} lines",
+                where=str(path),
+                remedy="Close the quotation mark that is open",
+            )
+        yield line
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[TextIO]:
+    if str(path) == STANDARD_INPUT:
+        stream = getattr(sys.stdin, "buffer", None)
+        if stream is None:
+            yield sys.stdin
+        else:
+            wrapped = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            try:
+                yield wrapped
+            finally:
+                # the stream itself belongs to Python
+                wrapped.detach()
+        return
+    with (
+        expanded(path, _LONGEST_FILE) as content,
+        io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as text,
+    ):
+        yield text

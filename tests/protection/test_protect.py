@@ -1,0 +1,275 @@
+"""``om.protect``: tables in, tables out; with the identity every report is the place itself."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import optmech as om
+from optmech.errors import ProblemError
+from optmech.exact.numerators import Numerators
+from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.protection.reporter import Reporter
+
+BOX = (-74.0, 40.0, -73.0, 42.0)
+GRID = om.Grid(4, 2, bounds=BOX)
+"""Cells of half a degree."""
+POINTS = [(-73.9, 40.1), (-73.1, 41.9), (-73.5, 40.5), (-73.0, 42.0)]
+CENTRES = [(-73.75, 40.25), (-73.25, 41.75), (-73.25, 40.75), (-73.25, 41.75)]
+LABELS = [(0, 0), (3, 1), (1, 1), (3, 1)]
+KEY = b"0123456789abcdef0123456789abcdef"
+
+
+def identity(domain: om.Domain) -> om.Mechanism:
+    return om.Mechanism(domain, domain, np.eye(len(domain)))
+
+
+def noisy(domain: om.Domain) -> om.Mechanism:
+    return om.mechanisms.exponential(domain, 0.01, om.distances.euclidean())
+
+
+def table() -> pd.DataFrame:
+    out = pd.DataFrame(POINTS, columns=["lon", "lat"])
+    out["time"], out["user"] = pd.date_range("2026-01-01", periods=4), list("abca")
+    return out.set_index("time")
+
+
+def test_a_table_keeps_only_what_is_asked() -> None:
+    drawn = om.protect(identity(GRID), table(), x="lon", y="lat")
+    assert list(drawn.columns) == ["lon", "lat"]
+    # an index of times would give away what the column would
+    assert list(drawn.index) == [0, 1, 2, 3]
+    np.testing.assert_allclose(drawn.to_numpy(), CENTRES, rtol=0, atol=1e-12)
+    kept = om.protect(identity(GRID), table(), x="lon", y="lat", keep="user", report="cell")
+    assert list(kept.columns) == ["lon", "lat", "user", "cell"]
+    assert list(kept["cell"]) == LABELS
+    assert list(kept["user"]) == list("abca")
+
+
+def test_labels_of_a_table_and_alone() -> None:
+    names = om.Domain(["home", "work"])
+    m = om.Mechanism(names, om.Domain(["x", "y"]), [[0, 1], [1, 0]])
+    frame = pd.DataFrame({"where": ["work", "home", "work"], "n": [1, 2, 3]})
+    assert om.protect(m, frame, label="where")["where"].tolist() == ["x", "y", "x"]
+    assert om.protect(m, ["home", "work"]) == ["y", "x"]
+    series = om.protect(m, frame["where"])
+    assert isinstance(series, pd.Series)
+    assert series.tolist() == ["x", "y", "x"]
+    assert om.protect(m, np.array(["home"])).tolist() == ["y"]
+    # cells as tables of text have them
+    assert om.protect(identity(GRID), ["3,1", (0, 0)]) == [(3, 1), (0, 0)]
+
+
+def test_arrays_are_in_the_coordinates_of_the_data() -> None:
+    np.testing.assert_allclose(om.protect(identity(GRID), np.array(POINTS)), CENTRES, atol=1e-12)
+    plane = om.Grid(2, 2, cell=(2.0, 1.0), origin=(10.0, 5.0))
+    found = om.protect(identity(plane), np.array([[13.9, 5.2], [10.0, 6.9]]))
+    assert found.tolist() == [[13.0, 5.5], [11.0, 6.5]]
+    line = om.Domain(["a", "b"], [0.0, 10.0])
+    assert om.protect(identity(line), np.array([[1.0], [9.0]])).tolist() == [[0.0], [10.0]]
+
+
+def test_regions_subsets_and_suppression_have_their_places() -> None:
+    xy = np.array(POINTS)
+    regions = om.regions.quadrisect(
+        GRID, np.repeat(xy[:1], 5, axis=0) + [[k / 99, 0] for k in range(5)], 11
+    )
+    found = om.protect(identity(regions), xy[:1])
+    # one cell was split: its south-west quarter holds the point
+    np.testing.assert_allclose(found, [(-73.875, 40.125)], atol=1e-12)
+    pairs = om.observables.coarser(GRID, 2, 2)
+    m = om.Mechanism(GRID, pairs, np.repeat(np.eye(2), 4, axis=0))
+    np.testing.assert_allclose(om.protect(m, xy[:2]), [(-73.5, 40.5), (-73.5, 41.5)], atol=1e-12)
+    said = om.observables.suppressible(GRID)
+    nothing = np.zeros((8, 9))
+    nothing[:, 8] = 1
+    frame = om.protect(om.Mechanism(GRID, said, nothing), table(), x="lon", y="lat", report="r")
+    assert frame[["lon", "lat"]].isna().all(axis=None)
+    assert set(frame["r"]) == {"suppressed"}
+
+
+def test_reports_without_coordinates_are_labels() -> None:
+    m = om.Mechanism(GRID, om.Domain(["low", "high"]), np.repeat(np.eye(2), 4, axis=0))
+    found = om.protect(m, table(), x="lon", y="lat")
+    assert list(found.columns) == ["report"]
+    assert found["report"].tolist() == ["low", "high", "low", "high"]
+    assert om.protect(m, np.array(POINTS)) == ["low", "high", "low", "high"]
+
+
+def test_xarray_and_its_coordinates() -> None:
+    data = xr.Dataset(
+        {"lon": ("fix", [p[0] for p in POINTS]), "lat": ("fix", [p[1] for p in POINTS])},
+        coords={"time": ("fix", [1, 2, 3, 4])},
+    )
+    found = om.protect(identity(GRID), data, x="lon", y="lat")
+    assert set(found.variables) == {"lon", "lat"}
+    assert set(om.protect(identity(GRID), data, x="lon", y="lat", keep="time").variables) == {
+        "lon", "lat", "time",
+    }  # fmt: skip
+    np.testing.assert_allclose(found["lat"], [c[1] for c in CENTRES], atol=1e-12)
+    square = xr.Dataset({"lon": (("a", "b"), np.zeros((2, 2))), "lat": ("a", [0.0, 1.0])})
+    with pytest.raises(ProblemError, match="dimensions"):
+        om.protect(identity(GRID), square, x="lon", y="lat")
+
+
+def test_geopandas_in_any_reference_system() -> None:
+    # away from the borders of cells, which a point may leave on its way there and back
+    xy = np.array(POINTS) + np.array([(0, 0), (0, 0), (0.1, 0.1), (-0.1, -0.1)])
+    frame = gpd.GeoDataFrame(
+        {"user": list("abcd")}, geometry=gpd.points_from_xy(*xy.T), crs=4326
+    ).to_crs(3857)
+    found = om.protect(identity(GRID), frame, keep="user", report="cell")
+    assert found.crs == frame.crs
+    assert list(found["cell"]) == LABELS
+    back = found.to_crs(4326).geometry
+    np.testing.assert_allclose(np.column_stack([back.x, back.y]), CENTRES, atol=1e-9)
+    lines = gpd.GeoDataFrame(geometry=frame.buffer(1.0), crs=3857)
+    with pytest.raises(ProblemError, match="Polygon"):
+        om.protect(identity(GRID), lines)
+
+
+def test_what_lies_outside() -> None:
+    xy = np.array([(-73.9, 40.1), (-75.0, 40.1), (-73.1, 50.0), (np.nan, 40.0), (-73.5, 95.0)])
+    m = identity(GRID)
+    with pytest.raises(ProblemError, match=r"row 4: \(nan, 40\) is no place \(and 1 more\)"):
+        om.protect(m, xy)
+    with pytest.raises(ProblemError, match=r"row 2: \(-75, 40.1\) .*outside.*\(and 1 more\)"):
+        om.protect(m, xy[:3])
+    with pytest.warns(UserWarning, match="4 of 5 rows were dropped, 2 of them without"):
+        assert len(om.protect(m, xy, outside="drop")) == 1
+    with pytest.warns(UserWarning, match="2 of 3 rows lay outside"):
+        moved = om.protect(m, xy[:3], outside="nearest")
+    np.testing.assert_allclose(moved, [CENTRES[0], CENTRES[0], (-73.25, 41.75)], atol=1e-12)
+    with pytest.raises(ProblemError, match="no place"):
+        om.protect(m, xy[3:], outside="nearest")
+    with pytest.raises(ProblemError, match="exchanged"):
+        om.protect(m, np.array(POINTS)[:, ::-1])
+
+
+def test_places_of_points_and_how_far_they_reach() -> None:
+    stations = om.Domain.geographic(["a", "b"], [(0.0, 0.0), (1.0, 0.0)])
+    far = np.array([[0.2, 0.0], [3.0, 0.0]])
+    # a degree of the equator is 111.195 km
+    assert om.protect(identity(stations), far).tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    with pytest.raises(ProblemError, match=r"row 2: \(3, 0\) lies outside"):
+        om.protect(identity(stations), far, max_distance=222.3)
+    with pytest.warns(UserWarning, match="1 of 2 rows lay outside"):
+        om.protect(identity(stations), far, max_distance=222.3, outside="nearest")
+    assert len(om.protect(identity(stations), far, max_distance=222.4)) == 2
+    with pytest.raises(ProblemError, match="grid takes no max_distance"):
+        om.protect(identity(GRID), far, max_distance=1.0)
+
+
+def test_every_point_of_a_region() -> None:
+    mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
+    corners = om.Domain("abcd", mesh.vertices)
+    m = EverywhereMechanism(mesh, corners, Numerators.rounded(np.eye(4)))
+    at_corners = np.array([[0, 0], [2, 2], [2, 0]], dtype=float)
+    assert om.protect(m, at_corners).tolist() == at_corners.tolist()
+    with pytest.raises(ProblemError, match="row 1"):
+        om.protect(m, np.array([[2.0, np.nextafter(2.0, 3.0)]]))
+    xy = np.array([[9.0, 9.0], [-1.0, -1.0], [1.0, -5.0], [1.0, 1.0]])
+    with pytest.warns(UserWarning, match="3 of 4 rows lay outside"):
+        found = om.protect(m, xy, outside="nearest")
+    # a billionth of the way from the corner, another corner is hardly ever drawn
+    assert found[:2].tolist() == [[2.0, 2.0], [0.0, 0.0]]
+    assert found[2].tolist() in ([0.0, 0.0], [2.0, 0.0])
+    with pytest.raises(ProblemError, match="no labels"):
+        om.protect(m, ["a"])
+
+
+def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
+    xy = np.tile(POINTS, (50, 1))
+    frame = pd.DataFrame(xy, columns=["lon", "lat"])
+    frame["user"] = np.repeat([f"u{k}" for k in range(50)], 4)
+    options: dict[str, Any] = {"x": "lon", "y": "lat", "key": KEY}
+    m = noisy(GRID)
+    plain = om.protect(m, frame, **options)
+    assert plain.equals(om.protect(m, frame, **options))
+    # one place, one report: rows 2 and 4 of every user are in one cell
+    assert plain.drop_duplicates().shape[0] <= 3
+    mine = om.protect(m, frame, by="user", **options)
+    assert not mine.equals(plain)
+    assert mine.iloc[1::4].reset_index(drop=True).equals(mine.iloc[3::4].reset_index(drop=True))
+    assert len(mine.iloc[1::4].drop_duplicates()) > 3
+    shuffled = frame.sample(frac=1, random_state=1)
+    again = om.protect(m, shuffled, by="user", keep="user", **options)
+    kept = om.protect(m, frame, by="user", keep="user", **options)
+    assert again.sort_values(list(again)).to_numpy().tolist() == (
+        kept.sort_values(list(kept)).to_numpy().tolist()
+    )
+    others = om.protect(om.mechanisms.exponential(GRID, 0.011, om.distances.euclidean()), frame,
+                        by="user", **options)  # fmt: skip
+    assert not others.equals(mine)
+    options["key"] = KEY[::-1]
+    assert not om.protect(m, frame, by="user", **options).equals(mine)
+
+
+def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
+    xy = np.tile(POINTS, (50, 1))
+    m = noisy(GRID)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert om.protect(m, xy).tolist() != om.protect(m, xy).tolist()
+    with pytest.warns(UserWarning, match="unfit for release"):
+        one, other = om.protect(m, xy, seed=3), om.protect(m, xy, seed=3)
+    assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "coordinates or labels have to say"),
+        ({"x": "lon", "label": "user"}, "not both"),
+        ({"y": "lat"}, "have to say"),
+        ({"x": "lon", "y": "lon"}, "both x and y"),
+        ({"x": "lon", "y": "height"}, "no column 'height'"),
+        ({"x": "lon"}, "points of 1 coordinate"),
+        ({"x": "lat", "y": "lon"}, "the latitude comes first"),
+        ({"x": "lon", "y": "user"}, "not a column of numbers"),
+        ({"x": "lon", "y": "lat", "keep": "speed"}, "no column 'speed'"),
+        ({"x": "lon", "y": "lat", "keep": "lon"}, "replaced by the report's"),
+        ({"x": "lon", "y": "lat", "by": "day", "key": KEY}, "no column 'day'"),
+        ({"x": "lon", "y": "lat", "report": "user"}, "have a column 'user'"),
+        ({"x": "lon", "y": "lat", "outside": "near"}, "'near' is unknown"),
+        ({"x": "lon", "y": "lat", "key": b"short"}, "at least 32 bytes"),
+        ({"x": "lon", "y": "lat", "key": KEY, "seed": 1}, "reproducible without one"),
+        ({"x": "lon", "y": "lat", "max_distance": -1.0}, "must be above 0"),
+        ({"label": "user"}, "none of the 8 labels"),
+    ],
+)
+def test_mistakes_are_named(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ProblemError, match=said) as caught:
+        om.protect(identity(GRID), table(), **options)
+    assert caught.value.where
+    assert caught.value.remedy
+
+
+def test_other_mistakes() -> None:
+    with pytest.raises(ProblemError, match="no design and no mechanism"):
+        om.protect("design.json", table())  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="no such columns"):
+        om.protect(identity(GRID), np.array(POINTS), x="lon")
+    with pytest.raises(ProblemError, match="no table and no list"):
+        om.protect(identity(GRID), 7)
+    names = identity(om.Domain(["a", "b"]))
+    with pytest.raises(ProblemError, match="no coordinates"):
+        om.protect(names, np.array(POINTS))
+    with pytest.warns(UserWarning, match="1 of 2 rows were dropped"):
+        assert om.protect(names, ["a", "z"], outside="drop") == ["a"]
+
+
+def test_parts_are_counted_together() -> None:
+    reporter = Reporter(identity(GRID), "drop")
+    for part in (POINTS[:2], [(0.0, 0.0)], POINTS[2:]):
+        reporter.at_points(np.array(part))
+    assert (reporter.rows, reporter.dropped, reporter.missing, reporter.moved) == (5, 1, 0, 0)
+    reporter.outside = "refuse"
+    with pytest.raises(ProblemError, match="row 7"):
+        reporter.at_points(np.array([POINTS[0], (0.0, 0.0)]))

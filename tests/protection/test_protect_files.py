@@ -1,0 +1,277 @@
+"""``optmech protect``: files in, files out, all of one or none of it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import optmech as om
+from optmech.base.storing import written_in_parts
+from optmech.cli.main import main
+from optmech.errors import ProblemError
+from optmech.protection.files import Asked, protect_file
+from optmech.protection.reporter import Reporter
+from optmech.reading.stream import csv_parts
+
+BOX = (-74.0, 40.0, -73.0, 42.0)
+ROWS = [("a", "-73.9", "40.1", "x"), ("b", "-73.1", "41.9", 'y "2"'), ("a", "-73.5", "40.5", "z\n")]
+CENTRES = [["-73.75", "40.25"], ["-73.25", "41.75"], ["-73.25", "40.75"]]
+
+
+@pytest.fixture(scope="module")
+def design(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Every report is the place itself: nothing is promised, and the loss is 0."""
+    grid = om.Grid(4, 2, bounds=BOX)
+    problem = om.Problem(
+        om.Prior.uniform(grid), om.distances.euclidean(), constraints=[om.LossBound(0.0)]
+    )
+    path = tmp_path_factory.mktemp("designs") / "design.json"
+    om.solve(problem).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def fixes(tmp_path: Path) -> str:
+    path = tmp_path / "fixes.csv"
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([("user", "lon", "lat", "note"), *ROWS])
+    return str(path)
+
+
+def rows_of(path: str | Path) -> list[list[str]]:
+    with open(path, newline="", encoding="utf-8") as stream:
+        return list(csv.reader(stream))
+
+
+def test_csv_to_csv(
+    design: str, fixes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.csv"
+    options = ["--x", "lon", "--y", "lat", "-o", str(out)]
+    assert main(["protect", design, fixes, *options]) == 0
+    assert rows_of(out) == [["lon", "lat"], *CENTRES]
+    said = capsys.readouterr()
+    assert not said.out
+    assert "left out: user, note" in said.err
+    assert "3 reports written" in said.err
+    assert main(["protect", design, fixes, *options, "--keep", "note", "--report", "cell"]) == 0
+    assert rows_of(out)[0] == ["lon", "lat", "note", "cell"]
+    assert [row[2] for row in rows_of(out)[1:]] == ["x", 'y "2"', "z\n"]
+    assert [row[3] for row in rows_of(out)[1:]] == ["0,0", "3,1", "1,1"]
+    assert main(["protect", design, fixes, *options, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["reports"] == 3
+    assert plain["left_out"] == ["user", "note"]
+
+
+def test_standard_input_to_standard_output(design: str, fixes: str) -> None:
+    command = [sys.executable, "-m", "optmech", "protect", design, "-", "--x", "lon", "--y", "lat"]
+    done = subprocess.run(command, input=Path(fixes).read_bytes(), capture_output=True, check=True)
+    assert list(csv.reader(io.StringIO(done.stdout.decode())))[1:] == CENTRES
+
+
+def test_packed_parquet_and_geojson(design: str, fixes: str, tmp_path: Path) -> None:
+    packed, table, points, back, last = (
+        str(tmp_path / name)
+        for name in ("a.csv.gz", "b.parquet", "c.geojson", "d.csv", "e.geojson")
+    )
+    place = ["--x", "lon", "--y", "lat"]
+    assert main(["protect", design, fixes, *place, "--keep", "user", "-o", packed]) == 0
+    assert gzip.decompress(Path(packed).read_bytes()).startswith(b"user,lon,lat\r\na,-73.75")
+    assert main(["protect", design, packed, *place, "--keep", "user", "-o", table]) == 0
+    frame = pd.read_parquet(table)
+    assert frame["user"].tolist() == ["a", "b", "a"]
+    assert frame[["lon", "lat"]].to_numpy().tolist() == np.array(CENTRES, dtype=float).tolist()
+    assert main(["protect", design, table, *place, "--keep", "user", "-o", points]) == 0
+    features = json.loads(Path(points).read_text())["features"]
+    assert features[1] == {
+        "type": "Feature",
+        "properties": {"user": "b"},
+        "geometry": {"type": "Point", "coordinates": [-73.25, 41.75]},
+    }
+    assert main(["protect", design, points, "-o", back]) == 0
+    assert rows_of(back) == [["longitude", "latitude"], *CENTRES]
+    assert main(["protect", design, points, "--keep", "user", "-o", last]) == 0
+    assert Path(last).read_text() == Path(points).read_text()
+
+
+def test_parquet_columns_keep_their_types(design: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "lon": [-73.9, -73.1],
+            "lat": [40.1, 41.9],
+            "id": [2**60 + 1, -5],
+            "at": pd.to_datetime(["2026-01-01 00:00:00", "2026-02-03 10:20:30"]),
+            "text": ["007", ""],
+            "ok": [True, False],
+        }
+    )
+    path, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    frame.to_parquet(path)
+    keep = ["--keep", "id", "at", "text", "ok"]
+    options = ["--x", "lon", "--y", "lat", *keep, "-o", str(out)]
+    assert main(["protect", design, str(path), *options]) == 0
+    found = pd.read_parquet(out)
+    kept = ["id", "at", "text", "ok"]
+    assert found[kept].to_numpy().tolist() == frame[kept].to_numpy().tolist()
+    assert found["id"].dtype == np.int64
+
+
+def test_parts_of_any_size_give_the_same(design: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    source = tmp_path / "in.csv"
+    xy = rng.uniform(BOX[:2], BOX[2:], (40, 2))
+    lines = [f"{lon!r},{lat!r},u{k % 3}" for k, (lon, lat) in enumerate(xy.tolist())]
+    source.write_text("\n".join(["lon,lat,user", *lines[:20], "", *lines[20:], ""]))
+    grid = om.Grid(4, 2, bounds=BOX)
+    m = om.mechanisms.exponential(grid, 0.01, om.distances.euclidean())
+    asked = Asked("lon", "lat", by=("user",), keep=("user",))
+    found = set()
+    for size in (1, 7, 40, 1000):
+        out = tmp_path / f"{size}.csv"
+        reporter = Reporter(m, key=b"k" * 32)
+        protect_file(reporter, source, out, asked, size=size)
+        assert reporter.rows == 40
+        found.add(out.read_bytes())
+    assert len(found) == 1
+
+
+def test_all_of_a_file_or_none(design: str, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("lon,lat\n" + "-73.9,40.1\n" * 10 + "0,0\n")
+    out.write_text("before")
+    reporter = Reporter(om.Design.load(design).mechanism)
+    with pytest.raises(ProblemError, match="row 11"):
+        protect_file(reporter, source, out, Asked("lon", "lat"), size=3)
+    assert out.read_text() == "before"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv", "out.csv"]
+
+
+def test_writing_in_parts(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_bytes(b"old")
+    os.chmod(path, 0o640)
+    link.symlink_to(path)
+    with written_in_parts(link) as write:
+        write(b"one ")
+        write(b"two")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"one two"
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    with pytest.raises(ZeroDivisionError):
+        _fail_while_writing(path)
+    assert path.read_bytes() == b"one two"
+    with (
+        pytest.raises(ProblemError, match="does not exist"),
+        written_in_parts(tmp_path / "a" / "b"),
+    ):
+        pass
+    with written_in_parts(os.devnull) as write:
+        write(b"gone")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link"]
+
+
+def _fail_while_writing(path: Path) -> None:
+    with written_in_parts(path) as write:
+        write(b"lost")
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "is empty"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b'lon,lat\n"' + b"a\n" * 3000, "row of more than 1,000 lines"),
+        (b"lon,lat\n1,2,3\n", "line 2 has 3 cells"),
+        (b"lon,lat\n" + b"1" * (2**20 + 2), "more than 1,048,576 characters"),
+    ],
+)
+def test_streams_that_are_no_tables(content: bytes, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(ProblemError, match=said), csv_parts(path, 10) as (_, parts):
+        list(parts)
+
+
+def test_short_rows_are_filled_up(tmp_path: Path) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("\ufeffa,b,c\r\n1\r\n\r\n1,2,3\r\n", encoding="utf-8")
+    with csv_parts(path, 10) as (header, parts):
+        assert header == ["a", "b", "c"]
+        assert list(parts) == [[["1", "", ""], ["1", "2", "3"]]]
+
+
+MISTAKES = [
+    ([], ["--x", "coordinates or labels", "--label"]),
+    (["--x", "lon"], ["coordinate", "Give 2"]),
+    (["--x", "lng", "--y", "lat"], ["fixes.csv", "'lng'", "'user', 'lon', 'lat'"]),
+    (["--x", "lat", "--y", "lon"], ["fixes.csv", "row 1", "exchanged"]),
+    (["--x", "lon", "--y", "lat", "--keep", "speed"], ["fixes.csv", "'speed'"]),
+    (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "replaced"]),
+    (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
+    (["--x", "lon", "--y", "note"], ["row 1", "no place", "--outside drop"]),
+    (["--label", "user"], ["fixes.csv: row 1", "'a' is none", "--outside drop"]),
+    (["--x", "lon", "--y", "lat", "--sticky-by", "user"], ["--sticky-by", "--sticky-key-file"]),
+    (["--x", "lon", "--y", "lat", "--sticky-key-file", "KEY"], ["5 bytes", "openssl rand"]),
+    (["--x", "lon", "--y", "lat", "--outside", "nearst"], ["Did you mean 'nearest'"]),
+    (["--x", "lon", "--y", "lat", "--max-distance", "2"], ["max_distance"]),
+    (["--x", "lon", "--y", "lat", "-o", "out.txt"], ["out.txt", ".csv, .csv.gz, .parquet"]),
+    (["--x", "lon", "--y", "lat", "-o", "FIXES"], ["is an input file"]),
+    (["--x", "lon", "--y", "lat", "--json"], ["standard output", "--json"]),
+    (["--x", "lon", "--y", "lat", "--seed", "-1"], ["--seed", "out of range"]),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), MISTAKES)
+def test_mistakes_are_named_in_options(
+    options: list[str], said: list[str], design: str, fixes: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    key = tmp_path / "key"
+    key.write_bytes(b"short")
+    known = {"KEY": str(key), "FIXES": fixes, "out.txt": str(tmp_path / "out.txt")}
+    assert main(["protect", design, fixes, *(known.get(text, text) for text in options)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    for text in said:
+        assert text in error
+    assert "outside =" not in error
+
+
+def test_geojson_mistakes(design: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "zones.geojson"
+    ring = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    feature = {"type": "Feature", "properties": {}, "geometry":
+               {"type": "Polygon", "coordinates": [ring]}}  # fmt: skip
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    assert main(["protect", design, str(path)]) == 2
+    assert "features[0]: is a Polygon" in capsys.readouterr().err
+    assert main(["protect", design, str(path), "--x", "lon"]) == 2
+    assert "--x: the geometry of GeoJSON" in capsys.readouterr().err
+
+
+def test_a_key_others_can_read_is_said(
+    design: str, fixes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "key"
+    key.write_bytes(b"k" * 32)
+    key.chmod(0o644)
+    options = ["--x", "lon", "--y", "lat", "-o", str(tmp_path / "o.csv")]
+    assert main(["protect", design, fixes, *options, "--sticky-key-file", str(key)]) == 0
+    assert "chmod 600" in capsys.readouterr().err
+    key.chmod(0o600)
+    assert main(["protect", design, fixes, *options, "--sticky-key-file", str(key)]) == 0
+    assert "chmod" not in capsys.readouterr().err
