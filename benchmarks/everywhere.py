@@ -44,12 +44,17 @@ def of_rome(data: Path, limit: float) -> Work:
     for epsilon in rome.EPSILONS:
         kinds: dict[str, Callable[[float], dict[str, Any]]] = {
             **{
-                f"rome upper {name}".strip(): lambda epsilon, count=count: rome.upper(
+                f"rome cubic {name}".strip(): lambda epsilon, count=count: rome.upper(
                     at, epsilon, count
                 )
-                for name, count in rome.VERTICES.items()
+                for name, count in rome.ROWS.items()
             },
-            "rome lower": lambda epsilon: rome.lower(at, epsilon, limit),
+            **{
+                f"rome bound {name}".strip(): lambda epsilon, count=count: rome.lower(
+                    at, epsilon, count
+                )
+                for name, count in rome.CELLS.items()
+            },
             "rome exponential": lambda epsilon: rome.exponential(at, epsilon),
             "rome laplace": lambda epsilon: rome.laplace(at, epsilon),
         }

@@ -40,8 +40,9 @@ class EverywhereDesign(Shown):
     """The result of ``solve`` for ``MetricPrivacy(…, everywhere=mesh)``.
 
     ``loss`` is the exact expected loss of the released mechanism over the places of the prior,
-    rounded up. ``bound`` is proved for all mechanisms of the mesh's degree, as its condition
-    has them: in degree 1 all that are linear in every triangle; ``gap`` is the relative difference of the two, and ``status`` follows from it alone.
+    rounded up. ``bound`` is proved for all mechanisms of the mesh's degree whose coefficients meet
+    its condition, in degree 1 for all that are linear in every triangle; ``gap`` is the relative
+    difference of the two, and ``status`` follows from it alone.
 
     ``lower_bound`` is proved for **every** mechanism that is private at every point of the region,
     whatever its form; ``total_gap`` is the relative difference to it, which a finer mesh reduces.

@@ -45,9 +45,7 @@ def degree_of(value: object) -> int:
 @cache
 def indices(degree: int) -> tuple[Index, ...]:
     """The multi-indices of a degree; the corners in their order where it is 1."""
-    return tuple(
-        (degree - j - k, j, k) for k in range(degree + 1) for j in range(degree + 1 - k)
-    )
+    return tuple((degree - j - k, j, k) for k in range(degree + 1) for j in range(degree + 1 - k))
 
 
 @cache

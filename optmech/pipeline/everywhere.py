@@ -20,7 +20,6 @@ from optmech.designs.outer import cells_of, claimable, has_outer, outer_problem
 from optmech.engines import cones
 from optmech.errors import SolverError
 from optmech.lp.gradients import row_costs
-from optmech.mesh import Mesh
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -54,7 +53,13 @@ def solve_everywhere(
     gradient = gradient_in(problem)
     mesh, program = gradient.mesh, program_of(problem)
     reports = len(problem.observables)
-    _require_memory(mesh, reports)
+    cone_program = cones.ConeProgram.of(mesh, float(gradient.epsilon))
+    memory.require(
+        cone_program.memory(reports),
+        what=f"a mesh of {mesh.rows:,} control points with {reports:,} observables",
+        where="everywhere",
+        remedy="Use a wider mesh or fewer observables",
+    )
     costs = row_costs(mesh, program.places, program.weights, program.costs)
     limit = math.inf if profile.time_limit is None else profile.time_limit
 
@@ -66,9 +71,7 @@ def solve_everywhere(
             )
         return time.monotonic() - started >= _MESH_TIME * limit
 
-    found = cones.solve(
-        mesh, float(gradient.epsilon), costs, profile.gap * _ROOM, stop, profile.threads
-    )
+    found = cones.solve(cone_program, costs, profile.gap * _ROOM, stop, profile.threads)
     released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
     multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
     loss, bound = figures_of(program, released, multipliers)
@@ -122,14 +125,3 @@ def _why(profile: Profile) -> str:
     if profile.engine != "auto":
         why += f"; {profile.engine}, asked for by profile {profile.name}, has no such program"
     return why
-
-
-def _require_memory(mesh: Mesh, reports: int) -> None:
-    # cones of three numbers, their scalings, products and weighted rows; and the factor
-    cones_of = 8.0 * mesh.control.size * reports * (80 + 8 * mesh.control.shape[1])
-    memory.require(
-        cones_of + cones.equations_of(mesh, reports).memory(reports),
-        what=f"a mesh of {mesh.rows:,} control points with {reports:,} observables",
-        where="everywhere",
-        remedy="Use a wider mesh or fewer observables",
-    )

@@ -8,7 +8,6 @@ from pydantic import Discriminator, Field, Tag
 
 from optmech.sections.base import ExactNumber, Spec, kind_of
 
-
 Degree = Annotated[int, Field(ge=1, le=6)]
 
 
