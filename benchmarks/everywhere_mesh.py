@@ -63,9 +63,8 @@ def adapted(
     while True:
         enough = mesh.rows >= _ENOUGH * rows
         costs = gradients.row_costs(mesh, places.points, places.weights, places.costs)
-        point = cones.solve(
-            cones.ConeProgram.of(mesh, epsilon), costs, gap if enough else max(gap, _WIDE)
-        )
+        program = cones.ConeProgram.of(mesh, epsilon)
+        point = cones.solve(program, costs, gap if enough else max(gap, _WIDE), threads=1)
         yield mesh, point
         if enough:
             return

@@ -101,9 +101,9 @@ class ConeProgram:
     def memory(self, reports: int) -> float:
         """About the bytes that a solution takes."""
         # cones of three numbers, their scalings, products and weighted rows; and the factor
-        each = self.control.shape[1]
-        cones = 8.0 * float(self.rows[:, :, 0, 0].size) * reports * (80 + 8 * each)
-        return cones + self.equations(reports).memory(reports)
+        each = int(self.control.shape[1])
+        size = float(self.rows[:, :, 0, 0].size)
+        return 8.0 * size * reports * (80 + 8 * each) + self.equations(reports).memory(reports)
 
 
 def solve(
