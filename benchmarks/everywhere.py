@@ -35,6 +35,15 @@ def of_square() -> Work:
         for width in square.WIDTHS:
             task = {"part": "uniform", "prior": prior, "width": width}
             yield task, lambda prior=prior, width=width: square.uniform(prior, width)
+        for degree, widths in square.HIGHER.items():
+            for width in widths:
+                task = {"part": "uniform", "prior": prior, "width": width, "degree": degree}
+                yield (
+                    task,
+                    lambda prior=prior, width=width, degree=degree: square.uniform(
+                        prior, width, degree
+                    ),
+                )
         yield {"part": "adapted", "prior": prior}, lambda prior=prior: square.refined(prior)
 
 
@@ -44,15 +53,11 @@ def of_rome(data: Path, limit: float) -> Work:
     for epsilon in rome.EPSILONS:
         kinds: dict[str, Callable[[float], dict[str, Any]]] = {
             **{
-                f"rome cubic {name}".strip(): lambda epsilon, count=count: rome.upper(
-                    at, epsilon, count
-                )
-                for name, count in rome.ROWS.items()
+                f"rome {name}": lambda epsilon, mesh=mesh: rome.upper(at, epsilon, *mesh)
+                for name, mesh in rome.MESHES.items()
             },
             **{
-                f"rome bound {name}".strip(): lambda epsilon, count=count: rome.lower(
-                    at, epsilon, count
-                )
+                f"rome {name}": lambda epsilon, count=count: rome.lower(at, epsilon, count)
                 for name, count in rome.CELLS.items()
             },
             "rome exponential": lambda epsilon: rome.exponential(at, epsilon),

@@ -27,11 +27,12 @@ EPSILONS = (0.2, 0.4, 0.8, 1.6)
 """Per km."""
 WIDTH = 12.0
 """km, of the widest triangles."""
-DEGREE = 3
-ROWS = {"coarse": 1200, "": 2400}
-"""Control points of the table's meshes, and of those before, which tell what limits it."""
+MESHES = {"upper": (1, 1200), "cubic coarse": (3, 1200), "cubic": (3, 2400)}
+"""Degree and control points: the table's meshes last, the others tell what limits it."""
 FIRST = 600
-CELLS = {"coarse": 1000, "": 3000}
+"""Control points of the mesh that is adapted."""
+CELLS = {"lower": 1000, "bound": 3000}
+"""The table's last."""
 NEIGHBOURS = 8
 GAP, LOWER_GAP = 2e-3, 3e-3
 GRIDS = (12, 18)
@@ -77,10 +78,10 @@ def memory() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
-def upper(rome: Rome, epsilon: float, rows: int) -> dict[str, Any]:
+def upper(rome: Rome, epsilon: float, degree: int, rows: int) -> dict[str, Any]:
     """A mechanism on an adapted mesh, decided."""
     clock = Clock()
-    start = Mesh.around(rome.points, WIDTH, vertices=FIRST // DEGREE**2, degree=DEGREE)
+    start = Mesh.around(rome.points, WIDTH, vertices=FIRST // degree**2, degree=degree)
     *_, (mesh, point) = adapted(rome.places, start, epsilon, rows, GAP)
     solved = clock.read()
     loss = certified(rome.places, mesh, epsilon, point)
