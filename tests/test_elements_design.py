@@ -314,3 +314,21 @@ def test_a_degree_in_a_problem_file(tmp_path, capsys):
     path.write_text(head + 'everywhere = { kind = "around", width = 4, degree = 9 }\n')
     with pytest.raises(om.ProblemError, match=r"everywhere\.degree"):
         om.load_problem(path)
+
+
+def test_refining_where_the_indicator_says_so():
+    """All of the prior in one corner: the first triangles to be halved lie there."""
+    corner = om.Domain(range(9), PLACES[[0, 1, 2, 5, 6, 7, 10, 11, 12]] / 2)
+    mesh = om.Mesh.grid((0, 0, 4, 4), 2, degree=2)
+    losses = []
+    for _ in range(2):
+        promise = om.MetricPrivacy(2, E, everywhere=mesh)
+        found = om.solve(om.Problem(om.Prior.uniform(corner), E, constraints=[promise]), gap=1e-3)
+        losses.append(found.loss)
+        assert found.indicator.shape == (len(mesh.triangles),)
+        assert found.indicator.min() >= 0
+        mesh = mesh.refine(found.indicator)
+        assert mesh.degree == 2
+        added = mesh.vertices[9:] if len(losses) == 1 else mesh.vertices[:0]
+        assert (added <= 2).all()
+    assert losses[1] < losses[0] * 0.99
