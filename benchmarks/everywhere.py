@@ -57,8 +57,8 @@ def of_rome(data: Path, limit: float) -> Work:
                 for name, mesh in rome.MESHES.items()
             },
             **{
-                f"rome {name}": lambda epsilon, count=count: rome.lower(at, epsilon, count)
-                for name, count in rome.CELLS.items()
+                f"rome {name}": lambda epsilon, cells=cells: rome.lower(at, epsilon, cells[epsilon])
+                for name, cells in rome.CELLS.items()
             },
             "rome exponential": lambda epsilon: rome.exponential(at, epsilon),
             "rome laplace": lambda epsilon: rome.laplace(at, epsilon),

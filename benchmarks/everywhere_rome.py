@@ -31,8 +31,11 @@ MESHES = {"upper": (1, 1200), "cubic coarse": (3, 1200), "cubic": (3, 2400)}
 """Degree and control points: the table's meshes last, the others tell what limits it."""
 FIRST = 600
 """Control points of the mesh that is adapted."""
-CELLS = {"lower": 1000, "bound": 3000}
-"""The table's last."""
+CELLS = {
+    "lower": dict.fromkeys(EPSILONS, 1000),
+    "bound": {0.2: 1500, 0.4: 2000, 0.8: 3000, 1.6: 3000},
+}
+"""By ε: the table's last, more where ε times their size would be large."""
 NEIGHBOURS = 8
 GAP, LOWER_GAP = 2e-3, 3e-3
 GRIDS = (12, 18)
