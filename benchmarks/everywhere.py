@@ -35,6 +35,15 @@ def of_square() -> Work:
         for width in square.WIDTHS:
             task = {"part": "uniform", "prior": prior, "width": width}
             yield task, lambda prior=prior, width=width: square.uniform(prior, width)
+        for degree, widths in square.HIGHER.items():
+            for width in widths:
+                task = {"part": "uniform", "prior": prior, "width": width, "degree": degree}
+                yield (
+                    task,
+                    lambda prior=prior, width=width, degree=degree: square.uniform(
+                        prior, width, degree
+                    ),
+                )
         yield {"part": "adapted", "prior": prior}, lambda prior=prior: square.refined(prior)
 
 
@@ -44,12 +53,13 @@ def of_rome(data: Path, limit: float) -> Work:
     for epsilon in rome.EPSILONS:
         kinds: dict[str, Callable[[float], dict[str, Any]]] = {
             **{
-                f"rome upper {name}".strip(): lambda epsilon, count=count: rome.upper(
-                    at, epsilon, count
-                )
-                for name, count in rome.VERTICES.items()
+                f"rome {name}": lambda epsilon, mesh=mesh: rome.upper(at, epsilon, *mesh)
+                for name, mesh in rome.MESHES.items()
             },
-            "rome lower": lambda epsilon: rome.lower(at, epsilon, limit),
+            **{
+                f"rome {name}": lambda epsilon, cells=cells: rome.lower(at, epsilon, cells[epsilon])
+                for name, cells in rome.CELLS.items()
+            },
             "rome exponential": lambda epsilon: rome.exponential(at, epsilon),
             "rome laplace": lambda epsilon: rome.laplace(at, epsilon),
         }

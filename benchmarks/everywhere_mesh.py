@@ -17,6 +17,10 @@ from optmech.repair.gradients import released_inside
 
 _FINER = 2.0
 """Times as many vertices from one mesh to the next."""
+_ENOUGH = 0.95
+"""Share of the control points that are asked for that will do."""
+_WIDE = 1e-2
+"""Gap of solutions that only tell where to refine."""
 
 
 class Clock:
@@ -52,30 +56,33 @@ def certified(places: Places, mesh: Mesh, epsilon: float, point: cones.ConePoint
 
 
 def adapted(
-    places: Places, mesh: Mesh, epsilon: float, vertices: int, gap: float
+    places: Places, mesh: Mesh, epsilon: float, rows: int, gap: float
 ) -> Iterator[tuple[Mesh, cones.ConePoint]]:
     """Solutions on meshes that are refined where the last multipliers say that it pays, the last
-    one of about ``vertices``."""
+    one of about ``rows`` control points; those before to a wider gap."""
     while True:
+        enough = mesh.rows >= _ENOUGH * rows
         costs = gradients.row_costs(mesh, places.points, places.weights, places.costs)
-        point = cones.solve(mesh, epsilon, costs, gap)
+        program = cones.ConeProgram.of(mesh, epsilon)
+        point = cones.solve(program, costs, gap if enough else max(gap, _WIDE), threads=1)
         yield mesh, point
-        if len(mesh) >= vertices:
+        if enough:
             return
         found = gradients.indicator(mesh, epsilon, point.matrix, point.multipliers[..., 0])
-        mesh = finer(mesh, found, min(vertices, int(_FINER * len(mesh))))
+        times = min(rows / mesh.rows, _FINER)
+        mesh = finer(mesh, found, int(times * len(mesh)))
 
 
 def finer(mesh: Mesh, indicator: np.ndarray, vertices: int) -> Mesh:
     """Halve triangles, those with the largest indicator first, up to about ``vertices``. What a
-    part of a triangle is worth falls as area times width."""
+    part of a triangle is worth falls as area times the degree's power of the width."""
     while len(mesh) < vertices:
         after = mesh.refine(indicator, most=vertices - len(mesh))
         if after is mesh:
             break
         middle = after.vertices[after.triangles].mean(axis=1)
         at = mesh.locate(middle)[0]
-        indicator = indicator[at] * (area(after) / area(mesh)[at]) ** 1.5
+        indicator = indicator[at] * (area(after) / area(mesh)[at]) ** (1 + mesh.degree / 2)
         mesh = after
     return mesh
 

@@ -16,6 +16,8 @@ from scipy.sparse.csgraph import dijkstra
 
 import optmech as om
 from optmech.analysis.measures import everywhere
+from optmech.certificate import Multipliers, lower_bound
+from optmech.engines import pairs
 from optmech.mesh import Mesh
 from optmech.reductions.aggregation import aggregated_places, partition
 
@@ -23,13 +25,19 @@ CENTRE = (12.49, 41.9)
 REPORTS, SEED = 20, 7
 EPSILONS = (0.2, 0.4, 0.8, 1.6)
 """Per km."""
-WIDTH = 4.0
+WIDTH = 12.0
 """km, of the widest triangles."""
-VERTICES = {"coarse": 600, "": 1200}
-"""Of the table's meshes, and of those before, which tell what limits it."""
-CELLS = 1000
+MESHES = {"upper": (1, 1200), "cubic coarse": (3, 1200), "cubic": (3, 2400)}
+"""Degree and control points: the table's meshes last, the others tell what limits it."""
+FIRST = 600
+"""Control points of the mesh that is adapted."""
+CELLS = {
+    "lower": dict.fromkeys(EPSILONS, 1000),
+    "bound": {0.2: 1500, 0.4: 2000, 0.8: 3000, 1.6: 3000},
+}
+"""By ε: the table's last, more where ε times their size would be large."""
 NEIGHBOURS = 8
-GAP = 1e-3
+GAP, LOWER_GAP = 2e-3, 3e-3
 GRIDS = (12, 18)
 KERNEL = 0.25
 """km, of the lattice on which the remap of planar Laplace is made."""
@@ -73,36 +81,54 @@ def memory() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
-def upper(rome: Rome, epsilon: float, vertices: int) -> dict[str, Any]:
+def upper(rome: Rome, epsilon: float, degree: int, rows: int) -> dict[str, Any]:
     """A mechanism on an adapted mesh, decided."""
     clock = Clock()
-    start = Mesh.around(rome.points, WIDTH, vertices=VERTICES["coarse"])
-    *_, (mesh, point) = adapted(rome.places, start, epsilon, vertices, GAP)
+    start = Mesh.around(rome.points, WIDTH, vertices=FIRST // degree**2, degree=degree)
+    *_, (mesh, point) = adapted(rome.places, start, epsilon, rows, GAP)
+    solved = clock.read()
     loss = certified(rome.places, mesh, epsilon, point)
-    used = clock.read()
-    return {"vertices": len(mesh), "loss": loss, "mesh_gap": point.gap, **used, "memory": memory()}
+    return {
+        "degree": mesh.degree,
+        "vertices": len(mesh),
+        "rows": mesh.rows,
+        "loss": loss,
+        "mesh_gap": point.gap,
+        "solved": solved,
+        **clock.read(),
+        "memory": memory(),
+    }
 
 
-def lower(rome: Rome, epsilon: float, limit: float) -> dict[str, Any]:
+def lower(rome: Rome, epsilon: float, cells: int) -> dict[str, Any]:
     """A bound for every mechanism that is private at the crossings, from a coarser problem."""
     clock = Clock()
-    parts = partition(rome.points, rome.weights, CELLS)
+    parts = partition(rome.points, rome.weights, cells)
     coarse = aggregated_places(rome.weights, rome.costs, rome.points, epsilon, parts, NEIGHBOURS)
     aggregated = clock.read()
-    design = om.solve(
-        om.Problem(
-            prior=om.Prior(om.Domain(range(len(coarse.prior))), coarse.prior),
-            loss=coarse.cost,
-            observables=om.Domain(range(REPORTS)),
-            constraints=[om.MetricPrivacy(1, coarse.log_ratio)],
-        ),
-        gap=3e-3,
-        time_limit=limit,
+    problem = om.Problem(
+        prior=om.Prior(om.Domain(range(len(coarse.prior))), coarse.prior),
+        loss=coarse.cost,
+        observables=om.Domain(range(REPORTS)),
+        constraints=[om.MetricPrivacy(1, om.distances.matrix(coarse.log_ratio))],
     )
+    middles = np.column_stack(
+        [np.bincount(parts, rome.points[:, k]) / np.bincount(parts) for k in (0, 1)]
+    )
+    gaps: list[float] = []
+    found = pairs.solve(
+        coarse.log_ratio,
+        middles[coarse.labels],
+        problem.statement.cost,
+        LOWER_GAP,
+        lambda point: bool(gaps.append(point.gap)),
+        threads=1,
+    )
+    bound = lower_bound(problem.statement, Multipliers((found,)))
     return {
         "cells": len(coarse.prior),
-        "lower_bound": design.lower_bound,
-        "coarse_gap": design.gap,
+        "lower_bound": bound.value,
+        "coarse_gap": gaps[-1],
         "aggregation": aggregated,
         **clock.read(),
         "memory": memory(),

@@ -13,6 +13,8 @@ from optmech.mesh import Mesh
 EPSILON, SIDE = 0.8, 4.0
 PRIORS = ("uniform", "rough")
 WIDTHS = (1.0, 0.5, 0.25, 0.125)
+HIGHER = {2: (2.0, 1.0, 0.5, 0.25), 3: (4.0, 2.0, 1.0, 0.5)}
+"""Widths by degree, with about as many control points."""
 FINEST = 576
 """Vertices of the last adapted mesh."""
 GAP = 1e-4
@@ -53,13 +55,13 @@ def bound(prior: str, between: int) -> dict[str, Any]:
     return {"lower_bound": design.lower_bound, "points": len(lattice), **clock.read()}
 
 
-def uniform(prior: str, width: float) -> dict[str, Any]:
+def uniform(prior: str, width: float, degree: int = 1) -> dict[str, Any]:
     """Equal squares, halved."""
     clock = Clock()
-    mesh = Mesh.grid((0, 0, SIDE, SIDE), width)
-    ((mesh, point),) = adapted(places(prior), mesh, EPSILON, len(mesh), GAP)
+    mesh = Mesh.grid((0, 0, SIDE, SIDE), width, degree=degree)
+    ((mesh, point),) = adapted(places(prior), mesh, EPSILON, mesh.rows, GAP)
     loss = certified(places(prior), mesh, EPSILON, point)
-    return {"vertices": len(mesh), "loss": loss, **clock.read()}
+    return {"vertices": len(mesh), "rows": mesh.rows, "loss": loss, **clock.read()}
 
 
 def refined(prior: str) -> dict[str, Any]:

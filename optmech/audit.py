@@ -1812,10 +1812,10 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
 
 
 # ==== 9. Mechanisms that are private at every point (theory, "Privacy at every point") ============
-# p_o is a polynomial of degree d in every triangle, with a coefficient P[α] for each of the control
-# points α = (α₀, α₁, α₂), Σα = d, in Bernstein's form: Σ_α d!/α! λ^α P[α]; linear for d = 1. In whole
-# numbers over a power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of the coefficients
-# along them; then those of D ∇p_o are a d₂' - b d₁' with (x, y)' = (y, -x).
+# p_o is a polynomial of degree d in every triangle, with a coefficient P[α] for each of its control
+# points α = (α₀, α₁, α₂), Σα = d, in Bernstein's form: Σ_α d!/α! λ^α P[α]; linear for d = 1. In
+# whole numbers over a power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of the
+# coefficients along them; then those of D ∇p_o are a d₂' - b d₁' with (x, y)' = (y, -x).
 Point = tuple[int, int]
 Corners = tuple[int, int, int]
 Index = tuple[int, int, int]
@@ -1891,15 +1891,16 @@ class Region:
         need(once, "the border goes around more than once")
 
     def number_control_points(self) -> None:
-        """Vertices first, then those along each edge from its lower vertex, the edges in order, then
-        those inside of each triangle."""
+        """Vertices first, then those along each edge from its lower vertex, the edges in order,
+        then those inside of each triangle."""
         d, number = self.degree, len(self.vertices)
         self.indices = [(d - j - k, j, k) for k in range(d + 1) for j in range(d + 1 - k)]
         known: dict[tuple[Point, ...], int] = {((v, d),): v for v in range(number)}
         three = [sorted(corners) for corners in self.triangles]
-        for a, b in sorted({edge for a, b, c in three for edge in ((a, b), (a, c), (b, c))}):
+        edges = {edge for a, b, c in three for edge in ((a, b), (a, c), (b, c))}
+        for start, end in sorted(edges):
             for step in range(1, d):
-                known[(a, d - step), (b, step)] = number
+                known[(start, d - step), (end, step)] = number
                 number += 1
         self.control: list[list[int]] = []
         for corners in self.triangles:
@@ -1912,11 +1913,11 @@ class Region:
                 own.append(known[tuple(held)])
             self.control.append(own)
         self.count = number
-        # rises at α: Σ_k α_k (P[α - e_k + e_1] - P[α - e_k + e_0]), and with e_2 in the place of e_1
-        at = {index: i for i, index in enumerate(self.indices)}
+        # rises at α: Σ_k α_k (P[α - e_k + e_1] - P[α - e_k + e_0]), and with e_2 in place of e_1
+        place = {index: i for i, index in enumerate(self.indices)}
         self.rises = [
-            [[(n, at[moved(α, k, 0)], at[moved(α, k, e)]) for k, n in enumerate(α) if n]
-             for α in self.indices] for e in (1, 2)
+            [[(n, place[moved(at, k, 0)], place[moved(at, k, e)]) for k, n in enumerate(at) if n]
+             for at in self.indices] for e in (1, 2)
         ]  # fmt: skip
 
     def bucket(self, value: int, axis: int) -> int:
@@ -1954,8 +1955,8 @@ class Region:
             if min(weights) >= 0:
                 top, x, y, z = math.factorial(self.degree), *weights
                 values = [
-                    top // math.prod(map(math.factorial, α)) * x ** α[0] * y ** α[1] * z ** α[2]
-                    for α in self.indices
+                    top // math.prod(map(math.factorial, (i, j, k))) * x**i * y**j * z**k
+                    for i, j, k in self.indices
                 ]
                 return self.control[t], values
         raise Fault("a place lies outside of the region")
@@ -2090,13 +2091,13 @@ class Everywhere:
             steep = rate * cross(first, second) / unit**2
             for o, w in self.vectors[t].items():
                 slopes = [0] * len(control)
-                for α, (k, x, y) in enumerate(zip(control, w[::2], w[1::2], strict=True)):
+                for at, (k, x, y) in enumerate(zip(control, w[::2], w[1::2], strict=True)):
                     size = root_up(x * x + y * y)
                     bound.add(k, o, -steep * Fraction(size, 1 << self.bits))
                     # (x, y)' · w = y w_x - x w_y
                     sides = cross((x, y), second), -cross((x, y), first)
                     for side, rises in zip(sides, self.region.rises, strict=True):
-                        for n, i, j in rises[α]:
+                        for n, i, j in rises[at]:
                             slopes[i] += n * side
                             slopes[j] -= n * side
                 for k, v in zip(control, slopes, strict=True):

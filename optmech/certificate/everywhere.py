@@ -3,8 +3,8 @@
 
 Every column is a polynomial of the mesh's degree in every triangle; what is decided is that every
 coefficient of its gradient is at most ε times the polynomial's own. In degree 1 this says that the
-gradient is at most ε times the least value. As in ``certificate.exact``, floating point with a proved
-bound of its error comes first, and whole numbers decide the rest.
+gradient is at most ε times the least value. As in ``certificate.exact``, floating point with a
+proved bound of its error comes first, and whole numbers decide the rest.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def check_gradients(
     report, with G_o the coefficients of ∇p_o: then p_o(x) <= e^{ε d(x,y)} p_o(y) at all points x,
     y of the region.
 
-    ``released`` has a row for every control point. An irrational ε counts as a rational number below it
-    by less than 2^-250 of itself. Never raises on a bad matrix.
+    ``released`` has a row for every control point. An irrational ε counts as a rational number
+    below it by less than 2^-250 of itself. Never raises on a bad matrix.
     """
     if released.shape[0] != mesh.rows:
         detail = f"{released.shape[0]} rows for {mesh.rows} control points"

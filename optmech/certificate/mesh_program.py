@@ -1,5 +1,6 @@
-"""The program of privacy at every point over the control points of a mesh: the loss of a released matrix,
-and a lower bound from multipliers, both in whole numbers (theory: "Privacy at every point").
+"""The program of privacy at every point over the control points of a mesh: the loss of a released
+matrix, and a lower bound from multipliers, both in whole numbers (theory: "Privacy at every
+point", "Polynomials on the triangles of a mesh").
 
 In a triangle with edges d₁, d₂, cross product D and rises a, b of a column p along the edges,
 D G = a d₂' − b d₁' are the coefficients of its gradient, where (x, y)' = (y, −x). For any vectors

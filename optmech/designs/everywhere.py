@@ -13,7 +13,7 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
 from optmech.certificate import Check, Multipliers
-from optmech.certificate.everywhere import check_gradients, check_mesh
+from optmech.certificate.everywhere import Edges, check_gradients, check_mesh
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.certificate.objective import is_optimal, relative_gap
 from optmech.exact.number import rounded_down, rounded_up
@@ -40,8 +40,9 @@ class EverywhereDesign(Shown):
     """The result of ``solve`` for ``MetricPrivacy(…, everywhere=mesh)``.
 
     ``loss`` is the exact expected loss of the released mechanism over the places of the prior,
-    rounded up. ``bound`` is proved for all mechanisms of the mesh's degree, as its condition
-    has them: in degree 1 all that are linear in every triangle; ``gap`` is the relative difference of the two, and ``status`` follows from it alone.
+    rounded up. ``bound`` is proved for all mechanisms of the mesh's degree whose coefficients meet
+    its condition, in degree 1 for all that are linear in every triangle; ``gap`` is the relative
+    difference of the two, and ``status`` follows from it alone.
 
     ``lower_bound`` is proved for **every** mechanism that is private at every point of the region,
     whatever its form; ``total_gap`` is the relative difference to it, which a finer mesh reduces.
@@ -121,6 +122,19 @@ class EverywhereDesign(Shown):
     def mechanism(self) -> EverywhereMechanism:
         """The mechanism, which reports from any point of the region."""
         return EverywhereMechanism(self.mesh, self.problem.observables, self.exact)
+
+    @property
+    def indicator(self) -> Floats:
+        """What the loss owes, to first order, to the width of every triangle, (T,), for
+        ``design.mesh.refine``: where it is large a finer mesh helps most."""
+        from optmech.lp.gradients import indicator
+
+        vectors = np.array(self.multipliers.vectors, dtype=np.float64)
+        pairs = vectors.reshape(*vectors.shape[:2], -1, 2).transpose(1, 0, 2, 3)
+        size = np.ldexp(np.hypot(pairs[..., 0], pairs[..., 1]), -self.multipliers.bits)
+        area = Edges(self.mesh).floats[2]
+        epsilon = float(self.gradient.epsilon)
+        return indicator(self.mesh, epsilon, self.matrix, size * area[None, :, None])
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON."""

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
-_CELLS = 300
+_CELLS, _MOST_CELLS = 300, 3_000
+_MEMBERS = 16
+"""Places in a cell on average, between these numbers of cells."""
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
@@ -37,7 +39,18 @@ def cells_of(problem: Problem, gradient: Gradient) -> Ints | None:
         return None
     from optmech.reductions.aggregation import partition
 
-    return partition(_plane(problem, gradient), problem.prior, _CELLS)
+    points = _plane(problem, gradient)
+    count = min(max(len(points) // _MEMBERS, _CELLS), _MOST_CELLS)
+    return partition(points, problem.prior, count)
+
+
+def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
+    """About where the cells with mass are, (K, 2), in the order of the problem over them."""
+    some = np.flatnonzero(problem.prior.weights)
+    which = np.unique(cells[some], return_inverse=True)[1]
+    points = _plane(problem, gradient)[some]
+    sums = np.column_stack([np.bincount(which, column) for column in points.T])
+    return np.asarray(sums / np.bincount(which)[:, None])
 
 
 def has_outer(problem: Problem, gradient: Gradient) -> bool:

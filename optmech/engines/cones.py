@@ -1,6 +1,7 @@
-"""The program of privacy at every point, with its cones as they are:
+"""The program of privacy at every point, with its cones as they are, and others of its form:
 
-    minimise Σ_o c_o·p_o  over  ‖G_o[α]‖ <= ε p_o[α] in every triangle and control point,  Σ_o p_o = 1
+    minimise Σ_o c_o·p_o  over  ‖G_o[α]‖ <= ε p_o[α] at the control points of all triangles
+    and Σ_o p_o = 1
 
 by a primal-dual interior-point method (Nesterov-Todd scaling, Mehrotra's predictor). Every report
 is a block whose matrix has the pattern of the mesh; the row sums couple the blocks. The equations
@@ -38,11 +39,11 @@ class ConePoint:
     """A primal-dual point."""
 
     matrix: Floats
-    """p, (rows, O); rows sum to one, every column strictly inside its cones."""
+    """p, (count, O); rows sum to one, every column strictly inside its cones."""
     prices: Floats
-    """y, of the row sums, (rows,)."""
+    """y, of the row sums, (count,)."""
     multipliers: Floats
-    """z, (O, T, n, 3): of every report, triangle and control point, in the cone z_0 >= ‖(z_1, z_2)‖."""
+    """z, (O, T, m, 3): of every report, element and cone, in the cone z_0 >= ‖(z_1, z_2)‖."""
     value: float
     bound: float
     """A lower bound of the program over the mesh, in floating point: Σ y and the least of what the
@@ -71,20 +72,53 @@ class ConePoint:
         return (self.value - self.bound) / max(abs(self.value), _TINY)
 
 
+@dataclass(frozen=True, eq=False)
+class ConeProgram:
+    """minimise Σ_o c_o·p_o over rows·p_o in cones x_0 >= ‖(x_1, x_2)‖, Σ_o p_o = 1: the same
+    cones, m in each of T elements of n unknowns, for all reports."""
+
+    control: Ints
+    """The unknowns of every element, (T, n)."""
+    rows: Floats
+    """(T, m, 3, n)."""
+    middles: Floats
+    """Where the elements are, (T, 2)."""
+    count: int
+    """Of unknowns a report."""
+
+    @classmethod
+    def of(cls, mesh: Mesh, epsilon: float) -> ConeProgram:
+        """Privacy at every point."""
+        middles = mesh.vertices[mesh.triangles].mean(axis=1) * mesh.scale
+        return cls(mesh.control, cone_rows(mesh, epsilon), middles, mesh.rows)
+
+    def equations(self, reports: int) -> Fronts | Levels:
+        """How Newton's equations are solved: as it takes less work."""
+        fronts = Fronts(self.control, self.count, self.middles)
+        levels = Levels(self.control, self.count)
+        return fronts if fronts.work(reports) <= levels.work(reports) else levels
+
+    def memory(self, reports: int) -> float:
+        """About the bytes that a solution takes."""
+        # cones of three numbers, their scalings, products and weighted rows; and the factor
+        each = int(self.control.shape[1])
+        size = float(self.rows[:, :, 0, 0].size)
+        return 8.0 * size * reports * (80 + 8 * each) + self.equations(reports).memory(reports)
+
+
 def solve(
-    mesh: Mesh,
-    epsilon: float,
+    program: ConeProgram,
     costs: Floats,
     gap: float = 1e-6,
     should_stop: Callable[[ConePoint], bool] = lambda _: False,
     threads: int | None = None,
 ) -> ConePoint:
-    """The program of ``mesh`` with objective coefficients ``costs`` (rows, O), to a relative ``gap``,
-    or as far as floating point leads; ``should_stop`` is asked after every step. On as many
-    ``threads`` as there are processors, by default."""
-    threads = (threads or cores.at_hand()) if mesh.rows > _SMALL else 1
+    """The program with objective coefficients ``costs`` (rows, O), to a relative ``gap``, or as far
+    as floating point leads; ``should_stop`` is asked after every step. On as many ``threads`` as
+    there are processors, by default."""
+    threads = (threads or cores.at_hand()) if program.count > _SMALL else 1
     scale = float(np.abs(costs).max()) or 1.0
-    state = _State(mesh, epsilon, costs.T / scale)
+    state = _State(program, costs.T / scale)
     # small factors of many reports run beside each other, large ones of all reports in themselves
     own = threads if isinstance(state.equations, Fronts) else 1
     with threadpool_limits(own, user_api="blas"):
@@ -100,38 +134,32 @@ def solve(
     return best
 
 
-def equations_of(mesh: Mesh, reports: int) -> Fronts | Levels:
-    """How Newton's equations are solved: as it takes less work."""
-    middles = mesh.vertices[mesh.triangles].mean(axis=1) * mesh.scale
-    fronts, levels = Fronts(mesh.control, mesh.rows, middles), Levels(mesh.control, mesh.rows)
-    return fronts if fronts.work(reports) <= levels.work(reports) else levels
-
-
 class _Solver(Protocol):
     def solve(self, right: Floats) -> Floats: ...
 
 
 class _State:
-    """p (O, N), y (N,) and z (O, T, n, 3), the last two axes control point and component."""
+    """p (O, N), y (N,) and z (O, T, m, 3), the last two axes cone and component."""
 
-    def __init__(self, mesh: Mesh, epsilon: float, costs: Floats) -> None:
-        self.costs, self.control = costs, mesh.control
+    def __init__(self, program: ConeProgram, costs: Floats) -> None:
+        self.costs, self.control, self.rows = costs, program.control, program.rows
         reports, count = costs.shape
-        self.equations = equations_of(mesh, reports)
-        # (T, control point of the cone, component, control point of the value)
-        self.rows = cone_rows(mesh, epsilon)
-        triangles, each = mesh.control.shape
-        self._flat = self.rows.reshape(triangles, 3 * each, each)
-        entries = np.ones(mesh.control.size), mesh.control.ravel(), np.arange(mesh.control.size + 1)
-        self._spread = sp.csr_array(entries, shape=(mesh.control.size, count)).T.tocsr()
+        self.equations = program.equations(reports)
+        elements, each, _, unknowns = self.rows.shape
+        self._flat = self.rows.reshape(elements, 3 * each, unknowns)
+        size = self.control.size
+        entries = np.ones(size), self.control.ravel(), np.arange(size + 1)
+        self._spread = sp.csr_array(entries, shape=(size, count)).T.tocsr()
         self.p = np.full((reports, count), 1 / reports)
         self.y = costs.min(axis=0)
-        self.z = np.zeros((reports, triangles, each, 3))
-        self.z[..., 0] = float(np.abs(costs).mean()) * count / mesh.control.size / epsilon
         self.s = self.cones(self.p)
+        self.z = np.zeros_like(self.s)
+        # at the start s is the same for all reports: as much multiplier on every point as cost
+        steep = float(self.s[0, ..., 0].mean()) * reports
+        self.z[..., 0] = float(np.abs(costs).mean()) * count / (elements * each) / steep
 
     def cones(self, p: Floats) -> Floats:
-        """A p: (O, T, n, 3)."""
+        """A p: (O, T, m, 3)."""
         found = p[:, self.control].transpose(1, 0, 2) @ self._flat.transpose(0, 2, 1)
         return found.reshape(*found.shape[:2], -1, 3).transpose(1, 0, 2, 3).copy()
 
@@ -153,7 +181,7 @@ class _State:
         )
 
     def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
-        """The equations with the cones' ``inner`` (O, T, n, 3, 3)."""
+        """The equations with the cones' ``inner`` (O, T, m, 3, 3)."""
         weighted = (inner @ self.rows).reshape(*inner.shape[:2], *self._flat.shape[1:])
         local = self._flat.transpose(0, 2, 1) @ weighted
         if isinstance(self.equations, Fronts):

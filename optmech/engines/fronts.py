@@ -1,12 +1,12 @@
 """Newton equations of a program whose rows sum to one, factored by nested dissection of its mesh.
 
-Every report has a matrix of the mesh's pattern, M_o; wanted are x_o with Σ_o x_o = 0 and M_o x_o − r_o
-the same for all reports. At every control point one report's unknown is minus the sum of the
-others', which leaves a positive definite matrix with a block of O − 1 unknowns a point. It is factored
-along a tree of parts of the mesh (George 1973; Duff and Reid 1983): what lies inside a part is eliminated
-there, and its border is handed on. Points inside a triangle never leave it. For N points this takes
-about O³ N^1.5 operations, where the Schur complement over the row sums takes O N² times the width of the
-mesh (``engines.levels``): less, unless there are many reports.
+Every report has a matrix of the mesh's pattern, M_o; wanted are x_o with Σ_o x_o = 0 and
+M_o x_o − r_o the same for all reports. At every control point one report's unknown is minus the sum
+of the others', which leaves a positive definite matrix with a block of O − 1 unknowns a point. It
+is factored along a tree of parts of the mesh (George 1973; Duff and Reid 1983): what lies inside a
+part is eliminated there, and its border is handed on. Points inside a triangle never leave it. For
+N points this takes about O³ N^1.5 operations, where the Schur complement over the row sums takes
+O N² times the width of the mesh (``engines.levels``): less, unless there are many reports.
 """
 
 from __future__ import annotations
@@ -87,7 +87,9 @@ class Fronts:
             along = self._middles[triangles] @ (np.cos(angle), np.sin(angle))
             order = triangles[np.argsort(along, kind="stable")]
             cuts.append((order[:half], order[half:]))
-        shared = [len(np.intersect1d(*(self.control[side] for side in cut))) for cut in cuts]
+        shared = [
+            len(np.intersect1d(self.control[one], self.control[other])) for one, other in cuts
+        ]
         sides = cuts[int(np.argmin(shared))]
         children = self._divide(sides[0]), self._divide(sides[1])
         borders = [self.parts[c] for c in children]

@@ -46,12 +46,12 @@ class Levels:
 
     def work(self, reports: int) -> float:
         """About the floating point operations of a factor and of the Schur complement."""
-        inverses = 6.0 * (np.diff(self.ends) ** 2 * self.ends[1:]).sum()
-        return float(reports * inverses + self.ends[-1] ** 3 / 3)
+        inverses = 6.0 * float((np.diff(self.ends) ** 2 * self.ends[1:]).sum())
+        return reports * inverses + float(self.ends[-1]) ** 3 / 3
 
     def memory(self, reports: int) -> float:
         """About the bytes of these."""
-        return 8.0 * (2 * reports * self._begin[-1] + 4 * float(self.ends[-1]) ** 2)
+        return 8.0 * (2 * reports * float(self._begin[-1]) + 4 * float(self.ends[-1]) ** 2)
 
     def factor(self, local: Floats) -> Factor:
         """Cholesky factors of Σ_t of ``local`` (O, T, n, n); LinAlgError where one is not positive

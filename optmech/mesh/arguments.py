@@ -44,6 +44,14 @@ def corners_of(value: ArrayLike, count: int) -> Ints:
     return rows.astype(np.int64)
 
 
+def weights_of(value: ArrayLike, count: int, where: str, each: str) -> Floats:
+    """A number >= 0 for each of ``count`` things."""
+    values = finite_array(value, where=where)
+    if values.shape != (count,) or (values < 0).any():
+        raise ProblemError(f"shape {values.shape} is not one number >= 0 {each}", where=where)
+    return values
+
+
 def rational(value: float | Fraction) -> Fraction:
     """A coordinate, exactly."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,45 @@ _EDGE = 1e-12
 """A point is taken to lie in a triangle whose weights fall below zero by no more than this."""
 _STEPS = 1000
 """Of a walk before all triangles are tried: meshes that are not Delaunay may lead in circles."""
+
+
+class Locator:
+    """Where points are among the triangles (T, 3) of vertices (V, 2), whose coordinates times
+    ``scale`` (2,) are compared when a near one is looked for."""
+
+    def __init__(self, vertices: Floats, triangles: Ints, scale: Floats) -> None:
+        from scipy.spatial import cKDTree
+
+        self._vertices, self._triangles, self._scale = vertices, triangles, scale
+        self._low, self._high = vertices.min(axis=0), vertices.max(axis=0)
+        self._tree = cKDTree(vertices * scale)
+        self._beside = neighbours(triangles)
+        self._incident = incident(triangles, len(vertices))
+
+    def floats(self, places: Floats) -> tuple[Ints, Floats]:
+        """As of ``located``; nowhere for places that are not finite."""
+        start = np.zeros(len(places), dtype=np.int64)
+        known = np.isfinite(places).all(axis=1)
+        start[known] = self._incident[self._nearest(places[known])]
+        return located(places, self._vertices, self._triangles, self._beside, start)
+
+    def exactly(
+        self,
+        point: tuple[Fraction, Fraction],
+        places: Sequence[Place],
+        exponent: int,
+        corners: Sequence[Corners],
+    ) -> tuple[int, tuple[int, int, int]] | None:
+        """As of ``located_exactly``, with vertices in whole numbers over 2^exponent."""
+        x, y = point
+        start = int(self._incident[self._nearest(np.array([float(x), float(y)]))])
+        unit = 1 << exponent
+        return located_exactly((x * unit, y * unit), places, corners, self._beside, start)
+
+    def _nearest(self, places: Floats) -> Any:
+        """A vertex near each of ``places`` (..., 2), or near where its box is nearest to it."""
+        inside = np.clip(places, self._low, self._high)
+        return self._tree.query(inside * self._scale)[1]
 
 
 def neighbours(triangles: Ints) -> Ints:

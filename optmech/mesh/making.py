@@ -102,6 +102,17 @@ def halves(vertices: Floats, triangles: Ints, marked: NDArray[np.bool_], scale: 
     return np.asarray(middle[straight])
 
 
+def largest(values: Floats, share: float, most: int | None) -> NDArray[np.bool_]:
+    """The largest of ``values`` (T,) >= 0, as many as hold a ``share`` of their sum, ``most`` at
+    most and none that are 0."""
+    order = np.argsort(-values, kind="stable")
+    running = np.cumsum(values[order])
+    enough = int(np.searchsorted(running, share * running[-1])) + 1
+    marked = np.zeros(len(values), dtype=bool)
+    marked[order[: enough if most is None else min(enough, max(most, 1))]] = True
+    return marked & (values > 0)
+
+
 def refuse_more(count: float) -> None:
     """Refuse meshes that nobody can use."""
     if count > MOST:

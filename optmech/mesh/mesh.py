@@ -19,17 +19,16 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
-from optmech.mesh import elements, files, making
-from optmech.mesh.arguments import corners_of, kilometres, rational, widths_of
+from optmech.mesh import elements, files, making, refining
+from optmech.mesh.arguments import corners_of, kilometres, rational, weights_of, widths_of
 from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
-from optmech.mesh.location import incident, located, located_exactly, neighbours
+from optmech.mesh.location import Locator
 from optmech.mesh.projection import kilometres_per_degree, least_share
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 
 _REFINED = 0.3
 """Share of the indicator's sum that the triangles refined at a time hold."""
-_PASSES = 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,13 +129,8 @@ class Mesh:
         steps = int(counts[0]), int(counts[1])
         west, south, east, north = box.tolist()
         vertices = making.rectangle((west, south, east, north), steps)
-        return cls(
-            vertices,
-            making.halved_cells(steps),
-            unit=unit,
-            coordinates=coordinates,
-            degree=degree,
-        )
+        triangles = making.halved_cells(steps)
+        return cls(vertices, triangles, unit=unit, coordinates=coordinates, degree=degree)
 
     @classmethod
     def around(
@@ -179,36 +173,17 @@ class Mesh:
         found = _triangulated(lattice, unit, coordinates, elements.degree_of(degree))
         if vertices is None:
             return found
-        mass = np.ones(len(places)) if weights is None else finite_array(weights, where="weights")
-        if mass.shape != (len(places),) or (mass < 0).any():
-            raise ProblemError(f"shape {mass.shape} is not one weight a point", where="weights")
-        return found.refined_where(places, mass, whole(vertices, "vertices", least=3))
-
-    def refined_where(self, points: Floats, mass: Floats, vertices: int) -> Mesh:
-        """Halve the triangles with most mass of ``points`` (n, 2) times width until there are
-        about ``vertices``."""
-        out = self
-        for _ in range(_PASSES):
-            if len(out) >= vertices:
-                break
-            held = np.bincount(out.locate(points)[0], mass, minlength=len(out.triangles))
-            out = out.refine(held * out.widths, most=vertices - len(out))
-        return out
+        mass = np.ones(len(places))
+        if weights is not None:
+            mass = weights_of(weights, len(places), "weights", "a point")
+        return refining.by_mass(found, places, mass, whole(vertices, "vertices", least=3))
 
     def refine(self, indicator: ArrayLike, most: int | None = None) -> Mesh:
         """Halve the longest edges of the triangles with the largest ``indicator`` (T,), as many as
         hold 30 % of its sum and at most ``most``, and triangulate again."""
-        values = finite_array(indicator, where="indicator")
-        if values.shape != (len(self.triangles),) or (values < 0).any():
-            raise ProblemError(
-                f"shape {values.shape} is not one number >= 0 a triangle", where="indicator"
-            )
-        order = np.argsort(-values, kind="stable")
-        running = np.cumsum(values[order])
-        enough = int(np.searchsorted(running, _REFINED * running[-1])) + 1
-        marked = np.zeros(len(values), dtype=bool)
-        marked[order[: enough if most is None else min(enough, max(most, 1))]] = True
-        more = making.halves(self.vertices, self.triangles, marked & (values > 0), self.scale)
+        values = weights_of(indicator, len(self.triangles), "indicator", "a triangle")
+        marked = making.largest(values, _REFINED, most)
+        more = making.halves(self.vertices, self.triangles, marked, self.scale)
         if not len(more):
             return self
         vertices = np.vstack([self.vertices, more])
@@ -319,10 +294,7 @@ class Mesh:
         places = coordinate_rows(points, 2)
         if self.coordinates == "lonlat" and len(places):
             places = unwrapped(places, self.vertices.mean(axis=0))
-        start = np.zeros(len(places), dtype=np.int64)
-        known = np.isfinite(places).all(axis=1)
-        start[known] = self._incident[self._nearest(places[known])]
-        return located(places, self.vertices, self.triangles, self._beside, start)
+        return self._locator.floats(places)
 
     def interpolation(self, points: ArrayLike) -> sp.csr_array:
         """What every row of a mechanism's matrix counts for at points (n, 2), shape (n, rows):
@@ -360,29 +332,11 @@ class Mesh:
             middle = Fraction(float(self.vertices[:, 0].mean()))
             x -= 360 * round((x - middle) / 360)
         places, exponent = self.whole
-        near = self._nearest(np.array([float(x), float(y)]))
-        unit = 1 << exponent
-        start = int(self._incident[near])
-        return located_exactly((x * unit, y * unit), places, self.corners, self._beside, start)
+        return self._locator.exactly((x, y), places, exponent, self.corners)
 
     @cached_property
-    def _beside(self) -> Ints:
-        return neighbours(self.triangles)
-
-    @cached_property
-    def _incident(self) -> Ints:
-        return incident(self.triangles, len(self))
-
-    def _nearest(self, places: Floats) -> Any:
-        """A vertex near each of ``places`` (..., 2), or near where its box is nearest to it."""
-        inside = np.clip(places, self.vertices.min(axis=0), self.vertices.max(axis=0))
-        return self._tree.query(inside * self.scale)[1]
-
-    @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import cKDTree
-
-        return cKDTree(self.vertices * self.scale)
+    def _locator(self) -> Locator:
+        return Locator(self.vertices, self.triangles, self.scale)
 
     def _counterclockwise(self) -> Ints:
         places, rows = self.whole[0], self.triangles

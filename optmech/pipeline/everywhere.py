@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
+
 from optmech.base import memory
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families.ratio import Ratio
 from optmech.certificate.mesh_program import MeshMultipliers
 from optmech.certificate.objective import relative_gap
 from optmech.designs.everywhere import (
@@ -16,11 +21,10 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import cells_of, claimable, has_outer, outer_problem
-from optmech.engines import cones
+from optmech.designs.outer import cells_of, claimable, has_outer, middles_of, outer_problem
+from optmech.engines import cones, pairs
 from optmech.errors import SolverError
 from optmech.lp.gradients import row_costs
-from optmech.mesh import Mesh
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -31,7 +35,7 @@ from optmech.repair.gradients import released_inside
 _SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
-_OUTER_GAP, _CELLS_GAP = 1e-5, 1e-3
+_OUTER_GAP, _CELLS_GAP = 1e-5, 2e-3
 """Of the problem behind the lower bound, over places and over cells of them: less than the distance
 of its optimum to every mechanism."""
 _MESH_TIME = 0.7
@@ -54,7 +58,13 @@ def solve_everywhere(
     gradient = gradient_in(problem)
     mesh, program = gradient.mesh, program_of(problem)
     reports = len(problem.observables)
-    _require_memory(mesh, reports)
+    cone_program = cones.ConeProgram.of(mesh, float(gradient.epsilon))
+    memory.require(
+        cone_program.memory(reports),
+        what=f"a mesh of {mesh.rows:,} control points with {reports:,} observables",
+        where="everywhere",
+        remedy="Use a wider mesh or fewer observables",
+    )
     costs = row_costs(mesh, program.places, program.weights, program.costs)
     limit = math.inf if profile.time_limit is None else profile.time_limit
 
@@ -66,9 +76,7 @@ def solve_everywhere(
             )
         return time.monotonic() - started >= _MESH_TIME * limit
 
-    found = cones.solve(
-        mesh, float(gradient.epsilon), costs, profile.gap * _ROOM, stop, profile.threads
-    )
+    found = cones.solve(cone_program, costs, profile.gap * _ROOM, stop, profile.threads)
     released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
     multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
     loss, bound = figures_of(program, released, multipliers)
@@ -105,16 +113,46 @@ def _outer(
         progress("a lower bound for every mechanism")
     cells = cells_of(problem, gradient)
     outer = outer_problem(problem, gradient, cells)
-    left = None
+    left = math.inf
     if profile.time_limit is not None:
         left = max(0.0, profile.time_limit - (time.monotonic() - started))
+    if cells is not None:
+        until = time.monotonic() + left
+        middles = middles_of(problem, gradient, cells)
+        return _over_cells(outer, cells, middles, profile, until, progress)
     try:
-        asked = min(profile.gap, _OUTER_GAP) if cells is None else _CELLS_GAP
-        found = solve(outer, "auto", gap=asked, time_limit=left)
+        asked = min(profile.gap, _OUTER_GAP)
+        found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     except SolverError:
         return None, 0.0
     proof = OuterProof(cells, outer.statement, found.certificate.multipliers)
     return proof, claimable(found.bound)
+
+
+def _over_cells(
+    outer: Problem,
+    cells: Ints,
+    middles: Floats,
+    profile: Profile,
+    until: float,
+    progress: Progress | None,
+) -> tuple[OuterProof, float]:
+    """The same over cells of the places."""
+    statement = outer.statement
+    ratio = statement.families[0]
+    assert isinstance(ratio, Ratio)
+
+    def stop(point: cones.ConePoint) -> bool:
+        if progress is not None:
+            progress(f"step {point.iterations}: {point.bound:.6g} for every mechanism")
+        return time.monotonic() >= until
+
+    found = pairs.solve(
+        np.array(ratio.log_ratio), middles, statement.cost, _CELLS_GAP, stop, profile.threads
+    )
+    multipliers = Multipliers((found,))
+    bound = lower_bound(statement, multipliers)
+    return OuterProof(cells, statement, multipliers), claimable(bound.value)
 
 
 def _why(profile: Profile) -> str:
@@ -122,14 +160,3 @@ def _why(profile: Profile) -> str:
     if profile.engine != "auto":
         why += f"; {profile.engine}, asked for by profile {profile.name}, has no such program"
     return why
-
-
-def _require_memory(mesh: Mesh, reports: int) -> None:
-    # cones of three numbers, their scalings, products and weighted rows; and the factor
-    cones_of = 8.0 * mesh.control.size * reports * (80 + 8 * mesh.control.shape[1])
-    memory.require(
-        cones_of + cones.equations_of(mesh, reports).memory(reports),
-        what=f"a mesh of {mesh.rows:,} control points with {reports:,} observables",
-        where="everywhere",
-        remedy="Use a wider mesh or fewer observables",
-    )

@@ -1,4 +1,4 @@
-"""A matrix over a mesh's control points, moved inside the cone of privacy at every point and released.
+"""A matrix over a mesh's control points, moved inside the cone of privacy at every point, released.
 
 Constants have no gradient: added to a column they raise what its gradient may be, and the rows
 still have one sum (theory: "Privacy at every point").

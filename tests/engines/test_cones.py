@@ -11,7 +11,8 @@ import scipy.sparse as sp
 import optmech as om
 from optmech.certificate.everywhere import check_gradients
 from optmech.engines import cones
-from optmech.engines.levels import Levels
+from optmech.engines.fronts import Fronts
+from optmech.engines.levels import Levels, Summed
 from optmech.exact.number import parse_exact
 from optmech.lp import gradients
 from optmech.repair.gradients import released_inside
@@ -56,7 +57,7 @@ def by_clarabel(mesh, epsilon, costs):
 @pytest.mark.parametrize(("seed", "epsilon"), [(0, 0.3), (1, 1.0), (2, 4.0)])
 def test_the_optimum_is_clarabel_s(seed, epsilon):
     mesh, costs = problem(seed)
-    found = cones.solve(mesh, epsilon, costs, gap=1e-6)
+    found = cones.solve(cones.ConeProgram.of(mesh, epsilon), costs, gap=1e-6)
     expected = by_clarabel(mesh, epsilon, costs)
     assert found.gap <= 1e-6
     assert found.bound <= expected * (1 + 1e-7)
@@ -72,18 +73,19 @@ def test_the_square_of_the_design_page():
     apart = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
     mesh = om.Mesh.grid((0, 0, 4, 4), 1)
     costs = gradients.row_costs(mesh, places, np.full(25, 1 / 25), apart)
-    found = cones.solve(mesh, 0.5, costs, gap=1e-5)
+    found = cones.solve(cones.ConeProgram.of(mesh, 0.5), costs, gap=1e-5)
     tangents = everywhere_program.solve(mesh, 0.5, costs, directions=8, rounds=4)
     assert tangents.value <= found.value <= tangents.value * (1 + 1e-4)
     assert found.value < 1.7294
-    assert cones.solve(mesh, 1.0, costs, gap=1e-5).value < 1.5087
+    assert cones.solve(cones.ConeProgram.of(mesh, 1.0), costs, gap=1e-5).value < 1.5087
 
 
 def test_every_step_bounds_the_optimum():
     mesh, costs = problem(3)
     best = by_clarabel(mesh, 1.0, costs)
     seen = []
-    cones.solve(mesh, 1.0, costs, 1e-6, lambda point: bool(seen.append(point)))
+    program = cones.ConeProgram.of(mesh, 1.0)
+    cones.solve(program, costs, 1e-6, lambda point: bool(seen.append(point)))
     assert len(seen) > 5
     for point in seen:
         assert point.bound <= best * (1 + 1e-7)
@@ -94,7 +96,7 @@ def test_every_step_bounds_the_optimum():
         released, _ = released_inside(mesh, parse_exact(1.0, where=""), point.matrix)
         assert check_gradients(mesh, parse_exact(1.0, where=""), released).passed
     # ... as soon as it is asked to stop
-    first = cones.solve(mesh, 1.0, costs, 1e-6, lambda _: True)
+    first = cones.solve(program, costs, 1e-6, lambda _: True)
     assert first.iterations == 1
 
 
@@ -119,6 +121,36 @@ def test_levels_factor_and_invert():
     assert np.abs(np.tril(factor.summed_inverse() - summed)).max() < 1e-9 * np.abs(summed).max()
 
 
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_both_ways_solve_newton_s_equations(degree):
+    """Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, by dense algebra."""
+    rng = np.random.default_rng(6)
+    mesh = problem(7)[0].with_degree(degree)
+    each, count, reports = mesh.control.shape[1], mesh.rows, 4
+    half = rng.normal(size=(reports, len(mesh.triangles), each, each))
+    local = half @ half.transpose(0, 1, 3, 2) + 0.1 * np.eye(each)
+    # reports of very different size, as they are near an optimum
+    local *= np.array([1.0, 1e-3, 1e3, 1e6])[:, None, None, None]
+    dense = np.zeros((reports, count, count))
+    for t, control in enumerate(mesh.control):
+        dense[:, control[:, None], control] += local[:, t]
+    right = rng.normal(size=(reports, count))
+    inverses = np.linalg.inv(dense)
+    same = -np.linalg.solve(inverses.sum(axis=0), np.einsum("okl,ol->k", inverses, right))
+    expected = np.einsum("okl,ol->ok", inverses, right + same)
+    fronts = Fronts(mesh.control, count, mesh.vertices[mesh.triangles].mean(axis=1))
+    assert sum(len(part.eliminated) for part in fronts.parts) == count
+    levels = Levels(mesh.control, count)
+    pivots = rng.integers(reports, size=count)
+    for way in (
+        fronts.factor(local, pivots),
+        Summed(levels.factor(local), levels.order, 1),
+    ):
+        found = way.solve(right)
+        assert np.abs(found.sum(axis=0)).max() < 1e-9 * np.abs(expected).max()
+        assert np.abs(found - expected).max() < 1e-7 * np.abs(expected).max()
+
+
 def test_meshes_refined_where_it_helps_lose_less():
     """A prior in one corner of the square: 44 vertices do better than 289 equal ones."""
     places = np.array([(x, y) for y in range(3) for x in range(3)], dtype=float) / 2
@@ -126,7 +158,7 @@ def test_meshes_refined_where_it_helps_lose_less():
 
     def solved(mesh):
         costs = gradients.row_costs(mesh, places, np.full(9, 1 / 9), apart)
-        return cones.solve(mesh, 4.0, costs, gap=1e-5)
+        return cones.solve(cones.ConeProgram.of(mesh, 4.0), costs, gap=1e-5)
 
     uniform = om.Mesh.grid((0, 0, 4, 4), 0.25)
     mesh = om.Mesh.grid((0, 0, 4, 4), 2)

@@ -1,0 +1,68 @@
+"""Metric privacy between places of the plane, with few reports: by ``engines.cones``, whose
+elements are the pairs that no path over other places implies. A ratio is a cone without slopes.
+
+It bounds the loss of many thousands of places through some thousand cells of them, where the Schur
+complement over all row sums would be the most work by far. Nothing here is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate.families.ratio import PairMultipliers
+from optmech.engines import cones
+
+_NEAREST = 24
+"""Pairs of each place that are looked at."""
+_REDUNDANT = 1e-9
+
+
+def near_pairs(log_ratio: Floats) -> Ints:
+    """Pairs (i, j), i < j, shape (E, 2): of each place those with the least ``log_ratio`` (K, K)
+    that no path over a third place implies."""
+    count = len(log_ratio)
+    most = min(_NEAREST, count - 1)
+    own = np.array(log_ratio)
+    np.fill_diagonal(own, np.inf)
+    nearest = np.argpartition(own, most - 1, axis=1)[:, :most]
+    first = np.take_along_axis(own, nearest, axis=1)
+    kept: list[Ints] = []
+    for i in range(count):
+        over = first[i][:, None] + own[nearest[i][:, None], nearest[i]]
+        needed = first[i] < over.min(axis=0) - _REDUNDANT
+        ends = nearest[i][needed & np.isfinite(first[i])]
+        kept.append(np.column_stack([np.full(len(ends), i), ends]))
+    pairs = np.sort(np.concatenate(kept), axis=1)
+    return np.unique(pairs, axis=0)
+
+
+def solve(
+    log_ratio: Floats,
+    places: Floats,
+    costs: Floats,
+    gap: float,
+    should_stop: Callable[[cones.ConePoint], bool] = lambda _: False,
+    threads: int | None = None,
+) -> PairMultipliers:
+    """Multipliers of P[i,o] <= e^{r_ij} P[j,o] for ``log_ratio`` r (K, K), closed under paths, and
+    ``costs`` (K, O), to a relative ``gap`` of their bound; ``places`` (K, 2) are where the K are.
+    ``should_stop`` and ``threads`` as of ``cones.solve``."""
+    pairs = near_pairs(log_ratio)
+    half = np.stack([log_ratio[pairs[:, 0], pairs[:, 1]], log_ratio[pairs[:, 1], pairs[:, 0]]]) / 2
+    rows = np.zeros((len(pairs), 2, 3, 2))
+    # e^{r/2} p_j − e^{−r/2} p_i, both ways
+    for way, (i, j) in enumerate(((0, 1), (1, 0))):
+        rows[:, way, 0, i], rows[:, way, 0, j] = -np.exp(-half[way]), np.exp(half[way])
+    middles = places[pairs].mean(axis=1)
+    program = cones.ConeProgram(pairs, rows, middles, len(log_ratio))
+    found = cones.solve(program, costs, gap, should_stop, threads)
+    # (way, E, O)
+    value = found.multipliers[..., 0].transpose(2, 1, 0) * np.exp(-half)[..., None]
+    ends = np.stack([pairs, pairs[:, ::-1]])
+    shape = value.shape
+    reports = np.broadcast_to(np.arange(shape[2]), shape).ravel()
+    one, other = (np.broadcast_to(ends[..., k, None], shape).ravel() for k in (0, 1))
+    return PairMultipliers(one, other, reports, value.ravel())
