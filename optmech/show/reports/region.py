@@ -10,15 +10,12 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.designs.everywhere import EverywhereDesign
 from optmech.designs.everywhere_file import about_bounds
-from optmech.mesh import Mesh
 from optmech.show import words
-from optmech.show.lattice import border, lattice_of
+from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
 from optmech.show.reports.payload import domain_payload
-from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
-from optmech.spaces.prior import Prior
 
 Plain = Any
 
@@ -87,16 +84,9 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     return f"{start}Of all mechanisms on this mesh, {best}; {outer}."
 
 
-def mesh_plane(mesh: Mesh, prior: Prior) -> Plane:
-    """The plane that the region is drawn in: that of the places, or kilometres of its own."""
-    return (
-        plane_of_degrees(mesh.vertices) if mesh.coordinates == "lonlat" else plane_of(prior.domain)
-    )
-
-
 def _region(design: EverywhereDesign, store: Store) -> Plain:
     mesh, problem = design.mesh, design.problem
-    plane = mesh_plane(mesh, problem.prior)
+    plane = plane_of_mesh(mesh, problem.prior)
     lattice = lattice_of(design.mechanism)
     low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
     size = float((high - low).max())
