@@ -116,7 +116,7 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
         "weights": store.put(weights[drawn], "f32"),
         "placesLeftOut": int(np.count_nonzero(weights) - len(drawn)),
         "reports": domain_payload(problem.observables, store),
-        "start": plane.into(places[heaviest[:1]])[0].tolist(),
+        "start": plane.into(places[[_telling(places, weights)]])[0].tolist(),
         "field": {
             # square roots of the shares of the largest probability, report by report
             "values": store.put(np.moveaxis(coded, 2, 0), "u16"),
@@ -126,3 +126,9 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
             "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.mechanism),
         },
     }
+
+
+def _telling(places: Floats, weights: Floats) -> int:
+    """The heaviest place; of equal ones that nearest to the middle."""
+    away = np.linalg.norm(places - weights @ places / weights.sum(), axis=1)
+    return int(np.lexsort((away, -weights))[0])

@@ -145,7 +145,9 @@ byId("theme").addEventListener("change", () => {
 });
 system.addEventListener("change", recolour);
 paper.addEventListener("change", recolour);
-const said = page.double
+const said = designs.every((design) => design.region)
+  ? "Written by optmech. Probabilities over a region are embedded as 16-bit numbers."
+  : page.double
   ? "Written by optmech. Matrices are embedded as 64-bit numbers."
   : "Written by optmech. Matrices are embedded as 32-bit logarithms: probabilities shown are within 1e-5 of the design's, relatively.";
 byId("precision").textContent = page.backdrop ? `${said} ${page.backdrop.said}` : said;
