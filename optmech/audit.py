@@ -1579,8 +1579,7 @@ def raised(known: tuple[Fraction, Fraction | None]) -> Fraction:
 # power of two: edges d₁, d₂ of a triangle, D = d₁ × d₂, rises a, b of p_o along them; then
 # D ∇p_o = a d₂' - b d₁' with (x, y)' = (y, -x).
 Point = tuple[int, int]
-Corners = tuple[int, int, int]
-Shares3 = tuple[Corners, list[int]]  # corners, and weights over their sum
+Shares3 = tuple[tuple[int, int, int], list[int]]  # corners, and weights over their sum
 OWN_WORDS = ("engine", "engine_reason", "reason")
 
 
@@ -1596,24 +1595,31 @@ class Region:
         floats = [v for p in given + places for v in p]
         self.unit = max(Fraction(v).denominator for v in floats)
         self.vertices = [self.scaled(p) for p in given]
-        self.places = [self.scaled(p) for p in places]
-        self.triangles: list[Corners] = []
+        self.places = [self.turned(self.scaled(p)) for p in places]
+        self.triangles = []
         for row in listing(body["triangles"]):
             a, b, c = (whole(k, len(given)) for k in listing(row, 3))
             self.triangles.append((a, b, c))
         self.stretch: list[tuple[int, int]] = []
         self.check_tiling()
-        self.length = self.unit  # edges are whole numbers over it
         if self.globe:
             counts = [(Fraction(x), Fraction(y)) for x, y in kilometres(given, self.triangles)]
             grain = max(k.denominator for pair in counts for k in pair)
             self.stretch = [(int(x * grain), int(y * grain)) for x, y in counts]
-            self.length *= grain
+            self.unit *= grain  # of the edges, from here on
         self.buckets = self.sorted_into_buckets()
 
     def scaled(self, point: list[float]) -> Point:
         x, y = (int(Fraction(v) * self.unit) for v in point)
         return x, y
+
+    def turned(self, place: Point) -> Point:
+        """On the globe the same place within half a turn of the region's middle."""
+        if not self.globe:
+            return place
+        west, east = (end(x for x, _ in self.vertices) for end in (min, max))
+        turn = 360 * self.unit
+        return place[0] - round(Fraction(2 * place[0] - west - east, 2 * turn)) * turn, place[1]
 
     def edges(self, t: int) -> tuple[Point, Point]:
         (ax, ay), (bx, by), (cx, cy) = (self.vertices[k] for k in self.triangles[t])
@@ -1670,10 +1676,6 @@ class Region:
 
     def shares(self, place: Point) -> Shares3:
         """The corners around a place, and its weights there."""
-        if self.globe:
-            round_trip, middle = 360 * self.unit, sum(self.ends[0]) // 2
-            turns = (2 * (place[0] - middle) + round_trip) // (2 * round_trip)
-            place = place[0] - turns * round_trip, place[1]
         key = self.bucket(place[0], 0), self.bucket(place[1], 1)
         for t in self.buckets.get(key, ()):
             corners = self.triangles[t]
@@ -1770,7 +1772,7 @@ class Everywhere:
         rate, rows = self.epsilon.bounds().low, self.rows.rows
         for t, corners in enumerate(self.region.triangles):
             first, second = self.region.edges(t)
-            limit = (rate * cross(first, second)) / self.region.length
+            limit = (rate * cross(first, second)) / self.region.unit
             top, bottom = limit.numerator, limit.denominator
             for o, values in enumerate(zip(*(rows[k] for k in corners), strict=True)):
                 a, b = values[1] - values[0], values[2] - values[0]
@@ -1795,7 +1797,7 @@ class Everywhere:
     def mesh_bound(self) -> Fraction:
         """For any vectors w, |w| ε D p(v) + w·(D ∇p) >= 0 at every corner v: taken off the costs,
         these leave the sum of the least entries of the rows."""
-        rate, unit = self.epsilon.bounds().high, self.region.length
+        rate, unit = self.epsilon.bounds().high, self.region.unit
         bound = Lagrangian([[True] * self.stated.m for _ in self.region.vertices])
         for (corners, weights), mass, costs in self.places():
             for k, weight in zip(corners, weights, strict=True):
@@ -1913,6 +1915,9 @@ def arc_sine(y: Interval) -> Interval:
         fits = sine(Fraction(middle, PRECISE)).low >= y.high
         low, top = (low, middle) if fits else (middle, top)
     return Interval(Fraction(bottom, PRECISE), Fraction(top, PRECISE))
+
+
+Corners = tuple[int, int, int]
 
 
 def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:
