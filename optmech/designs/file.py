@@ -10,7 +10,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.check import CheckReport
@@ -35,18 +35,8 @@ from optmech.exact.checked import require_keys
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
-from optmech.reading.sealed import (
-    DESIGN,
-    EVERYWHERE,
-    decoding,
-    parse_sealed,
-    read_sealed,
-    seal,
-)
+from optmech.reading.sealed import DESIGN, decoding, parse_sealed, read_sealed, seal
 from optmech.spaces.tabulated import distance_words
-
-if TYPE_CHECKING:
-    from optmech.designs.everywhere import EverywhereDesign
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _STATED = "said by the file, not checked: "
@@ -213,13 +203,3 @@ def _given(problem: Problem) -> tuple[str, ...]:
         if distance is not None and distance_words(distance).startswith("given"):
             found.append(f"{where}: the distance is {distance_words(distance)}")
     return tuple(found)
-
-
-def decode_any(content: bytes, where: str) -> Design | EverywhereDesign:
-    """As ``decode_design``, also of a design that is private at every point."""
-    body = parse_sealed(content, where, (DESIGN, EVERYWHERE), REWRITE)
-    if body["format"] == DESIGN:
-        return _examined(body, where)
-    from optmech.designs.everywhere_file import decode_everywhere
-
-    return decode_everywhere(body, where)
