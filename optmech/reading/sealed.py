@@ -97,14 +97,9 @@ def parse_sealed(
 def is_of_format(path: str | Path, name: str) -> bool:
     """Whether a file begins like one of this format; False where it cannot be read."""
     try:
-        return begins_as(read_bytes(path, MAX_BYTES), name)
+        return f'"format": "{name}"'.encode() in read_bytes(path, MAX_BYTES)[:_HEAD]
     except ProblemError:
         return False
-
-
-def begins_as(content: bytes, name: str) -> bool:
-    """Whether the content of a file begins like that of one of this format."""
-    return f'"format": "{name}"'.encode() in content[:_HEAD]
 
 
 def _refuse(constant: str) -> None:
