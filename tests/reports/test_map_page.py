@@ -157,6 +157,17 @@ def test_two_fingers_zoom_and_a_tap_chooses(opened: Callable[..., Any]) -> None:
         touch("touchMove", [(x - step, y), (x + step, y)])
     touch("touchEnd", [])
     assert box(page)[2] < whole[2] / 2
+    # what a tap hits is the nearest cell, and not one that has to be met
+    page.js("document.querySelectorAll('#secret-chart .zoom button')[2].click()")
+    assert box(page) == whole
+    spot = page.js(
+        "const r = document.querySelectorAll('#secret-chart .cell')[12].getBoundingClientRect();"
+        "return [r.x + r.width / 2, r.y + r.height / 2]"
+    )
+    touch("touchStart", [(spot[0] + 3, spot[1] - 2)])
+    touch("touchEnd", [])
+    page.js("return new Promise((done) => setTimeout(done, 400))")
+    assert page.text("#secret option:checked") == "c2"
     page.assert_quiet()
 
 

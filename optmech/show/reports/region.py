@@ -75,7 +75,7 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     best = f"this one has the least expected loss ({loss})"
     if design.status != "optimal":
         best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
-    outer = "how far that is from other mechanisms was not looked for"
+    outer = "how far that is from the best of all mechanisms is not known"
     if design.outer is not None:
         outer = (
             "of all that keep this promise, on whatever mesh or none, it is "

@@ -53,9 +53,10 @@ class Field {
     const weights = numbers(region.weights);
     const most = weights.reduce((best, value) => Math.max(best, value), 0);
     const spots = frame.pairs(region.places).map(frame.into);
+    const size = Math.min(1, Math.max(0.3, 12 / Math.sqrt(spots.length)));
     const dots = spots.map(([cx, cy], k) => {
       const made = shape("circle", { cx, cy, class: "dot" });
-      made.style.setProperty("--r", (2 + 5 * Math.sqrt(weights[k] / most)).toFixed(2));
+      made.style.setProperty("--r", (size * (2 + 5 * Math.sqrt(weights[k] / most))).toFixed(2));
       return made;
     });
     this.dots = shape("g", {}, dots);
@@ -220,7 +221,7 @@ function regionPictures(view) {
     topList(byId("point-top"), row, reports.labels, (o) => view.set({ report: o }));
   }
 
-  const left = region.placesLeftOut ? ` ${region.placesLeftOut.toLocaleString("en")} lighter places are not drawn.` : "";
+  const left = region.placesLeftOut ? ` ${region.placesLeftOut.toLocaleString("en")} more places, none of them heavier, are not drawn.` : "";
   fill(byId("field-hint"), `Choose a point with the mouse, a finger or the arrow keys, a report by name or on the right. Zoom with the buttons, two fingers, + and −, or the wheel on a map that was clicked; move by dragging or with Shift and the arrow keys. Dots are places of the prior, larger where it has more mass.${left} Probabilities are read from a lattice of ${region.field.columns} × ${region.field.rows} points; at the middles of the triangles they are within ${digits(region.field.error, 2)} of the design's.`);
   for (const name of ["report", "point", "layer"]) view.on(name, show);
   view.on("theme", () => { field.paint(); chart.paint(); });
