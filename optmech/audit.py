@@ -1838,25 +1838,32 @@ class Region:
         floats = [v for p in given + places for v in p]
         self.unit = max(Fraction(v).denominator for v in floats)
         self.vertices = [self.scaled(p) for p in given]
-        self.places = [self.scaled(p) for p in places]
-        self.triangles: list[Corners] = []
+        self.places = [self.turned(self.scaled(p)) for p in places]
+        self.triangles = []
         for row in listing(body["triangles"]):
             a, b, c = (whole(k, len(given)) for k in listing(row, 3))
             self.triangles.append((a, b, c))
         self.stretch: list[tuple[int, int]] = []
         self.check_tiling()
-        self.length = self.unit  # edges are whole numbers over it
         if self.globe:
             counts = [(Fraction(x), Fraction(y)) for x, y in kilometres(given, self.triangles)]
             grain = max(k.denominator for pair in counts for k in pair)
             self.stretch = [(int(x * grain), int(y * grain)) for x, y in counts]
-            self.length *= grain
+            self.unit *= grain  # of the edges, from here on
         self.buckets = self.sorted_into_buckets()
         self.number_control_points()
 
     def scaled(self, point: list[float]) -> Point:
         x, y = (int(Fraction(v) * self.unit) for v in point)
         return x, y
+
+    def turned(self, place: Point) -> Point:
+        """On the globe the same place within half a turn of the region's middle."""
+        if not self.globe:
+            return place
+        west, east = (end(x for x, _ in self.vertices) for end in (min, max))
+        turn = 360 * self.unit
+        return place[0] - round(Fraction(2 * place[0] - west - east, 2 * turn)) * turn, place[1]
 
     def edges(self, t: int) -> tuple[Point, Point]:
         (ax, ay), (bx, by), (cx, cy) = (self.vertices[k] for k in self.triangles[t])
@@ -1943,10 +1950,6 @@ class Region:
 
     def shares(self, place: Point) -> At:
         """The control points around a place, and the values of Bernstein's polynomials there."""
-        if self.globe:
-            round_trip, middle = 360 * self.unit, sum(self.ends[0]) // 2
-            turns = (2 * (place[0] - middle) + round_trip) // (2 * round_trip)
-            place = place[0] - turns * round_trip, place[1]
         key = self.bucket(place[0], 0), self.bucket(place[1], 1)
         for t in self.buckets.get(key, ()):
             corners = self.triangles[t]
@@ -2053,7 +2056,7 @@ class Everywhere:
         rate, rows = self.epsilon.bounds().low, self.rows.rows
         for t, control in enumerate(self.region.control):
             first, second = self.region.edges(t)
-            limit = (rate * cross(first, second)) / self.region.length
+            limit = (rate * cross(first, second)) / self.region.unit
             top, bottom = limit.numerator, limit.denominator
             for o, values in enumerate(zip(*(rows[k] for k in control), strict=True)):
                 for own, *rises in zip(values, *self.region.rises, strict=True):
@@ -2079,7 +2082,7 @@ class Everywhere:
     def mesh_bound(self) -> Fraction:
         """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of
         ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
-        rate, unit = self.epsilon.bounds().high, self.region.length
+        rate, unit = self.epsilon.bounds().high, self.region.unit
         bound = Lagrangian([[True] * self.stated.m for _ in range(self.region.count)])
         for (control, weights), mass, costs in self.places():
             for k, weight in zip(control, weights, strict=True):
@@ -2201,6 +2204,9 @@ def arc_sine(y: Interval) -> Interval:
         fits = sine(Fraction(middle, PRECISE)).low >= y.high
         low, top = (low, middle) if fits else (middle, top)
     return Interval(Fraction(bottom, PRECISE), Fraction(top, PRECISE))
+
+
+Corners = tuple[int, int, int]
 
 
 def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:

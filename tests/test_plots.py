@@ -198,3 +198,36 @@ def test_the_field_of_a_design_for_every_point(tmp_path: Path) -> None:
         plots.field(om.solve(om.load_problem("metric")))
     with pytest.raises(om.ProblemError, match="there is no 'z'"):
         plots.field(design, ["z"])
+
+
+def test_a_backdrop_and_degrees(tmp_path: Path) -> None:
+    box = (12.4, 41.8, 12.6, 41.9)
+    grid = om.Grid.geographic(3, 4, box)
+    km, away = om.distances.euclidean(), om.distances.haversine()
+    flat = om.solve(om.Problem(om.Prior.uniform(grid), km, constraints=[om.MetricPrivacy(0.2, km)]))
+    road = {"type": "LineString", "coordinates": [[12.3, 41.85], [12.45, 41.85], [12.5, 42.0]]}
+    figure = plots.mechanism(flat, [(1, 1)], backdrop=road)
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("longitude (°)", "latitude (°)")
+    east = [float(label.get_text()) for label in axes.get_xticklabels()]
+    width = grid.columns * grid.cell[0]
+    for tick, value in zip(axes.get_xticks(), east, strict=True):
+        assert value == pytest.approx(12.4 + 0.2 * tick / width, abs=1e-9)
+    (lines,) = axes.collections
+    (path,) = lines.get_paths()
+    height = grid.rows * grid.cell[1]
+    middle = 0.05 / 0.2 * width, 0.5 * height
+    # it comes in from the west, turns, and leaves in the north a third of the way to its end
+    known = [(0, middle[1]), middle, ((0.05 + 0.05 / 3) / 0.2 * width, height)]
+    np.testing.assert_allclose(path.vertices, known, atol=1e-9)
+    places = om.Domain.geographic("abc", [(12.42, 41.82), (12.5, 41.88), (12.58, 41.82)])
+    design = om.solve(
+        om.Problem(om.Prior.uniform(places), away, constraints=[om.MetricPrivacy(0.2, away)])
+    )
+    for draw in (plots.mechanism, plots.posterior, plots.attack_error):
+        figure = draw(design, backdrop=road)
+        assert any(len(c.get_paths()) and "Line" in type(c).__name__
+                   for c in figure.axes[0].collections)  # fmt: skip
+    plots.mechanism_picture(design, tmp_path / "x.png", backdrop=road)
+    with pytest.raises(om.ProblemError, match="no longitudes"):
+        plots.mechanism(om.solve(om.load_problem("grid-4x4")), backdrop=road)

@@ -13,7 +13,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.check import CheckReport
@@ -42,7 +42,6 @@ from optmech.reading.lists import contracted
 from optmech.reading.sealed import (
     BINARY,
     DESIGN,
-    EVERYWHERE,
     decoding,
     parse_sealed,
     read_sealed,
@@ -50,9 +49,6 @@ from optmech.reading.sealed import (
 )
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
-
-if TYPE_CHECKING:
-    from optmech.designs.everywhere import EverywhereDesign
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _LONG = 2**20
@@ -242,13 +238,3 @@ def _given(problem: Problem) -> tuple[str, ...]:
         if distance is not None and distance_words(distance).startswith("given"):
             found.append(f"{where}: the distance is {distance_words(distance)}")
     return tuple(found)
-
-
-def decode_any(content: bytes, where: str) -> Design | EverywhereDesign:
-    """As ``decode_design``, also of a design that is private at every point."""
-    body = parse_sealed(content, where, (DESIGN, EVERYWHERE), REWRITE)
-    if body["format"] == DESIGN:
-        return _examined(body, where)
-    from optmech.designs.everywhere_file import decode_everywhere
-
-    return decode_everywhere(body, where)

@@ -42,6 +42,19 @@ class Roads:
         """Length of the shortest way, in km, one-way streets used both ways."""
         return graph(self.network)
 
+    @property
+    def __geo_interface__(self) -> dict[str, Any]:
+        """Straight lines between crossings as GeoJSON: a backdrop of ``om.report`` and
+        ``om.plots``, and what shapely and GeoPandas read."""
+        places = dict(zip(self.domain.labels, self._places, strict=True))
+        lines = [[places[a], places[b]] for a, b in self.network.edges]
+        return {"type": "MultiLineString", "coordinates": lines}
+
+    @property
+    def _places(self) -> list[list[float]]:
+        found: list[list[float]] = self.domain.require_points("draw the roads").tolist()
+        return found
+
 
 def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     """The roads of an OpenStreetMap XML extract (``.osm``, also ``.gz``, ``.bz2`` or

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.mesh import Mesh
 from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
+from optmech.spaces.prior import Prior
 
 MOST = 300_000
 """Probabilities of a lattice."""
@@ -92,3 +94,10 @@ def nearest_inside(mesh: Mesh, points: Floats) -> Floats:
     best = np.linalg.norm(points[:, None, :] * scale - near, axis=2).argmin(axis=1)
     found = near[np.arange(len(points)), best] / scale
     return np.asarray(found + _INWARD * (ring.mean(axis=0) - found))
+
+
+def plane_of_mesh(mesh: Mesh, prior: Prior) -> Plane:
+    """The plane that the region is drawn in: that of the places, or kilometres of its own."""
+    return (
+        plane_of_degrees(mesh.vertices) if mesh.coordinates == "lonlat" else plane_of(prior.domain)
+    )

@@ -22,7 +22,7 @@ from typing import Any
 
 from optmech.base.interrupts import undisturbed
 from optmech.base.storage import write_atomically
-from optmech.designs.file import decode_any
+from optmech.designs.either import decode_any
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES

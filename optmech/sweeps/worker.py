@@ -99,7 +99,7 @@ def _everywhere(problem: Problem, job: Job) -> Outcome:
 
 def _start(content: bytes | None) -> Design | None:
     from optmech.designs.design import Design
-    from optmech.designs.file import decode_any
+    from optmech.designs.either import decode_any
 
     if content is None:
         return None

@@ -132,6 +132,10 @@ def test_roads_of_an_extract(tmp_path: Path) -> None:
     path = tmp_path / "roads.osm"
     path.write_text(OSM)
     roads = exchange.read_osm(path)
+    drawn = roads.__geo_interface__["coordinates"]
+    assert len(drawn) == roads.network.number_of_edges()
+    ends = {tuple(end) for line in drawn for end in line}
+    assert ends == {tuple(place) for place in roads.domain.points.tolist()}
     places = {
         1: (-73.6, 45.5), 2: (-73.59, 45.5), 3: (-73.59, 45.505), 4: (-73.6, 45.505),
         5: (-73.595, 45.51), 6: (-73.58, 45.502),

@@ -93,7 +93,11 @@ def made() -> Made:
             ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
             ["transport", "home-out-target", "-o", str(place / "targets.json")],
             ["trace", "ten-points", "-o", str(place / "noise.json")],
+            ["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")],
         ]
+        (place / "map.geojson").write_text(json.dumps(MAP))
+        zoned = {"kind": "zones", "file": "map.geojson"}
+        (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
             for suffix in (".csv", ".npy", ".nc", ".parquet")
@@ -297,6 +301,15 @@ def zones(rng: random.Random) -> Case:
     return Case("", ["export", "p.json", "-o", "out.mps"], files)
 
 
+def backdrop(rng: random.Random) -> Case:
+    """Lines behind the maps of a report."""
+    return Case(
+        "",
+        ["report", "zones.json", "--backdrop", "map.geojson", "-o", "r.html"],
+        {"map.geojson": _document(rng, MAP), "zones.json": made().files["zones.json"]},
+    )
+
+
 def roads(rng: random.Random) -> Case:
     """Secrets from an OpenStreetMap extract."""
     text = ROADS
@@ -488,6 +501,6 @@ def bomb(rng: random.Random) -> Case:
 KINDS: list[tuple[Callable[[random.Random], Case], float]] = [
     (problem, 22), (toml, 6), (targets, 5), (trace, 6), (sweep, 0.5), (profile, 6), (table, 10),
     (zones, 8), (roads, 6), (edges, 4), (parquet, 2), (netcdf, 1), (matrix, 6), (design, 12),
-    (counts, 3), (line, 5), (bomb, 0.4),
+    (counts, 3), (line, 5), (bomb, 0.4), (backdrop, 3),
 ]  # fmt: skip
 """What is made how often, in per cent about."""

@@ -122,6 +122,19 @@ def test_keys_move_the_point_and_zoom(design: om.EverywhereDesign, show: Show) -
     page.assert_quiet()
 
 
+def test_the_point_is_in_the_address(design: om.EverywhereDesign, show: Show) -> None:
+    page = show(design)
+    page.choose("report", 4)
+    page.js("location.hash = 'report=7&point=2.5,1.25'")
+    page.browser.refresh()
+    assert page.value("field") == pytest.approx(design.mechanism.at([(2.5, 1.25)])[0, 7], abs=3e-5)
+    # outside of the region
+    page.js("location.hash = 'report=7&point=9,9'")
+    page.browser.refresh()
+    assert page.text("#report option:checked") == "place 7"
+    assert page.js("return document.querySelector('[data-field=point]').dataset.value") != "9,9"
+
+
 def test_degrees_stand_along_the_sides(globe: om.EverywhereDesign, show: Show) -> None:
     page = show(globe)
     marks = page.js(

@@ -16,6 +16,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "designs", metavar="DESIGN", nargs="+", help="files written by optmech solve -o"
     )
+    parser.add_argument(
+        "--backdrop",
+        metavar="GEOJSON",
+        help="lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
+        ".gz, or PACKAGE:RESOURCE of an installed package",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the HTML file")
 
 
@@ -25,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.designs.design import Design
     from optmech.show.reports import report
 
-    output.claim_outputs(args, args.designs)
+    output.claim_outputs(args, [*args.designs, args.backdrop])
     if ending(args.output, ".html") not in (".html", ".htm"):
         raise ProblemError(
             f"{args.output}: is not the name of a page",
@@ -34,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         )
     designs = [Design.load(path) for path in args.designs]
     names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
-    size = report(designs, args.output, names)
+    size = report(designs, args.output, names, backdrop=args.backdrop)
     if args.json:
         output.print_json({"output": args.output, "designs": len(designs), "bytes": size})
     else:

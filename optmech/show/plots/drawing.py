@@ -13,7 +13,9 @@ from optmech.base.arrays import Floats
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.show import words
+from optmech.show.backdrop import Source, backdrop_of
 from optmech.spaces.domain import Domain, Grid
+from optmech.spaces.layout import Plane, plane_of
 from optmech.spaces.observables import Suppressible
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ def draw_values(
     *,
     linear: bool = False,
     what: str = "probability",
+    backdrop: Source | None = None,
 ) -> None:
     """One value for each element: an image of a grid, zones or points on a map, or bars."""
     from matplotlib.colors import Normalize, PowerNorm
@@ -104,8 +107,59 @@ def draw_values(
     if picture is not None:
         assert shown.points is not None
         place_axes(axes, shown.coordinates, shown.points, shown.unit)
+        plane = plane_of(shown)
+        if shown.coordinates == "plane" and plane.degrees is not None:
+            _degree_ticks(axes, plane.degrees)
+        if backdrop is not None:
+            draw_backdrop(axes, backdrop, plane, shown.coordinates)
         colour_bar(axes, picture, what)
     axes.set_title(title + extra, fontsize=9)
+
+
+def draw_backdrop(axes: Axes, source: Source, plane: Plane, coordinates: str) -> None:
+    """The lines of a backdrop over what is drawn, within the limits that the axes have; raises
+    ProblemError where nothing is known of longitudes and latitudes."""
+    from matplotlib.collections import LineCollection
+
+    if plane.degrees is None:
+        raise ProblemError(
+            "the picture has no longitudes and latitudes",
+            where="backdrop",
+            remedy="Use it with points in degrees, or a grid over bounds in degrees",
+        )
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    ends = np.array([(left, bottom), (right, top)])
+    globe = coordinates == "lonlat"
+    if not globe:
+        ends = ends / np.array(plane.degrees[2:]) + np.array(plane.degrees[:2])
+    found = backdrop_of(source, tuple(ends.ravel().tolist()))
+    lines = [line if globe else plane.from_degrees(line) for line in found.lines]
+    axes.add_collection(
+        LineCollection(lines, colors="#333333", linewidths=0.6, alpha=0.6, capstyle="round"),
+        autolim=False,
+    )
+    axes.set_xlim(left, right)
+    axes.set_ylim(bottom, top)
+
+
+def _degree_ticks(axes: Axes, degrees: tuple[float, float, float, float]) -> None:
+    """Longitudes and latitudes along axes whose coordinates are kilometres."""
+    from matplotlib.ticker import MaxNLocator
+
+    limits = axes.get_xlim(), axes.get_ylim()
+    for axis, (low, high), start, rate in zip(
+        (axes.xaxis, axes.yaxis), limits, degrees[:2], degrees[2:], strict=True
+    ):
+        ends = start + low / rate, start + high / rate
+        found = MaxNLocator(5).tick_values(*ends)
+        inside = [value for value in found if ends[0] <= value <= ends[1]]
+        step = inside[1] - inside[0] if len(inside) > 1 else ends[1] - ends[0]
+        places = max(0, -int(np.floor(np.log10(step) + 1e-9)))
+        axis.set_ticks([(value - start) * rate for value in inside],
+                       [f"{value:.{places}f}" for value in inside])  # fmt: skip
+    axes.set_xlim(*limits[0])
+    axes.set_ylim(*limits[1])
+    _name_axes(axes, "longitude (°)", "latitude (°)")
 
 
 def _image(axes: Axes, grid: Grid, values: Floats, scale: Any) -> Any:

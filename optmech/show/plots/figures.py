@@ -10,6 +10,7 @@ import numpy as np
 from optmech.analysis.measures import posterior as beliefs
 from optmech.errors import ProblemError
 from optmech.show import words
+from optmech.show.backdrop import Source
 from optmech.show.measured import choose_distance, measure_constraints
 from optmech.show.plots.drawing import SERIES, draw_values, mark_guess, new_figure, plain_text
 from optmech.show.plots.picture import draw_reports, telling_secrets
@@ -26,10 +27,16 @@ _COLUMNS = 3
 _NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
 
 
-def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figure:
+def mechanism(
+    design: Design,
+    secrets: Sequence[Hashable] | None = None,
+    *,
+    backdrop: Source | None = None,
+) -> Figure:
     """Small multiples of p(o|s), one panel for each of the labels ``secrets``, on one scale.
 
     Default: the likeliest secret and those at the quartiles of the prior; a ring marks the secret.
+    ``backdrop``, lines behind the maps, is as of ``om.report``.
 
     Raises
     ------
@@ -39,15 +46,20 @@ def mechanism(design: Design, secrets: Sequence[Hashable] | None = None) -> Figu
     default = telling_secrets(design.problem.prior.weights)
     chosen = _chosen(design.mechanism.secrets, secrets, default)
     figure, panels = _panels(len(chosen))
-    draw_reports(panels, design, chosen)
+    draw_reports(panels, design, chosen, backdrop=backdrop)
     return figure
 
 
-def posterior(design: Design, observables: Sequence[Hashable] | None = None) -> Figure:
+def posterior(
+    design: Design,
+    observables: Sequence[Hashable] | None = None,
+    *,
+    backdrop: Source | None = None,
+) -> Figure:
     """Small multiples of the posterior π(s|o), one panel for each of the labels ``observables``.
 
     Default: the likeliest observable and those at the quartiles of p(o). A cross marks the best
-    guess, whose expected error is in the title.
+    guess, whose expected error is in the title. ``backdrop`` as of ``mechanism``.
     """
     m, problem = design.mechanism, design.problem
     name, distance = choose_distance(problem)
@@ -63,12 +75,12 @@ def posterior(design: Design, observables: Sequence[Hashable] | None = None) -> 
             f"posterior after {report}  (p = {attack.marginal[o]:.2%}), "
             f"error {attack.error[o]:.3g}{unit}"
         )
-        draw_values(axes, m.secrets, belief[o], plain_text(title), top)
+        draw_values(axes, m.secrets, belief[o], plain_text(title), top, backdrop=backdrop)
         mark_guess(axes, m.secrets, int(attack.guess[o]))
     return figure
 
 
-def attack_error(design: Design) -> Figure:
+def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     """What the optimal attack is left with: its error for every secret, drawn on the domain, and
     the share of the prior for which it is at most x, beside the error without seeing anything."""
     m, problem = design.mechanism, design.problem
@@ -78,7 +90,8 @@ def attack_error(design: Design) -> Figure:
     figure = new_figure(10.5, 4.4)
     left, right = figure.subplots(1, 2)
     draw_values(left, m.secrets, attack.per_secret, "error of the best attack, by secret",
-         float(attack.per_secret.max()) or 1.0, linear=True, what=_axis("error", unit))  # fmt: skip
+         float(attack.per_secret.max()) or 1.0, linear=True, what=_axis("error", unit),
+         backdrop=backdrop)  # fmt: skip
     order = np.argsort(attack.per_secret, kind="stable")
     share = np.cumsum(problem.prior.weights[order])
     right.step(attack.per_secret[order], share, where="post", color=SERIES[0])

@@ -10,6 +10,7 @@ import numpy as np
 from optmech.analysis.measures import distortion
 from optmech.base.arrays import Floats
 from optmech.show import words
+from optmech.show.backdrop import Source
 from optmech.show.measured import choose_distance, measure_constraints
 from optmech.show.nearness import nearness
 from optmech.show.plots.drawing import (
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 
-def mechanism_picture(design: Design, path: str | Path) -> None:
+def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
     """Draw a design: the prior, the matrix p(o|s), and what three of the secrets report.
 
     The secrets are the likeliest one, and those at the quartiles of the prior. Grids are drawn
-    as images, points as a map, everything else as bars.
+    as images, points as a map, everything else as bars. ``backdrop`` as of ``report``.
 
     Raises
     ------
@@ -48,24 +49,31 @@ def mechanism_picture(design: Design, path: str | Path) -> None:
     figure = new_figure(12.5, 8.2)
     axes: dict[str, Axes] = figure.subplot_mosaic([["prior"] * 3 + ["matrix"] * 3, list("aabbcc")])
     prior, matrix = problem.prior.weights, mechanism.matrix
-    draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()))
+    draw_values(axes["prior"], problem.secrets, prior, "prior π(s)", float(prior.max()),
+                backdrop=backdrop)  # fmt: skip
     draw_matrix(axes["matrix"], matrix)
     chosen = telling_secrets(prior)
-    draw_reports([axes[name] for name in "abc"[: len(chosen)]], design, chosen, "secret ")
+    draw_reports([axes[name] for name in "abc"[: len(chosen)]], design, chosen, "secret ", backdrop)
     for name in "abc"[len(chosen) :]:
         axes[name].set_axis_off()
     figure.suptitle(_caption(design), fontsize=10)
     save(figure, path)
 
 
-def draw_reports(panels: list[Axes], design: Design, chosen: list[int], what: str = "") -> None:
+def draw_reports(
+    panels: list[Axes],
+    design: Design,
+    chosen: list[int],
+    what: str = "",
+    backdrop: Source | None = None,
+) -> None:
     """p(o|s) of the chosen secrets, a panel each, on one scale; a ring marks the secret."""
     m, prior = design.mechanism, design.problem.prior.weights
     top = float(m.matrix[chosen].max())
     for axes, s in zip(panels, chosen, strict=True):
         name = label_name(m.secrets.labels[s])[:40]
         title = f"reports for {what}{name}  (π = {prior[s]:.2%})"
-        draw_values(axes, m.observables, m.matrix[s], title, top)
+        draw_values(axes, m.observables, m.matrix[s], title, top, backdrop=backdrop)
         mark(axes, m.secrets, m.observables, s)
 
 

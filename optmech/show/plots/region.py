@@ -10,12 +10,14 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.show import words
-from optmech.show.lattice import Lattice, border, lattice_of
+from optmech.show.backdrop import Source
+from optmech.show.lattice import Lattice, border, lattice_of, plane_of_mesh
 from optmech.show.nearness import within_least
 from optmech.show.plots.drawing import (
     COLOURS,
     SERIES,
     colour_bar,
+    draw_backdrop,
     label_name,
     new_figure,
     place_axes,
@@ -36,11 +38,17 @@ _LEVELS = 10
 _MOST_DOTS = 2000
 
 
-def field(design: EverywhereDesign, reports: Sequence[Hashable] | None = None) -> Figure:
+def field(
+    design: EverywhereDesign,
+    reports: Sequence[Hashable] | None = None,
+    *,
+    backdrop: Source | None = None,
+) -> Figure:
     """p(o|x) over the region of a design, a map for each of the labels ``reports``, on one scale.
 
     Default: the likeliest report and those at the quartiles of p(o). Lines are those of equal
     probability, dots the places of the prior, and a cross is the report, where it has a place.
+    ``backdrop``, lines behind the maps, is as of ``om.report``.
 
     Raises
     ------
@@ -72,16 +80,21 @@ def field(design: EverywhereDesign, reports: Sequence[Hashable] | None = None) -
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, o in zip(grid, chosen, strict=False):
         _draw(axes, design, lattice, o, top)
+        if backdrop is not None:
+            plane = plane_of_mesh(design.mesh, problem.prior)
+            draw_backdrop(axes, backdrop, plane, design.mesh.coordinates)
     for spare in grid[len(chosen) :]:
         spare.set_axis_off()
     return figure
 
 
-def region_picture(design: EverywhereDesign, path: str | Path) -> None:
+def region_picture(
+    design: EverywhereDesign, path: str | Path, *, backdrop: Source | None = None
+) -> None:
     """Write ``field`` of a design with its loss and both bounds above it; raises ProblemError where
     it cannot."""
     require_matplotlib(path)
-    figure = field(design)
+    figure = field(design, backdrop=backdrop)
     outer = "nothing is known of other mechanisms"
     if design.outer is not None:
         least = within_least(design.loss, design.lower_bound)

@@ -14,12 +14,26 @@ from optmech.designs.design import Design
 from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
+from optmech.show.backdrop import Source
+from optmech.show.reports.behind import packed
 from optmech.show.reports.packing import Store, script_json
 from optmech.show.reports.payload import Plain, design_payload
 from optmech.show.reports.region import region_payload
 
-_SCRIPTS = ("data.js", "draw.js", "plane.js", "chart.js", "explore.js", "matrix.js", "ratios.js",
-            "region.js", "facts.js", "frontier.js", "main.js")  # fmt: skip
+_SCRIPTS = (
+    "data.js",
+    "draw.js",
+    "plane.js",
+    "takeaway.js",
+    "chart.js",
+    "explore.js",
+    "matrix.js",
+    "ratios.js",
+    "region.js",
+    "facts.js",
+    "frontier.js",
+    "main.js",
+)
 _MOST = 64
 AnyDesign = Design | EverywhereDesign
 _DOUBLE = 2**19
@@ -30,6 +44,8 @@ def report(
     designs: AnyDesign | Iterable[AnyDesign],
     path: str | Path,
     names: Sequence[str] | None = None,
+    *,
+    backdrop: Source | None = None,
 ) -> int:
     """Write one HTML page about a design, or one that compares several.
 
@@ -49,6 +65,11 @@ def report(
         Where to write the page.
     names:
         A name for each design, default their titles.
+    backdrop:
+        Lines behind the maps of designs in longitude and latitude: a file of GeoJSON (districts, a
+        coast, roads; also .gz), ``"package:resource"`` of an installed package, the file's content,
+        or a GeoDataFrame. Cut to what the maps show and simplified to 20,000 corners; the page says
+        by how much.
 
     Returns
     -------
@@ -58,8 +79,8 @@ def report(
     Raises
     ------
     ProblemError
-        Without designs, with more than 64, with names that do not fit, or where the page cannot
-        be written.
+        Without designs, with more than 64, with names that do not fit, where the page cannot be
+        written, on a backdrop that is no GeoJSON or lies elsewhere, or for designs without degrees.
     """
     chosen: tuple[AnyDesign, ...]
     chosen = (designs,) if isinstance(designs, Design | EverywhereDesign) else tuple(designs)
@@ -70,7 +91,13 @@ def report(
     finite = [design for design in chosen if isinstance(design, Design)]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
     listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
-    data = {"designs": listed, "arrays": store.entries, "double": store.double}
+    behind = None if backdrop is None else packed(backdrop, listed, store)
+    data = {
+        "designs": listed,
+        "arrays": store.entries,
+        "double": store.double,
+        "backdrop": behind,
+    }
     title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
     content = _page(title, script_json(data)).encode()
     write_atomically(path, content)

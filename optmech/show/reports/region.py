@@ -10,15 +10,12 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.designs.everywhere import EverywhereDesign
 from optmech.designs.everywhere_file import about_bounds
-from optmech.mesh import Mesh
 from optmech.show import words
-from optmech.show.lattice import border, lattice_of
+from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
 from optmech.show.reports.payload import domain_payload
-from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
-from optmech.spaces.prior import Prior
 
 Plain = Any
 
@@ -78,7 +75,7 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     best = f"this one has the least expected loss ({loss})"
     if design.status != "optimal":
         best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
-    outer = "how far that is from other mechanisms was not looked for"
+    outer = "how far that is from the best of all mechanisms is not known"
     if design.outer is not None:
         outer = (
             "of all that keep this promise, on whatever mesh or none, it is "
@@ -87,16 +84,9 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     return f"{start}Of all mechanisms on this mesh, {best}; {outer}."
 
 
-def mesh_plane(mesh: Mesh, prior: Prior) -> Plane:
-    """The plane that the region is drawn in: that of the places, or kilometres of its own."""
-    return (
-        plane_of_degrees(mesh.vertices) if mesh.coordinates == "lonlat" else plane_of(prior.domain)
-    )
-
-
 def _region(design: EverywhereDesign, store: Store) -> Plain:
     mesh, problem = design.mesh, design.problem
-    plane = mesh_plane(mesh, problem.prior)
+    plane = plane_of_mesh(mesh, problem.prior)
     lattice = lattice_of(design.mechanism)
     low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
     size = float((high - low).max())
@@ -126,7 +116,7 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
         "weights": store.put(weights[drawn], "f32"),
         "placesLeftOut": int(np.count_nonzero(weights) - len(drawn)),
         "reports": domain_payload(problem.observables, store),
-        "start": plane.into(places[heaviest[:1]])[0].tolist(),
+        "start": plane.into(places[[_telling(places, weights)]])[0].tolist(),
         "field": {
             # square roots of the shares of the largest probability, report by report
             "values": store.put(np.moveaxis(coded, 2, 0), "u16"),
@@ -136,3 +126,9 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
             "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.mechanism),
         },
     }
+
+
+def _telling(places: Floats, weights: Floats) -> int:
+    """The heaviest place; of equal ones that nearest to the middle."""
+    away = np.linalg.norm(places - weights @ places / weights.sum(), axis=1)
+    return int(np.lexsort((away, -weights))[0])

@@ -28,7 +28,7 @@ class Chart {
     this.marks = shape("g");
     const dots = exact ? [] : centres.map(([x, y]) => shape("circle", { cx: x, cy: y, r: 2.2, class: "dot" }));
     this.marked = [[], []];
-    this.svg.replaceChildren(...this.cells, ...dots, this.marks);
+    this.svg.replaceChildren(...this.cells, ...backdrop(this.map), ...dots, this.marks);
     this.rule = element("span", { class: "rule" });
     this.plane = new Plane(this.svg, this.sheet, this.map, (share) => {
       this.mark(...this.marked);
@@ -110,7 +110,16 @@ class Chart {
       const last = this.domain.labels.length - 1;
       parts.push(element("span", { text: `${this.domain.labels[last]} (no place): ${this.text(this.values[last])}` }));
     }
+    parts.push(this.taken ??= takeaway(this, this.name));
     fill(this.key, ...parts);
+  }
+
+  // What is shown as a table.
+  get rows() {
+    const { labels, line } = this.domain;
+    const places = this.map ? this.map.real_centres.map((at) => placeCells(this.map, at)) : labels.map((_, k) => (line === null ? [] : [numbers(line)[k]]));
+    const names = this.map ? placeNames(this.map) : line === null ? [] : ["position"];
+    return [["label", ...names, this.what], ...labels.map((label, k) => [label, ...(places[k] ?? names.map(() => "")), this.values[k]])];
   }
 
   // Rings and crosses over the elements of `domain` with these indices.
@@ -165,13 +174,16 @@ class Chart {
 // The box of a packed map in the picture's units, y downwards, and how places lie in it.
 function framed(map) {
   const grain = map.size / 65535;
-  const scale = WIDTH / Math.max(map.width, map.height * 0.72);
-  const height = map.height * scale;
+  const margin = page.backdrop && map.degrees ? MARGIN * Math.max(map.width, map.height) : 0;
+  const [across, up] = [map.width + 2 * margin, map.height + 2 * margin];
+  const scale = WIDTH / Math.max(across, up * 0.72);
+  const height = up * scale;
   const shift = (WIDTH - map.width * scale) / 2;
+  const [west, south] = [map.origin[0], map.origin[1] - margin];
   return {
     height, unit: map.unit, degrees: map.degrees, real: WIDTH / scale,
-    into: ([x, y]) => [(x - map.origin[0]) * scale + shift, height - (y - map.origin[1]) * scale],
-    back: ([x, y]) => ({ at: [(x - shift) / scale + map.origin[0], (height - y) / scale + map.origin[1]] }),
+    into: ([x, y]) => [(x - west) * scale + shift, height - (y - south) * scale],
+    back: ([x, y]) => ({ at: [(x - shift) / scale + west, (height - y) / scale + south] }),
     pairs(name) {
       const raw = numbers(name);
       return Array.from({ length: raw.length / 2 }, (_, k) => [raw[2 * k] * grain + map.origin[0], raw[2 * k + 1] * grain + map.origin[1]]);

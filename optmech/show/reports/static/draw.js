@@ -81,6 +81,35 @@ function rampCanvas() {
   return canvas;
 }
 
+// Where a list is long, a field to find what is in it by its name or a part of that.
+const LONG = 12;
+
+function finder(select) {
+  const listed = element("datalist", { id: `${select.id}-list` });
+  const find = element("input", { type: "search", class: "find", list: listed.id, placeholder: "find", "aria-label": `Find in the list: ${select.closest("label").textContent.trim()}`, autocomplete: "off" });
+  select.closest("label").after(find, listed);
+  const show = () => { find.hidden = select.options.length <= LONG; };
+  new MutationObserver(show).observe(select, { childList: true });
+  show();
+  find.addEventListener("focus", () => fill(listed, ...[...select.options].slice(0, 2000).map((option) => element("option", { value: option.text }))));
+  find.addEventListener("input", () => find.setCustomValidity(""));
+  find.addEventListener("change", () => {
+    const wanted = find.value.trim().toLowerCase();
+    if (!wanted) return;
+    const names = [...select.options].map((option) => option.text.toLowerCase());
+    const ways = [(name) => name === wanted, (name) => name.startsWith(wanted), (name) => name.includes(wanted)];
+    const found = ways.map((way) => names.findIndex(way)).find((k) => k >= 0);
+    if (found === undefined) {
+      find.setCustomValidity("Nothing in the list has this in its name");
+      find.reportValidity();
+      return;
+    }
+    find.value = "";
+    select.value = String(found);
+    select.dispatchEvent(new Event("change"));
+  });
+}
+
 function options(select, labels) {
   fill(select, ...labels.map((text, k) => element("option", { value: String(k), text })));
 }

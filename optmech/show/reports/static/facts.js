@@ -31,7 +31,7 @@ function summary(design) {
       entry("Bound on this mesh", "bound", real(design.bound), lossUnit, "no mechanism on this mesh can do better"),
       entry("Gap on this mesh", "gap", real(design.gap), "", "certified, relative"),
       design.unproved
-        ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, "none was looked for", "–")
+        ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, "none is known", "–")
         : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, "that is private at every point of the region, whatever its form"),
       design.unproved
         ? entry("Gap to every mechanism", "total_gap", NaN, "", "not known", "–")

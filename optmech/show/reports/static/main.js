@@ -19,6 +19,18 @@ class View {
     // a secret is not compared with itself
     if (this.secret === this.other && this.model.rows > 1) this.other = this.secret === 0 ? 1 : 0;
     for (const name of Object.keys(changes)) this.tell(name);
+    remember();
+  }
+
+  // What an address says of it, and back.
+  get choice() { return { secret: this.secret, report: this.observable, other: this.other }; }
+
+  take({ secret, report, other }) {
+    const { rows, observed } = this.model;
+    const within = (value, count) => /^\d+$/.test(value ?? "") && Number(value) < count;
+    if (within(secret, rows)) this.secret = Number(secret);
+    if (within(report, observed.labels.length)) this.observable = Number(report);
+    if (within(other, rows)) this.other = Number(other);
   }
 
   tell(name) {
@@ -40,6 +52,16 @@ class RegionView {
   set(changes) {
     Object.assign(this, changes);
     this.tell(Object.keys(changes)[0]);
+    remember();
+  }
+
+  get choice() { return { report: this.report, point: this.point.map((value) => Number(value.toPrecision(9))).join(",") }; }
+
+  take({ report, point }) {
+    const { region } = this.design;
+    if (/^\d+$/.test(report ?? "") && Number(report) < region.reports.labels.length) this.report = Number(report);
+    const at = (point ?? "").split(",").map(Number);
+    if (at.length === 2 && at.every(Number.isFinite) && within(framed(region).pairs(region.border), at, 1e-4 * region.size ** 2)) this.point = at;
   }
 
   tell(name) { View.prototype.tell.call(this, name); }
@@ -49,7 +71,27 @@ let view = null;
 const designs = page.designs;
 const compared = frontier(designs, choose);
 
-function choose(k) {
+// The choice in the address, so that it can be shared and survives a reload.
+function remember() {
+  const said = new URLSearchParams();
+  if (designs.length > 1) said.set("design", byId("design").value);
+  for (const [name, value] of Object.entries(view ? view.choice : {})) said.set(name, value);
+  for (const id of ["layer", "field-layer"]) if (byId(id).selectedIndex > 0) said.set(id, byId(id).value);
+  try {
+    history.replaceState(null, "", `#${said}`);
+  } catch {
+    // some viewers of files allow no address of their own
+  }
+}
+
+function recall() {
+  const said = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  for (const id of ["layer", "field-layer"]) if ([...byId(id).options].some((option) => option.value === said[id])) byId(id).value = said[id];
+  const k = /^\d+$/.test(said.design ?? "") && Number(said.design) < designs.length ? Number(said.design) : 0;
+  choose(k, said);
+}
+
+function choose(k, said = {}) {
   const design = designs[k];
   byId("design").value = String(k);
   summary(design);
@@ -61,11 +103,13 @@ function choose(k) {
   view = null;
   if (design.mechanism !== null) {
     view = new View(open(design));
+    view.take(said);
     for (const part of [explore, layers, matrixPicture, ratios, spreadPicture, dearest]) part(view);
     for (const name of ["secret", "observable"]) view.tell(name);
   }
   if (design.region) {
     view = new RegionView(design);
+    view.take(said);
     regionPictures(view);
     view.tell("report");
   }
@@ -77,16 +121,20 @@ const CONTROLS = { report: "report", secret: "secret", observable: "observable",
 for (const [id, name] of Object.entries(CONTROLS)) {
   byId(id).addEventListener("change", () => view && view.set({ [name]: Number(byId(id).value) }));
 }
-for (const id of ["layer", "field-layer", "show-mesh", "show-places"]) byId(id).addEventListener("change", () => view && view.tell("layer"));
+for (const id of ["layer", "field-layer", "show-mesh", "show-places"]) byId(id).addEventListener("change", () => { if (view) view.tell("layer"); remember(); });
 options(byId("design"), designs.map((design) => design.name));
 byId("design-control").hidden = designs.length < 2;
-byId("design").addEventListener("change", () => choose(Number(byId("design").value)));
+byId("design").addEventListener("change", () => { choose(Number(byId("design").value)); remember(); });
+for (const id of ["secret", "observable", "pair-a", "pair-b", "report"]) finder(byId(id));
+window.addEventListener("hashchange", recall);
 
+const paper = window.matchMedia("print");
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
 function recolour() {
   const wanted = byId("theme").value;
-  document.documentElement.dataset.theme = wanted === "auto" ? (system.matches ? "dark" : "light") : wanted;
+  const dark = wanted === "auto" ? system.matches : wanted === "dark";
+  document.documentElement.dataset.theme = dark && !paper.matches ? "dark" : "light";
   readRamp();
   if (view) view.tell("theme");
 }
@@ -96,9 +144,13 @@ byId("theme").addEventListener("change", () => {
   compared(Number(byId("design").value));
 });
 system.addEventListener("change", recolour);
-byId("precision").textContent = page.double
+paper.addEventListener("change", recolour);
+const said = designs.every((design) => design.region)
+  ? "Written by optmech. Probabilities over a region are embedded as 16-bit numbers."
+  : page.double
   ? "Written by optmech. Matrices are embedded as 64-bit numbers."
   : "Written by optmech. Matrices are embedded as 32-bit logarithms: probabilities shown are within 1e-5 of the design's, relatively.";
+byId("precision").textContent = page.backdrop ? `${said} ${page.backdrop.said}` : said;
 recolour();
-choose(0);
+recall();
 document.documentElement.dataset.ready = "";

@@ -1,6 +1,8 @@
 // A picture of the plane that can be zoomed and moved, with coordinates along its sides.
 const WIDTH = 1000;
 const CLOSEST = 64;
+const LABEL = 76; // pixels that a label across needs
+const MARGIN = 0.06; // as in behind.py
 const ZOOM_STEP = 1.6;
 
 class Plane {
@@ -24,6 +26,7 @@ class Plane {
     svg.addEventListener("click", (event) => { if (this.moved) { event.stopImmediatePropagation(); this.moved = false; } }, true);
     svg.addEventListener("keydown", (event) => this.key(event));
     this.apply();
+    new ResizeObserver(() => this.apply()).observe(svg);
   }
 
   // A place of the picture under an event of the mouse.
@@ -60,11 +63,16 @@ class Plane {
     this.changed(width / WIDTH);
   }
 
+  // Elements, each with its share of the side and its text.
   ticks(side, low, high) {
     const [from, to] = [low, high].map((value) => degree(this.frame, side, value));
-    return ticks(from, to).map((value) => {
+    const found = ticks(from, to);
+    const step = found.length > 1 ? found[1] - found[0] : to - from;
+    // labels that stand side by side need room
+    const every = side ? 1 : Math.ceil((found.length * LABEL) / (this.svg.clientWidth || WIDTH));
+    return found.filter((_, k) => k % every === 0).map((value) => {
       const share = (value - from) / (to - from);
-      const text = this.frame.degrees ? degreeText(side, value, to - from) : digits(value, 5);
+      const text = this.frame.degrees ? degreeText(side, value, step) : digits(value, 5);
       const made = element("span", { class: side ? "tick up" : "tick", text });
       made.style[side ? "bottom" : "left"] = `${100 * share}%`;
       return made;
@@ -123,8 +131,8 @@ function degree(frame, side, value) {
   return frame.degrees ? frame.degrees[side] + value / frame.degrees[side + 2] : value;
 }
 
-function degreeText(side, value, span) {
-  const places = Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(span / 4))));
+function degreeText(side, value, step) {
+  const places = Math.min(6, Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
   const size = Math.abs(value).toFixed(places);
   const letter = Number(size) === 0 ? "" : side ? (value > 0 ? " N" : " S") : value > 0 ? " E" : " W";
   return `${size}°${letter}`;
@@ -133,7 +141,7 @@ function degreeText(side, value, span) {
 // A place in words: degrees where these are known, else x and y.
 function placeText(frame, at) {
   const span = frame.real / 400;
-  if (frame.degrees) return [1, 0].map((side) => degreeText(side, degree(frame, side, at[side]), 4 * span / frame.degrees[side + 2])).join(", ");
+  if (frame.degrees) return [1, 0].map((side) => degreeText(side, degree(frame, side, at[side]), span / frame.degrees[side + 2])).join(", ");
   const places = Math.min(9, Math.max(0, -Math.floor(Math.log10(span))));
   return `(${at.map((value) => digits(Number(value.toFixed(places)), 9)).join(", ")})${frame.unit ? ` ${frame.unit}` : ""}`;
 }
@@ -142,4 +150,20 @@ function placeText(frame, at) {
 function between(from, to, at) {
   if (!from.degrees || !to.degrees) return at;
   return at.map((value, side) => (degree(from, side, value) - to.degrees[side]) * to.degrees[side + 2]);
+}
+
+// The lines behind a map, drawn over its cells.
+function backdrop(frame) {
+  if (!page.backdrop || !frame.degrees) return [];
+  const { low, high } = page.backdrop;
+  const raw = numbers(page.backdrop.points);
+  const across = [0, 1].map((side) => (high[side] - low[side]) / 65535);
+  const at = (k) => frame.into([0, 1].map((side) => (low[side] + raw[2 * k + side] * across[side] - frame.degrees[side]) * frame.degrees[side + 2]));
+  let d = "";
+  let begin = 0;
+  for (const end of numbers(page.backdrop.ends)) {
+    for (let k = begin; k < end; k += 1) d += `${k === begin ? "M" : "L"}${at(k).map((value) => value.toFixed(1)).join(",")}`;
+    begin = end;
+  }
+  return [shape("path", { d, class: "backdrop" })];
 }

@@ -53,14 +53,15 @@ class Field {
     const weights = numbers(region.weights);
     const most = weights.reduce((best, value) => Math.max(best, value), 0);
     const spots = frame.pairs(region.places).map(frame.into);
+    const size = Math.min(1, Math.max(0.3, 12 / Math.sqrt(spots.length)));
     const dots = spots.map(([cx, cy], k) => {
       const made = shape("circle", { cx, cy, class: "dot" });
-      made.style.setProperty("--r", (2 + 5 * Math.sqrt(weights[k] / most)).toFixed(2));
+      made.style.setProperty("--r", (size * (2 + 5 * Math.sqrt(weights[k] / most))).toFixed(2));
       return made;
     });
     this.dots = shape("g", {}, dots);
     this.marks = shape("g");
-    this.svg.append(shape("defs", {}, [clip]), this.image, this.edges, shape("path", { d: `${line(this.ring)}Z`, class: "border" }), this.dots, this.marks);
+    this.svg.append(shape("defs", {}, [clip]), this.image, this.edges, shape("path", { d: `${line(this.ring)}Z`, class: "border" }), ...backdrop(frame), this.dots, this.marks);
     this.point = region.start;
     this.plane = new Plane(this.svg, this.sheet, frame, (share) => {
       ruler(this.rule, frame.real * share, frame.unit);
@@ -157,7 +158,20 @@ class Field {
     const ends = [element("span", { text: percent(0) }), rampCanvas(), element("span", { text: percent(top) })];
     const parts = [element("span", { text: what }), element("span", { class: "ramp" }, ends), sign("secret", "the point")];
     if (this.reportAt()) parts.push(sign("guess", "the report"));
-    fill(this.key, ...parts, this.rule);
+    fill(this.key, ...parts, this.rule, this.taken ??= takeaway(this, "Where a report comes from"));
+  }
+
+  // The lattice inside of the region as a table.
+  get rows() {
+    const { columns, rows } = this.region.field;
+    const out = [[...placeNames(this.frame), `probability of ${this.region.reports.labels[this.report]}`]];
+    for (let row = 0; row < rows; row += 1) {
+      for (let column = 0; column < columns; column += 1) {
+        const at = [this.region.origin[0] + column * this.model.step[0], this.region.origin[1] + row * this.model.step[1]];
+        if (this.inside(at)) out.push([...placeCells(this.frame, at), this.model.mean(this.report, this.model.cell(at))]);
+      }
+    }
+    return out;
   }
 
   // Where the chosen report lies in this picture, if it does.
@@ -207,8 +221,8 @@ function regionPictures(view) {
     topList(byId("point-top"), row, reports.labels, (o) => view.set({ report: o }));
   }
 
-  const left = region.placesLeftOut ? ` ${region.placesLeftOut.toLocaleString("en")} lighter places are not drawn.` : "";
-  fill(byId("field-hint"), `Choose a point with the mouse, a finger or the arrow keys, a report by name or on the right. Dots are places of the prior, larger where it has more mass.${left} Probabilities are read from a lattice of ${region.field.columns} × ${region.field.rows} points; at the middles of the triangles they are within ${digits(region.field.error, 2)} of the design's.`);
+  const left = region.placesLeftOut ? ` ${region.placesLeftOut.toLocaleString("en")} more places, none of them heavier, are not drawn.` : "";
+  fill(byId("field-hint"), `Choose a point with the mouse, a finger or the arrow keys, a report by name or on the right. Zoom with the buttons, two fingers, + and −, or the wheel on a map that was clicked; move by dragging or with Shift and the arrow keys. Dots are places of the prior, larger where it has more mass.${left} Probabilities are read from a lattice of ${region.field.columns} × ${region.field.rows} points; at the middles of the triangles they are within ${digits(region.field.error, 2)} of the design's.`);
   for (const name of ["report", "point", "layer"]) view.on(name, show);
   view.on("theme", () => { field.paint(); chart.paint(); });
 }
