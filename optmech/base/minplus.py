@@ -50,15 +50,29 @@ def shortest_paths(length: Floats) -> Floats:
 def is_closed(length: Floats) -> bool:
     """Whether there are ``MANY`` points and no detour over a near one, or over some others,
     shortens any step by more than rounding: as good as sure of distances, and no proof."""
-    if len(length) < MANY:
-        return False
+    return len(length) >= MANY and slackness(length) <= _CLOSED * _largest(length)
+
+
+def slackness(length: Floats) -> float:
+    """By how much a detour over a near point, or over some others, shortens a step at most: of
+    distances, what they were rounded by."""
     index = np.arange(len(length))
+    most = 0.0
     for k in index[:: max(1, len(index) // 16)]:
         around = length[:, k, None] + length[k]
         around[index, index] = np.inf
-        if (around < length * (1 - _CLOSED)).any():
-            return False
-    return not (_near_detour(length) < length * (1 - _CLOSED)).any()
+        with np.errstate(invalid="ignore"):
+            most = max(most, float(np.nanmax(length - around)))
+        if most > _CLOSED * _largest(length):
+            return most
+    found = _near_detour(length)
+    found[index, index] = np.inf
+    with np.errstate(invalid="ignore"):
+        return max(most, float(np.nanmax(np.where(np.isfinite(found), length - found, 0.0))))
+
+
+def _largest(length: Floats) -> float:
+    return float(length[np.isfinite(length)].max(initial=0.0))
 
 
 def near_detour(length: Floats) -> Floats:

@@ -15,9 +15,19 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.model import Model
+from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
 _TINY = 1e-300
+_MOST_RIDGE = 1e-5
+
+
+def accuracy(model: Model, state: State) -> float:
+    """What residuals are to fall to: a tenth of the relative gap that the products make."""
+    products = float(state.rows.s @ state.rows.z)
+    gap = products / max(abs(float((model.cost * state.P).sum())), _TINY)
+    return float(np.clip(0.1 * gap, TUNING.iterated_least, TUNING.iterated_to))
 
 
 def likely(P: Floats) -> NDArray[np.bool_] | None:
@@ -34,16 +44,25 @@ def likely(P: Floats) -> NDArray[np.bool_] | None:
 
 
 class SumsSolver:
-    """Solves Σ_o H_o⁻¹ y = right with a part of the matrix as preconditioner."""
+    """Solves Σ_o H_o⁻¹ y = right with a part of the matrix as preconditioner, and with all of it
+    where that does not lead on."""
 
-    def __init__(self, backend: Backend, P: Floats, wanted: NDArray[np.bool_], part: Floats):
-        from scipy.linalg import cho_factor
-
-        self._backend, self._shape = backend, (len(P), P.shape[1])
-        squares = P[:, :-1] ** 2
+    def __init__(
+        self, backend: Backend, state: State, wanted: NDArray[np.bool_], part: Floats, goal: float
+    ) -> None:
+        """``part`` are the sums over ``wanted`` entries, and is used up; residuals are to fall to
+        ``goal``, relatively."""
+        self._backend, self._rows, self._goal = backend, state.rows, goal
+        self._shape = state.P.shape
+        squares = state.P[:, :-1] ** 2
         # what the other blocks would add to the diagonal, if inverses go with squared columns
         seen = np.where(wanted, squares, 0.0).sum(axis=0)
-        grown = squares.sum(axis=0) / np.maximum(seen, _TINY)
+        self._whole = False
+        self._condition_by(part, squares.sum(axis=0) / np.maximum(seen, _TINY))
+
+    def _condition_by(self, part: Floats, grown: Floats | float) -> None:
+        from scipy.linalg import cho_factor
+
         scale = 1 / np.sqrt(part.diagonal())
         part *= scale[:, None]
         part *= scale
@@ -57,7 +76,7 @@ class SumsSolver:
                 return
             except np.linalg.LinAlgError:
                 ridge *= 100
-                if ridge > 1e-5:
+                if ridge > _MOST_RIDGE:
                     raise
 
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
@@ -66,11 +85,16 @@ class SumsSolver:
         pushed = np.zeros(self._shape)
         towards = self._preconditioned(residual)
         product = float(residual @ towards)
-        goal = TUNING.iterated_to**2 * product
+        goal = self._goal**2 * product
         direction = towards
-        for _ in range(TUNING.most_iterated):
+        for k in range(2 * TUNING.most_iterated):
             if not product > goal:
                 break
+            if k == TUNING.most_iterated and not self._whole:
+                goal *= self._take_whole(residual) / product
+                towards = self._preconditioned(residual)
+                product = float(residual @ towards)
+                direction = towards
             part = np.zeros((self._shape[0], 1, self._shape[1]))
             part[:, 0, :-1] = direction
             self._backend.solve(part)
@@ -86,6 +110,15 @@ class SumsSolver:
         if not np.isfinite(y).all():
             raise np.linalg.LinAlgError("conjugate gradients broke down")
         return y, pushed
+
+    def _take_whole(self, residual: Floats) -> float:
+        """Precondition by the matrix itself; the residual's size in the new norm."""
+        schur = self._backend.factor(self._rows)
+        if schur is None:
+            raise np.linalg.LinAlgError("a block's matrix cannot be factored")
+        self._condition_by(schur.sums, 1.0)
+        self._whole = True
+        return float(residual @ self._preconditioned(residual))
 
     def _preconditioned(self, residual: Floats) -> Floats:
         from scipy.linalg import cho_solve

@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
-from optmech.engines.structured.iterative import SumsSolver, likely
+from optmech.engines.structured.iterative import SumsSolver, accuracy, likely
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -43,7 +43,7 @@ def factored(model: Model, backend: Backend, state: State) -> System:
     with _solvable():
         if schur.whole or wanted is None:
             return System(model, backend, state, schur)
-        sums = SumsSolver(backend, state.P, wanted, schur.sums)
+        sums = SumsSolver(backend, state, wanted, schur.sums, accuracy(model, state))
         return System(model, backend, state, schur, sums)
 
 

@@ -53,8 +53,11 @@ class Tuning:
     """Blocks of every variable whose inverses make the preconditioner. Of Rome's 100 reports, 10
     need 10 to 25 gradients an iteration, 20 need 4 to 7, and a fifth of the time of all."""
     iterated_to: float = 1e-4
-    """What the residual falls to: only row sums are off by it, until the next iteration."""
-    most_iterated: int = 60
+    """What residuals fall to at least: only row sums are off by it, until the next iteration ..."""
+    iterated_least: float = 1e-10
+    """... and no further, however small the gap."""
+    most_iterated: int = 30
+    """Gradients after which the whole matrix is made after all."""
 
     # bounds
     quick: int = 2_000_000
