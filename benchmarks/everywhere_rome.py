@@ -61,7 +61,7 @@ class Rome:
         both, length = both[order], length[order]
         # the shortest of parallel segments
         kept = np.r_[True, (np.diff(both, axis=0) != 0).any(axis=1)]
-        roads = sp.csr_array((length[kept], both[kept].T), shape=(count, count))
+        self.roads = roads = sp.csr_array((length[kept], both[kept].T), shape=(count, count))
         task = int(np.hypot(*self.points.T).argmin())
         way = dijkstra(roads, indices=task, directed=False)
         self.reports = np.random.default_rng(SEED).choice(count, REPORTS, replace=False)

@@ -15,7 +15,8 @@ It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secret
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
 design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
-point of a region, 10 for noise on all whole numbers, 11 the command line. "Theory" is ``docs/theory.md``, which has the proofs.
+point of a region, 10 for noise on all whole numbers, 11 the command line.
+"Theory" is ``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.
@@ -1391,8 +1392,10 @@ Verdict = tuple[list[str], str]  # what was verified, and what the file says tha
 
 
 def judge_design(body: Body) -> Verdict:
-    keys(body, "digest format problem result mechanism multipliers")
+    keys(body, "digest format problem result mechanism multipliers", "outer")
     lines: list[str] = []
+    unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
+    unchecked += "rounding cost"
     stated, released = Statement(body["problem"], lines), body["mechanism"] is not None
     with inside("result"):
         result = read_result(body["result"], released)
@@ -1403,12 +1406,21 @@ def judge_design(body: Body) -> Verdict:
             mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
         lines += stated.check(mechanism)
         lines += check_approximations(stated, mechanism, listing(result["approximations"]))
-        lines += check_figures(stated, mechanism, result, bound)
+        cells = with_cells(body, stated)
+        lines += check_figures(stated, mechanism, result, bound, cells)
+        unchecked += f"; {cells}" if cells else ""
     else:
         lines.append(why_infeasible(stated, bound))
-    return lines, (
-        "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, rounding cost"
-    )
+    return lines, unchecked
+
+
+def with_cells(body: Body, stated: Statement) -> str:
+    """Words for a bound that cells of the secrets prove; empty where the multipliers do."""
+    if "outer" not in body:
+        return ""
+    for cell in listing(keys(body["outer"], "cells multipliers")["cells"], stated.n):
+        whole(cell, stated.n)
+    return "the lower bound, by cells of the secrets"
 
 
 def read_result(plain: object, released: bool) -> Body:
@@ -1486,7 +1498,7 @@ def log_ratio(a: int, b: int) -> float:
 
 
 def check_figures(
-    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian
+    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = ""
 ) -> Iterator[str]:
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
     ``bound`` is that of its negative."""
@@ -1509,7 +1521,7 @@ def check_figures(
         need(priced, "the least loss: unproved")
     else:
         need(objective == loss, "objective and loss differ")
-        need(claimed <= max(proved, ZERO), "the bound is not proved")
+        need(bool(cells) or claimed <= max(proved, ZERO), "the bound is not proved")
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(exact), "the loss is another one")
     yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from optmech.base.minplus import max_times, shortest_detour, shortest_paths
+from optmech.base import minplus
+from optmech.base.minplus import max_times, near_detour, shortest_detour, shortest_paths
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 300])
@@ -47,3 +48,43 @@ def test_steps_of_length_zero_count() -> None:
     inf = np.inf
     found = shortest_paths(np.array([[inf, 0.0, inf], [inf, inf, 0.5], [inf, inf, inf]]))
     assert found[0].tolist() == [inf, 0.0, 0.5]
+
+
+def test_of_many_points_detours_are_detours(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    length = rng.uniform(0.1, 2, (60, 60))
+    length[rng.random((60, 60)) < 0.2] = np.inf
+    np.fill_diagonal(length, np.inf)
+    everywhere = shortest_detour(length)
+    monkeypatch.setattr(minplus, "MANY", 10)
+    monkeypatch.setattr(minplus, "_NEAREST", 8)
+    found = near_detour(length)
+    assert (found >= everywhere).all()
+    some = np.argwhere(np.isfinite(found))
+    assert len(some) > 1000
+    for i, j in some[:: len(some) // 50].tolist():
+        assert (length[i] + length[:, j] == found[i, j]).any()
+
+
+@pytest.mark.parametrize("kind", ["euclidean", "grid", "shortcut", "unlimited"])
+def test_of_many_points_distances_are_known_to_be_closed(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    points = rng.uniform(0, 9, (49, 2))
+    if kind == "grid":
+        points = np.stack(np.divmod(np.arange(49.0), 7), axis=1)
+    length = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+    np.fill_diagonal(length, np.inf)
+    if kind == "shortcut":
+        nearest = int(length[3].argmin())
+        length[3, nearest] *= 0.5
+    elif kind == "unlimited":
+        length[7, 8] = np.inf
+    assert not minplus.is_closed(length)
+    exact = shortest_paths(length)
+    monkeypatch.setattr(minplus, "MANY", 10)
+    assert minplus.is_closed(length) == (kind in ("euclidean", "grid"))
+    found = shortest_paths(length)
+    off = ~np.eye(49, dtype=bool)
+    assert np.allclose(found[off], exact[off], rtol=1e-12)

@@ -47,8 +47,8 @@ def require(
         available = available_bytes()
     if needed > 0.9 * available:
         raise TooLargeError(
-            f"{what} needs about {_readable(needed)} of memory and "
-            f"{_readable(available)} are available",
+            f"{what} needs about {readable(needed)} of memory and "
+            f"{readable(available)} are available",
             where=where,
             remedy=remedy,
         )
@@ -59,7 +59,8 @@ def is_exhausted(error: Exception) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
-def _readable(count: float) -> str:
+def readable(count: float) -> str:
+    """A number of bytes in the unit that suits it."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.3g} {unit}"

@@ -9,6 +9,11 @@ from optmech.base.arrays import Floats
 
 _CACHED = 2**15
 """Entries of a part that stays in the cache."""
+MANY = 1_000
+"""Points from which on detours are looked for near their first point only: looking everywhere
+takes the third power of their number, minutes at 2,000."""
+_NEAREST = 32
+_CLOSED = 1e-12
 
 
 def shortest_detour(length: Floats) -> Floats:
@@ -32,11 +37,62 @@ def shortest_detour(length: Floats) -> Floats:
 def shortest_paths(length: Floats) -> Floats:
     """Lengths of the shortest paths between different points (Floyd and Warshall), over steps of
     ``length`` >= 0, inf where there is none; what comes out on the diagonal means nothing. (m, m).
+    Of ``MANY`` points and more, steps that no detour over near points shortens count as paths.
     """
+    if is_closed(length):
+        return length.copy()
     path = length.copy()
     for k in range(len(path)):
         np.minimum(path, path[:, k, None] + path[k], out=path)
     return path
+
+
+def is_closed(length: Floats) -> bool:
+    """Whether there are ``MANY`` points and no detour over a near one, or over some others,
+    shortens any step by more than rounding: as good as sure of distances, and no proof."""
+    return len(length) >= MANY and slackness(length) <= _CLOSED * _largest(length)
+
+
+def slackness(length: Floats) -> float:
+    """By how much a detour over a near point, or over some others, shortens a step at most: of
+    distances, what they were rounded by."""
+    index = np.arange(len(length))
+    most = 0.0
+    for k in index[:: max(1, len(index) // 16)]:
+        around = length[:, k, None] + length[k]
+        around[index, index] = np.inf
+        with np.errstate(invalid="ignore"):
+            most = max(most, float(np.nanmax(length - around)))
+        if most > _CLOSED * _largest(length):
+            return most
+    found = _near_detour(length)
+    found[index, index] = np.inf
+    with np.errstate(invalid="ignore"):
+        return max(most, float(np.nanmax(np.where(np.isfinite(found), length - found, 0.0))))
+
+
+def _largest(length: Floats) -> float:
+    return float(length[np.isfinite(length)].max(initial=0.0))
+
+
+def near_detour(length: Floats) -> Floats:
+    """As ``shortest_detour``, but of ``MANY`` points and more only the k among the nearest of i are
+    tried: what is found is a detour, if not always the shortest."""
+    return shortest_detour(length) if len(length) < MANY else _near_detour(length)
+
+
+def _near_detour(length: Floats) -> Floats:
+    count = len(length)
+    best = np.full_like(length, np.inf)
+    for i, own in enumerate(length):
+        near = np.argpartition(own, min(_NEAREST, count - 1))[:_NEAREST]
+        near = near[(near != i) & np.isfinite(own[near])]
+        second = length[near]
+        first = own[near, None]
+        total = first + second
+        total[np.maximum(first, second) >= own] = np.inf
+        best[i] = total.min(axis=0, initial=np.inf)
+    return best
 
 
 def max_times(factor: Floats, matrix: Floats) -> Floats:

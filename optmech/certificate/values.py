@@ -61,7 +61,7 @@ def losses(loss: Floats, released: Numerators) -> list[Fraction]:
     whole, exponent = integers(loss)
     unit = 1 << (exponent + released.bits)
     return [
-        Fraction(sum(c * p for c, p in zip(costs, row, strict=True)), unit)
+        Fraction(sum(c * p for c, p in zip(costs, row, strict=True) if p), unit)
         for costs, row in zip(whole, released.rows, strict=True)
     ]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from optmech.base import html
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers
@@ -20,6 +20,7 @@ from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.spaces.mechanism import Mechanism
+from optmech.statement import Statement
 
 Status = Literal["optimal", "feasible", "infeasible"]
 _SUMMARY = (
@@ -29,12 +30,24 @@ _SUMMARY = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class OuterProof(Shown):
+    """Multipliers of a coarser problem, whose optimum is no larger: of its ``statement``, which
+    follows from the problem and ``cells`` of its secrets (n,), or from the problem alone."""
+
+    cells: Ints | None
+    statement: Statement
+    multipliers: Multipliers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Shown):
     """What a third party needs to check the design: verdicts, bound and multipliers."""
 
     checks: tuple[Check, ...]
     multipliers: Multipliers
     bound: Bound
+    outer: OuterProof | None = None
+    """What proves the bound where multipliers of the problem itself do not."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,29 +10,19 @@ from typing import Any, Literal
 import numpy as np
 
 from optmech.base import html
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.certificate import Check, Multipliers
+from optmech.certificate import Check
 from optmech.certificate.everywhere import Edges, check_gradients, check_mesh
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.designs.design import OuterProof as OuterProof
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.mesh import Mesh
 from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
 from optmech.problem.everywhere import Gradient, gradient_of
-from optmech.statement import Statement
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OuterProof(Shown):
-    """What proves ``lower_bound``: multipliers of the ``statement`` that ``designs.outer`` makes of
-    the places, or of ``cells`` of them (n,)."""
-
-    cells: Ints | None
-    statement: Statement
-    multipliers: Multipliers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

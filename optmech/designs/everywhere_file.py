@@ -20,8 +20,8 @@ from optmech.designs.encoding import (
     decode_multipliers,
     decode_numerators,
     decode_problem,
-    encode_multipliers,
     encode_numerators,
+    encode_outer,
     encode_problem,
 )
 from optmech.designs.everywhere import (
@@ -69,7 +69,7 @@ def encode_everywhere(design: EverywhereDesign) -> bytes:
             "bits": design.multipliers.bits,
             "vectors": [_sparse(part) for part in design.multipliers.vectors],
         },
-        "outer": _encode_outer(design.outer),
+        "outer": None if design.outer is None else encode_outer(design.outer),
     }
     return seal(json.dumps(body, allow_nan=False).encode())
 
@@ -78,15 +78,6 @@ def _sparse(part: tuple[tuple[int, ...], ...]) -> Plain:
     """The reports of a triangle with vectors other than zero, and these."""
     kept = [o for o, vectors in enumerate(part) if any(vectors)]
     return [kept, [list(part[o]) for o in kept]]
-
-
-def _encode_outer(outer: OuterProof | None) -> Plain:
-    if outer is None:
-        return None
-    return {
-        "cells": None if outer.cells is None else outer.cells.tolist(),
-        "multipliers": encode_multipliers(outer.multipliers, outer.statement),
-    }
 
 
 def load_everywhere(path: str | Path) -> EverywhereDesign:

@@ -15,12 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optmech.certificate import check_exact, lower_bound
+import numpy as np
+
+from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import figures_of, relative_gap
 from optmech.designs.approximation import disagreements, measure_approximations
-from optmech.designs.design import Certificate, Design, plain
+from optmech.designs.design import Certificate, Design, OuterProof, plain
 from optmech.designs.encoding import (
     RESULT,
     StatedResult,
@@ -30,11 +32,13 @@ from optmech.designs.encoding import (
     decode_result,
     encode_multipliers,
     encode_numerators,
+    encode_outer,
     encode_problem,
 )
 from optmech.designs.notes import design_notes
+from optmech.designs.outer import claimable
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import require_keys
+from optmech.exact.checked import require_keys, whole
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
@@ -53,6 +57,8 @@ from optmech.spaces.tabulated import distance_words
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _LONG = 2**20
 """Bytes of a document above which its long lists are not written as text."""
+_OUTER = "outer"
+"""Files have it where cells of the secrets prove the bound."""
 _STATED = "said by the file, not checked: "
 REWRITE = "Solve the problem again and save the design"
 
@@ -66,6 +72,9 @@ def encode_design(design: Design) -> bytes:
         "mechanism": None if design.exact is None else encode_numerators(design.exact),
         "multipliers": encode_multipliers(design.certificate.multipliers, design.problem.statement),
     }
+    outer = design.certificate.outer
+    if outer is not None:
+        body[_OUTER] = encode_outer(outer)
     try:
         content = json.dumps(body, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -175,7 +184,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
 def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
     """A design with everything computed that can be, and what its file says."""
     with decoding(path, REWRITE):
-        require_keys(body, _KEYS, "file")
+        require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
         statement = problem.statement
         exact = None
@@ -191,6 +200,11 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
                 or support_reason(statement)
                 or multiplier_reason(statement, multipliers)
             )
+        bound, outer = lower_bound(statement, multipliers), None
+        if _OUTER in body:
+            outer, proved = _decode_outer(body[_OUTER], problem)
+            if proved > bound.value:
+                bound = Bound(proved, 0.0, proved)
         sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
         design = Design(
             problem=problem,
@@ -201,7 +215,7 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             lower_bound=stated.lower_bound,
             gap=relative_gap(sign * stated.objective, sign * stated.bound),
             verified=bool(checks) and all(check.passed for check in checks),
-            certificate=Certificate(checks, multipliers, lower_bound(statement, multipliers)),
+            certificate=Certificate(checks, multipliers, bound, outer),
             engine=stated.engine,
             engine_reason=stated.engine_reason,
             seconds=stated.seconds,
@@ -238,3 +252,21 @@ def _given(problem: Problem) -> tuple[str, ...]:
         if distance is not None and distance_words(distance).startswith("given"):
             found.append(f"{where}: the distance is {distance_words(distance)}")
     return tuple(found)
+
+
+def _decode_outer(plain: Any, problem: Problem) -> tuple[OuterProof, float]:
+    """The proof from cells, and the bound that it makes here."""
+    from optmech.designs.resolution import problem_of_cells, refusal
+
+    reason = refusal(problem.statement)
+    if reason:
+        raise ProblemError(reason, where=_OUTER)
+    require_keys(plain, {"cells", "multipliers"}, _OUTER)
+    given = [whole(cell, _OUTER) for cell in plain["cells"]]
+    if len(given) != len(problem.secrets):
+        raise ProblemError(f"{len(given)} cells of secrets", where=_OUTER)
+    cells = np.array(given)
+    statement = problem_of_cells(problem, cells).statement
+    multipliers = decode_multipliers(plain["multipliers"], statement)
+    proof = OuterProof(cells, statement, multipliers)
+    return proof, claimable(lower_bound(statement, multipliers).proved)

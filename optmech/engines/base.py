@@ -6,6 +6,8 @@ monitor, which keeps the best verified mechanism and the best bound.
 
 from __future__ import annotations
 
+import importlib.util
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -81,3 +83,13 @@ class Engine(Protocol):
 
     def run(self, lp: BlockLP, options: Options, monitor: Monitor) -> EngineResult:
         """Search, proposing points to the monitor, until done or told to stop."""
+
+
+def program_bytes(secrets: int, blocks: int, device: bool = False) -> float:
+    """Memory that the structured engine takes: rows of about 30 pairs per variable, and factors of
+    half a dense matrix per block unless they are on a ``device``."""
+    n, count = float(secrets), float(blocks)
+    pairs = 30 * n * count * 72
+    compiled = importlib.util.find_spec("numba") is not None
+    factors = count * n * (min(n, 12 * math.sqrt(n)) if compiled else n) * 8
+    return pairs + (0.0 if device else factors) + 40 * 8 * n * (n + count)

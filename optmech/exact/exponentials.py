@@ -16,11 +16,14 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.outward import down, exp_down, exp_up, up
 
 _OVERFLOW = 709.0
 """e^709 is the last power of e that is a float64, and above 2^1022."""
 _ROOT = 64
 _POWER_BITS = 100_000
+_MANY = 3_000_000
+"""Exponents that ball arithmetic would take minutes for."""
 
 
 def bracket(value: float) -> tuple[Fraction, Fraction]:
@@ -45,8 +48,11 @@ def stated_down(value: float) -> float:
 def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
     """Floats that enclose e^{ε d} for an array of d >= 0: lower bounds and upper bounds.
 
-    Upper bounds are inf above e^709, and where d is inf; lower bounds are 1 where d is inf.
+    Upper bounds are inf above e^709, and where d is inf; lower bounds are 1 where d is inf. Within
+    two units in the last place, or of large arrays within 2^-48.
     """
+    if distance.size > _MANY:
+        return _many_ends(epsilon, distance)
     distinct, back = np.unique(distance, return_inverse=True)
     low, high = np.ones(len(distinct)), np.full(len(distinct), np.inf)
     with flint.ctx.workprec(128):
@@ -55,6 +61,19 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
                 low[k], high[k] = _float_ends(epsilon, d)
     shape = distance.shape
     return low[back].reshape(shape), high[back].reshape(shape)
+
+
+def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
+    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``outward``)."""
+    finite = np.isfinite(distance)
+    d = np.where(finite, distance, 0.0)
+    low = exp_down(down(stated_down(epsilon) * d))
+    high = exp_up(up(stated_up(epsilon) * d))
+    same = finite & (d == 0)
+    low[~finite | same] = 1.0
+    high[~finite] = np.inf
+    high[same] = 1.0
+    return np.maximum(low, 1.0), high
 
 
 def exp_lower(epsilon: Exact, d: float, bits: int) -> Fraction:

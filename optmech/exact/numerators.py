@@ -41,8 +41,10 @@ class WholeRows:
     @cached_property
     def matrix(self) -> Floats:
         """The nearest float64 numbers, shape (S, O)."""
-        sums = [(row, sum(row)) for row in self.rows]
-        out = np.array([[value / total for value in row] for row, total in sums])
+        out = np.empty(self.shape)
+        for row, values in zip(out, self.rows, strict=True):
+            total = sum(values)
+            row[:] = [value / total if value else 0.0 for value in values]
         out.setflags(write=False)
         return out
 
@@ -75,9 +77,13 @@ class Numerators(WholeRows):
         What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
         equal. The least positive entry keeps 64 bits, as far as 1020 bits suffice.
         """
-        bits = enough_bits(matrix)
-        whole, _ = integers(matrix)
-        return cls(bits, tuple(apportioned(row, bits) for row in whole))
+        bits, count = enough_bits(matrix), matrix.shape[1]
+        used = np.flatnonzero(matrix.any(axis=0))
+        whole, _ = integers(matrix[:, used])
+        rows = (apportioned(row, bits) for row in whole)
+        if len(used) == count:
+            return cls(bits, tuple(rows))
+        return cls(bits, tuple(_spread(row, used.tolist(), count) for row in rows))
 
     def mixed(self, other: Numerators, shift: int) -> Numerators:
         """(1 - 2^-shift) of this matrix and 2^-shift of the other, exactly."""
@@ -91,6 +97,14 @@ class Numerators(WholeRows):
                 for p, q in zip(self.rows, other.rows, strict=True)
             ),
         )
+
+
+def _spread(row: tuple[int, ...], places: list[int], count: int) -> tuple[int, ...]:
+    """``row`` at its ``places`` among ``count`` entries, and zeros."""
+    out = [0] * count
+    for place, value in zip(places, row, strict=True):
+        out[place] = value
+    return tuple(out)
 
 
 def integers(values: Floats) -> tuple[list[list[int]], int]:

@@ -12,6 +12,7 @@ from optmech.base.resources import data_folder
 from optmech.engines import NAMES
 from optmech.engines.base import Options
 from optmech.errors import ProblemError, inside
+from optmech.exact.checked import whole
 from optmech.exact.number import parse_exact
 from optmech.reading.errors import show
 from optmech.reading.source import read_document
@@ -49,6 +50,9 @@ class Profile:
     time_limit: float | None = None
     threads: int | None = None
     device: str = ""
+    resolution: int = 0
+    """Cells of the secrets that prove the bound, with a mechanism from four times as many
+    landmarks; 0 for the whole program."""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -82,6 +86,7 @@ class Profile:
                 where="device",
                 remedy="Take engine auto or structured, or leave the device out",
             )
+        whole(self.resolution, "resolution", least=0)
         if not isinstance(self.parameters, Mapping):
             raise ProblemError("is not a table", where="parameters")
         _require_threads(self.parameters.get("threads"), "parameters.threads")
@@ -101,6 +106,10 @@ class Profile:
     def on_device(self, device: str | None) -> Profile:
         """The profile with another device, where one is given."""
         return self if device is None else replace(self, device=device)
+
+    def at_resolution(self, cells: int | None) -> Profile:
+        """The profile with another resolution, where one is given."""
+        return self if cells is None else replace(self, resolution=cells)
 
     def options(self) -> Options:
         """What an engine gets to see."""

@@ -8,6 +8,7 @@ from typing import cast
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
+from optmech.pipeline.fitting import resolution_for
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
@@ -23,6 +24,7 @@ def solve(
     progress: Progress | None = None,
     start: Design | None = None,
     device: str | None = None,
+    resolution: int | None = None,
 ) -> Design:
     """Find the best mechanism for a problem, and prove how good it is.
 
@@ -47,6 +49,11 @@ def solve(
         PyTorch, ``"cupy"`` or ``"cupy:1"`` through CuPy, ``"numpy"``, or ``""`` for compiled code
         on this machine's processors; default the profile's. With a device ``auto`` takes the
         structured engine wherever it can.
+    resolution:
+        So many cells of the secrets for a lower bound, and four times as many landmarks for a
+        mechanism, instead of the whole program (``docs/city.md``): for problems that are too large
+        to solve. 0 for the whole program; default the profile's. ``auto`` takes 256 where the whole
+        program does not fit into memory, and says so.
 
     Returns
     -------
@@ -67,6 +74,13 @@ def solve(
         When the search ended without any verified mechanism and without a proof that none exists.
     """
     if not isinstance(problem, Problem) or gradient_of(problem.statement.families) is None:
+        chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
+        if isinstance(problem, Problem) and not start and not device:
+            cells, why = resolution_for(problem, chosen, asked=resolution is not None)
+            if cells:
+                from optmech.pipeline.resolution import solve_at_resolution
+
+                return solve_at_resolution(problem, chosen.at_resolution(cells), progress, why)
         return search.solve(
             problem,
             profile,

@@ -83,7 +83,7 @@ def aggregated(
         On arrays that do not fit.
     """
     ratio = closed(log_ratio)[1]
-    members = _Members.of(prior, cells, len(ratio))
+    members = Members.of(prior, cells, len(ratio))
     centres = members.representatives
     return _coarse(
         members,
@@ -112,7 +112,7 @@ def aggregated_places(
     if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
         raise ProblemError(f"shape {points.shape} is not (n, 2)", where="places")
     rate = stated_up(parse_exact(epsilon, where="epsilon"))
-    members = _Members.of(prior, cells, len(points))
+    members = Members.of(prior, cells, len(points))
     centres = points[members.representatives]
     return _coarse(
         members,
@@ -159,7 +159,7 @@ def _error(points: Floats, mass: Floats, group: Ints, most: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Members:
+class Members:
     """The places with mass of every cell with mass."""
 
     mass: Floats
@@ -167,7 +167,7 @@ class _Members:
     labels: Ints
 
     @classmethod
-    def of(cls, prior: ArrayLike | Prior, cells: ArrayLike, count: int) -> _Members:
+    def of(cls, prior: ArrayLike | Prior, cells: ArrayLike, count: int) -> Members:
         mass = _weights(prior, count)
         own = np.asarray(cells)
         if own.shape != (count,) or not np.issubdtype(own.dtype, np.integer):
@@ -204,10 +204,15 @@ class _Members:
 
 
 def _coarse(
-    members: _Members, cost: Floats, blocks: Blocks, apart: Floats, neighbours: int | None
+    members: Members, cost: Floats, blocks: Blocks, apart: Floats, neighbours: int | None
 ) -> Coarse:
-    least = _costs(members, cost, blocks)
-    ratio = _ratios(members, blocks, _near(apart, neighbours))
+    ratio = ratios_between(members, blocks, near_pairs(apart, neighbours))
+    return assembled(members, _costs(members, cost, blocks), ratio)
+
+
+def assembled(members: Members, least: Floats, ratio: Floats) -> Coarse:
+    """The arrays for cells with ``least`` costs (K, O) and ``ratio`` (K, K), given as floats on the
+    right sides."""
     exact = [sum(map(Fraction, members.mass[group].tolist())) for group in members.groups]
     prior = normalised(np.array([float(mass) for mass in exact]))
     factor = np.array(
@@ -216,7 +221,7 @@ def _coarse(
     return Coarse(prior, np.maximum(down(least * factor[:, None]), 0.0), ratio, members.labels)
 
 
-def _costs(members: _Members, cost: Floats, blocks: Blocks) -> Floats:
+def _costs(members: Members, cost: Floats, blocks: Blocks) -> Floats:
     """Floats <= κ(C, o) = 1 / Λ(a, c a), shape (K, O)."""
     out = np.zeros((len(members.groups), cost.shape[1]))
     for cells in _together(members.sizes**2 * cost.shape[1], members.sizes[:, None]):
@@ -230,7 +235,7 @@ def _costs(members: _Members, cost: Floats, blocks: Blocks) -> Floats:
     return out
 
 
-def _near(apart: Floats, neighbours: int | None) -> np.ndarray:
+def near_pairs(apart: Floats, neighbours: int | None) -> np.ndarray:
     """Pairs of cells to be looked at, (K, K): each with its nearest, both ways."""
     count = len(apart)
     if neighbours is None or neighbours >= count - 1:
@@ -243,7 +248,7 @@ def _near(apart: Floats, neighbours: int | None) -> np.ndarray:
     return near
 
 
-def _ratios(members: _Members, blocks: Blocks, near: np.ndarray) -> Floats:
+def ratios_between(members: Members, blocks: Blocks, near: np.ndarray) -> Floats:
     """Floats >= ln Λ: of near pairs the best, of others along paths of them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import shortest_detour
+from optmech.base.minplus import near_detour
 from optmech.lp.blocks import BlockLP, Point
 from optmech.reductions.base import Reduced
 
@@ -61,5 +61,5 @@ def essential(lp: BlockLP) -> NDArray[np.bool_]:
 
 def implied(ratio: Floats) -> NDArray[np.bool_]:
     """implied[i, k]: some j has ratio[i,j] + ratio[j,k] <= ratio[i,k], both strictly shorter."""
-    detour = shortest_detour(ratio)
+    detour = near_detour(ratio)
     return np.asarray(np.isfinite(detour) & (detour <= ratio * (1 + _RELATIVE)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import max_times, shortest_paths
+from optmech.base.minplus import is_closed, max_times, shortest_paths, slackness
 from optmech.certificate.infeasible import forced_zeros
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.lifted import LiftedRows
@@ -23,6 +23,8 @@ MARGIN = 2e-14
 """Taken off every log ratio, so that later roundings cannot break an inequality."""
 ROUNDING = 4e-15
 """Row sums that differ by no more are divided by: the margin covers what that does to ratios."""
+_LEAST_SHARE, _MOST_SHARE = 1e-12, 1e-6
+"""Of the ratios of many points that are closed as they are: room for what they were rounded by."""
 CLAMP = 650.0
 """Log ratios above this are tightened to it: e^-650 is still a normal float64."""
 
@@ -44,7 +46,10 @@ class Cone:
     @classmethod
     def of(cls, given: Inequalities) -> Cone:
         windows = tuple((_tightened(part.log_ratio), part.window) for part in given.windows)
-        always = _closed(_tightened(given.log_ratio))
+        if not windows and is_closed(given.log_ratio):
+            always = _shrunk(given.log_ratio)
+        else:
+            always = _closed(_tightened(given.log_ratio))
         joint = always
         for ratios, _ in windows:
             joint = np.minimum(joint, ratios)
@@ -128,6 +133,19 @@ def _tightened(log_ratio: Floats) -> Floats:
         tight = log_ratio - MARGIN - 16 * _UNIT * log_ratio
     tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
     return np.where(log_ratio < 2 * MARGIN, 0.0, tight)
+
+
+def _shrunk(log_ratio: Floats) -> Floats:
+    """Distances times one number below 1, which are distances again: the margin is relative."""
+    some = log_ratio[(log_ratio > 2 * MARGIN) & np.isfinite(log_ratio)]
+    room = MARGIN + 2 * slackness(log_ratio)
+    share = float(np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE))
+    with np.errstate(invalid="ignore"):
+        tight = log_ratio * (1 - share)
+    tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
+    tight[log_ratio < 2 * MARGIN] = 0.0
+    np.fill_diagonal(tight, np.inf)
+    return np.asarray(tight)
 
 
 def _closed(log_ratio: Floats) -> Floats:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optmech.audit import Real
+from optmech.exact import exponentials
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, exp_range
 from optmech.exact.number import Exact, parse_exact
 
@@ -110,3 +111,20 @@ def test_extremes() -> None:
     low_two, high_two = bracket(parse_exact("ln 2", where="x"))
     assert low_two < high_two < low_two + Fraction(1, 2**200)
     assert abs(decimal(low_two) - Decimal(2).ln()) < Decimal(10) ** -70
+
+
+@given(st.lists(st.floats(0, 200), min_size=1, max_size=20), st.sampled_from(["ln 3", "0.7", "5"]))
+def test_large_arrays_are_enclosed_as_well(distances: list[float], rate: str) -> None:
+    epsilon = parse_exact(rate, where="epsilon")
+    d = np.array([*distances, 0.0, np.inf])
+    low, high = exp_range(epsilon, d)
+    wide = exponentials._many_ends(epsilon, d)
+    assert (wide[0] <= high).all()
+    assert (wide[1] >= low).all()
+    for (below, above), value in zip(zip(*wide, strict=True), d.tolist(), strict=True):
+        if np.isfinite(value) and float(epsilon) * value < 600:
+            truth = true_exp(epsilon, value)
+            assert Decimal(float(below)) <= truth * (1 + TINY)
+            assert Decimal(float(above)) >= truth * (1 - TINY)
+            assert above <= below * (1 + 2.0**-46 * (1 + float(epsilon) * value))
+    assert (wide[0][-2:].tolist(), wide[1][-2:].tolist()) == ([1.0, 1.0], [1.0, np.inf])

@@ -38,6 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
     )
     parser.add_argument(
+        "--resolution",
+        type=int,
+        metavar="CELLS",
+        help="for problems too large to solve: a bound from so many cells, a mechanism from four "
+        "times as many landmarks (0: the whole program; default: where that does not fit)",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         metavar="OUT",
@@ -67,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
             time_limit=args.time_limit,
             progress=progress,
             device=args.device,
+            resolution=args.resolution,
         )
     if args.output:
         design.save(args.output)

@@ -2,6 +2,7 @@
 
 from optmech.designs.encoding.multipliers import decode_multipliers as decode_multipliers
 from optmech.designs.encoding.multipliers import encode_multipliers as encode_multipliers
+from optmech.designs.encoding.multipliers import encode_outer as encode_outer
 from optmech.designs.encoding.numerators import decode_numerators as decode_numerators
 from optmech.designs.encoding.numerators import encode_numerators as encode_numerators
 from optmech.designs.encoding.problem import decode_problem as decode_problem

@@ -6,7 +6,7 @@ without a window have one entry together, or null.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from optmech.certificate.multipliers import pairs_of
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.statement import Statement
+
+if TYPE_CHECKING:
+    from optmech.designs.design import OuterProof
 
 Plain = Any
 _LISTS = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
@@ -39,6 +42,14 @@ def encode_multipliers(multipliers: Multipliers, statement: Statement) -> Plain:
         out[name] = [family.encode(part, statement) for family, part in own]
     objective = multipliers.objective
     return {**out, "objective": None if objective is None else sparse(np.atleast_2d(objective))}
+
+
+def encode_outer(outer: OuterProof) -> Plain:
+    """The proof of a bound from a coarser problem: the cells that make it, and its multipliers."""
+    return {
+        "cells": None if outer.cells is None else outer.cells.tolist(),
+        "multipliers": encode_multipliers(outer.multipliers, outer.statement),
+    }
 
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:

@@ -126,7 +126,7 @@ class ArrayBackend:
         for first in range(0, self._blocks, self._step):
             yield first, min(first + self._step, self._blocks)
 
-    def factor(self, rows: Rows) -> Schur | None:
+    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
         held, xp, m = self._on(rows), self._xp, self._m
         w = held.z * held.per_s
         weight = w * held.e

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.pairs import Rows
@@ -31,6 +32,8 @@ class Schur:
     sums: Floats
     mixed: Floats
     coupling: Floats
+    whole: bool = True
+    """Whether that is all of it, and not the entries asked for only."""
 
 
 class Backend(Protocol):
@@ -46,8 +49,9 @@ class Backend(Protocol):
     def residual(self, rows: Rows, R: Floats) -> float:
         """Subtract Gᵀz from R; returns Σ s z."""
 
-    def factor(self, rows: Rows) -> Schur | None:
-        """Factor every H_o; None when a block cannot be."""
+    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+        """Factor every H_o; None when a block cannot be. Of the inverses the entries between
+        ``wanted`` variables (blocks, m) will do."""
 
     def solve(self, B: Floats) -> None:
         """B[o, q] <- H_o⁻¹ B[o, q] in place, B of shape (blocks, q, m + 1)."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
@@ -30,8 +31,6 @@ _LIGHT = 150_000
 class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
-    correctors = (8, 0.01)
-
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m, coupling = model.blocks, model.variables, model.coupling
         self._cone = cone
@@ -47,6 +46,8 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
+        # where sums are iterated on, a solve takes several
+        self.correctors = (8, 0.01) if m < TUNING.iterated_from else (4, 0.03)
         self._coupling = CouplingEntries(coupling.variable, coupling.value)
         rows = len(coupling.rhs)
         self._totals = Totals(
@@ -86,26 +87,27 @@ class CompiledBackend:
         self.charge(rows, rows.z, R)
         return float((rows.s * rows.z).sum())
 
-    def factor(self, rows: Rows) -> Schur | None:
+    def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
+        some = np.zeros((0, 0), dtype=np.bool_) if wanted is None else wanted
         for ridge in RIDGES:
             self._each(
                 factoring.factor, self._address, _packed(rows), self._panels, self._factors,
-                self._coupling, self._totals,
+                self._coupling, some, self._totals,
             )  # fmt: skip
             failed = self._factors.failed > 0
             if not failed.any():
-                return self._schur_matrix()
+                return self._schur_matrix(wanted is None)
             own = self._factors.ridge
             own[failed] = np.maximum(own[failed], ridge) * 10
         return None
 
-    def _schur_matrix(self) -> Schur:
+    def _schur_matrix(self, whole: bool) -> Schur:
         totals = self._totals
         total = np.zeros(totals.sums.shape[2:])
         for lower, position in zip(totals.sums.sum(axis=0), self._panels.position, strict=True):
             full = np.tril(lower) + np.tril(lower, -1).T
             total += full[np.ix_(position, position)]
-        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
+        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0), whole)
 
     def solve(self, B: Floats) -> None:
         self._each(factoring.solve, self._address, self._panels, self._factors, B)

@@ -15,11 +15,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optmech.base import memory
-from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.bounds import AllColumns
-from optmech.engines.structured.choice import compiles, has_numba, make_backend
+from optmech.engines.structured.choice import compiles, make_backend
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
 from optmech.engines.structured.run import Run
@@ -122,15 +122,8 @@ def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backe
 
 
 def _require_memory(lp: BlockLP, device: str) -> None:
-    """Rows of about 30 pairs per variable, and factors of half a dense matrix per block unless
-    they are on a device."""
-    n, blocks = float(lp.secrets), float(lp.blocks)
-    pairs = 30 * n * blocks * 72
-    factors = blocks * n * min(n, 12 * np.sqrt(n)) * 8 if has_numba() else blocks * n * n * 8
-    if device:
-        factors = 0.0
     memory.require(
-        pairs + factors + 40 * 8 * n * (n + blocks),
+        program_bytes(lp.secrets, lp.blocks, bool(device)),
         what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
         where="profile",
         remedy="Use a coarser domain, fewer observables or another engine",

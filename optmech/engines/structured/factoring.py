@@ -221,6 +221,57 @@ def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
 
 
 @part
+def _add_some(lapack, block, R, below, G, own, later, wanted, total, info):
+    """As ``_add_inverse`` with the entries of H⁻¹ between ``wanted`` variables only, given by their
+    ordered places: columns that nobody wants are left out as soon as their panel is done. ``own``
+    and ``later`` (m,) are room for the places of columns."""
+    ends, scale = block.ends, block.scale
+    held = 0
+    for k in range(block.panels - 1, -1, -1):
+        first = ends[k]
+        size, L, W = _panel(block, k)
+        for c in range(size):
+            own[c] = first + c
+            for r in range(c, size):
+                R[c * size + r] = L[c * size + r]
+        fortran(lapack[POTRI], (LOWER, size, R, size, info))
+        for c in range(size):
+            for r in range(c + 1, size):
+                R[r * size + c] = R[c * size + r]
+        if k + 1 < block.panels:
+            # ``below`` has all columns of panel k + 1, then the wanted ones of later panels
+            width = ends[k + 2] - ends[k + 1]
+            G[: size * width] = W[: size * width]
+            fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, size, width, 1.0, L, size, G, size))
+            right = R[size * size :]
+            fortran(
+                lapack[GEMM],
+                (NO, NO, size, held, width, -1.0, G, size, below, width, 0.0, right, size),
+            )
+            fortran(
+                lapack[GEMM],
+                (NO, TRANSPOSED, size, size, width, -1.0, right, size, G, size, 1.0, R, size),
+            )
+            own[size : size + held] = later[:held]
+        kept = size
+        for c in range(size + held if k + 1 < block.panels else size):
+            if not wanted[own[c]]:
+                continue
+            for r in range(min(size, own[c] - first + 1)):
+                if wanted[first + r]:
+                    x = R[c * size + r] * scale[own[c]] * scale[first + r]
+                    total[own[c], first + r] += x
+            if c >= size:
+                if c > kept:
+                    R[kept * size : (kept + 1) * size] = R[c * size : (c + 1) * size]
+                    own[kept] = own[c]
+                kept += 1
+        held = kept
+        R, below = below, R
+        own, later = later, own
+
+
+@part
 def _add_coupling(o, place, coupling, inverse, mixed, squared):
     """Add what the coupling rows make of block o's ``inverse``: their products with it, and with
     each other through it."""
@@ -239,8 +290,9 @@ def _add_coupling(o, place, coupling, inverse, mixed, squared):
 
 
 @jit
-def factor(t, nt, lapack, rows, panels, factors, coupling, totals):
-    """Factor every block and add up its inverse in ``totals``."""
+def factor(t, nt, lapack, rows, panels, factors, coupling, wanted, totals):
+    """Factor every block and add up its inverse in ``totals``; where ``wanted`` (blocks, m) is not
+    empty, only the entries between the variables that a block has there."""
     blocks, m = factors.scale.shape
     widest = 0
     for o in range(t, blocks, nt):
@@ -250,6 +302,8 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, totals):
     panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
     info = np.zeros(1, np.int32)
     whole = len(coupling.variable) > 0
+    some = len(wanted) > 0
+    chosen, own, later = np.empty(m, np.bool_), np.empty(m, np.int64), np.empty(m, np.int64)
     totals.sums[t] = 0.0
     totals.mixed[t] = 0.0
     totals.coupling[t] = 0.0
@@ -260,6 +314,13 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, totals):
         if factors.failed[o]:
             continue
         total, inverse = totals.sums[t, panels.order[o]], totals.inverse[t]
+        if some:
+            if not wanted[o].any():
+                continue
+            for x in range(m):
+                chosen[block.position[x]] = wanted[o, x]
+            _add_some(lapack, block, R, below, G, own, later, chosen, total, info)
+            continue
         _add_inverse(lapack, block, R, below, G, total, inverse, whole, info)
         _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
+from optmech.engines.structured.iterative import SumsSolver, accuracy, likely
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -35,11 +36,15 @@ class Step:
 def factored(model: Model, backend: Backend, state: State) -> System:
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
     couples them. Raises BreakdownError when a block or the Schur matrix cannot be factored."""
-    schur = backend.factor(state.rows)
+    wanted = likely(state.P) if model.pairs_only else None
+    schur = backend.factor(state.rows, wanted)
     if schur is None or not np.isfinite(schur.sums).all():
         raise BreakdownError("a block's matrix cannot be factored")
     with _solvable():
-        return System(model, backend, state, schur)
+        if schur.whole or wanted is None:
+            return System(model, backend, state, schur)
+        sums = SumsSolver(backend, state, wanted, schur.sums, accuracy(model, state))
+        return System(model, backend, state, schur, sums)
 
 
 def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:

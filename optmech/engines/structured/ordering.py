@@ -10,6 +10,9 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.pairs import Cone
 
+_MANY = 1_200
+"""Variables from which on there is one order, and its axes are found by iteration."""
+
 
 def candidates(cone: Cone) -> tuple[Ints, Ints]:
     """Orders to try, as positions (k, m) of the variables, and a first panel size for each.
@@ -24,17 +27,28 @@ def candidates(cone: Cone) -> tuple[Ints, Ints]:
         orders.append(np.asarray(reverse_cuthill_mckee(graph, symmetric_mode=True), dtype=np.int64))
         orders += _sweeps(cone)
     position = np.array([np.argsort(order) for order in orders])
-    return position, np.array([_bandwidth(cone.short, p) for p in position])
+    first = np.array([_bandwidth(cone.short, p) for p in position])
+    if count > _MANY:  # sums of inverses are kept for every order
+        best = [int(first.argmin())]
+        return position[best], first[best]
+    return position, first
 
 
 def _sweeps(cone: Cone) -> list[Ints]:
     """Sort by each of two principal coordinates of the path metric, where it is connected."""
     if not (cone.decay > 0).all():
         return []
+    count = len(cone.decay)
     path = -np.log(cone.decay)
     squared = (np.minimum(path, path.T)) ** 2
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
-    _, vectors = np.linalg.eigh(-centred)
+    if count > _MANY:
+        from scipy.sparse.linalg import eigsh
+
+        start = np.random.default_rng(0).standard_normal(count)
+        vectors = eigsh(-centred, k=2, which="LA", v0=start, tol=1e-4)[1]
+    else:
+        vectors = np.linalg.eigh(-centred)[1]
     return [
         _rounded_order(vectors[:, -1], vectors[:, -2]),
         _rounded_order(vectors[:, -2], vectors[:, -1]),

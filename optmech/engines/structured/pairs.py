@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import shortest_detour, shortest_paths
+from optmech.base.minplus import near_detour, shortest_paths
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
 Indices = NDArray[np.int32]
 
 _IMPLIED = 1 + 1e-12
+_MANY = 1_200
+"""Variables from which on an eigenvalue is found by iteration."""
 
 
 @dataclass(eq=False)
@@ -66,7 +68,7 @@ class Cone:
 def make_cone(model: Model) -> Cone:
     """Sort the pairs into short, implied and the rest."""
     ratio = model.ratio
-    shorter = shortest_detour(ratio)
+    shorter = near_detour(ratio)
     present = np.isfinite(ratio)
     needed = present & (shorter > ratio * _IMPLIED)
     few = len(ratio) <= TUNING.most_neighbours
@@ -132,6 +134,14 @@ def _regular(adjacent: NDArray[np.bool_]) -> bool:
     if not inside.any():
         return True
     scale = 1 / np.sqrt(degrees[inside])
+    if len(scale) > _MANY:
+        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse.linalg import eigsh
+
+        half = diags_array(scale)
+        near = half @ csr_array(adjacent[np.ix_(inside, inside)].astype(np.float64)) @ half
+        first = np.random.default_rng(0).standard_normal(len(scale))
+        return bool(eigsh(near, k=1, which="SA", v0=first, tol=1e-4)[0][0] > -1 + 1e-3)
     part = adjacent[np.ix_(inside, inside)] * scale[:, None] * scale
     return bool(np.linalg.eigvalsh(part)[0] > -1 + 1e-3)
 

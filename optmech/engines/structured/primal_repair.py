@@ -45,7 +45,8 @@ def majorants(model: Model, backend: Backend, state: State, mu: float, system: S
         nearest, left = _with_sums(backend, columns, tight)
     except BreakdownError:
         left = np.inf
-    backend.factor(state.rows)
+    # as it was, of which no inverses are needed
+    backend.factor(state.rows, np.zeros((model.blocks, model.variables), dtype=np.bool_))
     return nearest if left < error else nearer
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, Schur
+from optmech.engines.structured.iterative import SumsSolver
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, coupling_values
 from optmech.engines.structured.triangular import lower_inverse
@@ -67,7 +68,16 @@ class Direction:
 class System:
     """The factored equations at one iterate."""
 
-    def __init__(self, model: Model, backend: Backend, state: State, schur: Schur) -> None:
+    def __init__(
+        self,
+        model: Model,
+        backend: Backend,
+        state: State,
+        schur: Schur,
+        sums: SumsSolver | None = None,
+    ) -> None:
+        """``sums`` solves for row sums where ``schur`` is not the whole matrix, which is where
+        nothing else couples the blocks."""
         self._model, self._backend, self._state = model, backend, state
         self._m = model.variables
         dense = state.dense
@@ -76,6 +86,9 @@ class System:
             backend.solve(self._V)
         self._small = Small(state, self._V, self._inverse_diagonal())
         self._X = self._outer_columns()
+        self._sums = sums
+        if sums is not None:
+            return
         matrix = np.block([[schur.sums, schur.mixed.T], [schur.mixed, schur.coupling]])
         if self._X.shape[2]:
             less, more = self._small.split(self._X)
@@ -125,12 +138,24 @@ class System:
         right[m:] -= sides.coupling_target / state.nu
         if self._X.shape[2]:
             right -= np.tensordot(self._X, inner, axes=([0, 2], [0, 1]))
+        if self._sums is not None:
+            dy, pushed = self._sums.solve(right)
+            h += pushed
+            return self._completed(h, dy, np.zeros(0), inner, sides)
         dy, dg = self._outer(right, sides.shared)
         if self._X.shape[2]:
             pulled = np.matmul(dy, self._X)
             inner = inner - self._small.apply(pulled)
+        self._push(h, np.where(dense.live, inner[:, :places], 0.0), dy)
+        return self._completed(h, dy, dg, inner, sides)
+
+    def _completed(
+        self, h: Floats, dy: Floats, dg: Floats, inner: Floats, sides: Sides
+    ) -> Direction:
+        """The direction, of which the columns' change ``h`` and the multipliers are known."""
+        state, dense, m = self._state, self._state.dense, self._m
+        places = dense.u.shape[1]
         dlam = np.where(dense.live, inner[:, :places], 0.0)
-        self._push(h, dlam, dy)
         dnu = -dy[m:]
         lam = np.where(dense.live, dense.lam, 1.0)
         return Direction(

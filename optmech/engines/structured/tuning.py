@@ -46,6 +46,19 @@ class Tuning:
     stalled: int = 12
     """Iterations in a row with steps below 1e-3 after which more do harm only."""
 
+    # the row sums' equations where programs are large
+    iterated_from: int = 700
+    """Variables from which on they are solved by conjugate gradients."""
+    likeliest: int = 20
+    """Blocks of every variable whose inverses make the preconditioner. Of Rome's 100 reports, 10
+    need 10 to 25 gradients an iteration, 20 need 4 to 7, and a fifth of the time of all."""
+    iterated_to: float = 1e-4
+    """What residuals fall to at least: only row sums are off by it, until the next iteration ..."""
+    iterated_least: float = 1e-10
+    """... and no further, however small the gap."""
+    most_iterated: int = 30
+    """Gradients after which the whole matrix is made after all."""
+
     # bounds
     quick: int = 2_000_000
     """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the

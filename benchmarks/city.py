@@ -1,0 +1,216 @@
+"""City scale: Rome's crossings as secrets, all pairs stated, and grids too large for a program.
+
+    python benchmarks/city.py rome 1000            # one size, to 1e-3, saved and checked
+    python benchmarks/city.py grid 70              # cells a side, a bound from 256 cells
+    python benchmarks/city.py heuristics 1000      # others on the same problem
+    python benchmarks/city.py table                # the tables of docs/city.md
+
+Rome after PAnDA (CCS 2025): crossings drawn from a box of 10 km, the first 100 of them as reports,
+haversine, ε = 5 per km, loss |road(task, s) - road(task, o)| for one task. Seconds are those of the
+processor, over all threads. Results go to results/city.jsonl; what is there is not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from child import peak_memory, violation
+from everywhere_rome import Rome, read
+from privacy_games.store import Store
+from scipy.sparse.csgraph import dijkstra
+
+import optmech as om
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "city.jsonl"
+REPORTS, SEED, BOX, EPSILON = 100, 7, 10.0, 5.0
+NEAR = 0.8
+"""km, of the pairs that PAnDA states."""
+EUCLIDEAN = om.distances.euclidean()
+Found = dict[str, Any]
+
+
+def rome(data: Path, count: int) -> om.Problem:
+    """``count`` crossings of the box as secrets."""
+    place = Rome(data)
+    inside = np.flatnonzero((np.abs(place.points) < BOX / 2).all(axis=1))
+    rng = np.random.default_rng(SEED)
+    chosen, task = rng.choice(inside, count, replace=False), rng.choice(inside)
+    way = dijkstra(place.roads, indices=task, directed=False)
+    chosen = chosen[np.isfinite(way[chosen])]
+    reports = chosen[:REPORTS]
+    degrees = read(data / "rome_osm_nodes.csv.gz")[:, 1:3]
+    secrets, observables = (
+        om.Domain(map(str, some), points=degrees[some], unit="km", coordinates="lonlat")
+        for some in (chosen, reports)
+    )
+    return om.Problem(
+        om.Prior.uniform(secrets),
+        np.abs(way[chosen][:, None] - way[reports]),
+        observables,
+        constraints=[om.MetricPrivacy(EPSILON, om.distances.haversine())],
+    )
+
+
+def grid(side: int, seed: int | None = None) -> om.Problem:
+    """Unit cells, ε = 0.1 per cell, Euclidean loss; a uniform prior, or one from Dirichlet(0.3)."""
+    cells = om.Grid(side, side)
+    prior = om.Prior.uniform(cells)
+    if seed is not None:
+        prior = om.Prior(cells, np.random.default_rng(seed).dirichlet(np.full(side**2, 0.3)))
+    return om.Problem(prior, EUCLIDEAN, constraints=[om.MetricPrivacy(0.1, EUCLIDEAN)])
+
+
+def designed(problem: om.Problem, **how: Any) -> Found:
+    """A design, its file, and the check of it."""
+    begun, reached = time.process_time(), {}
+
+    def follow(text: str) -> None:
+        if "gap" in text:
+            gap = float(text.rsplit("gap", 1)[1])
+            for level in (0.1, 0.05, 0.01, 1e-3):
+                if gap <= level:
+                    reached.setdefault(f"{level:g}", round(time.process_time() - begun, 1))
+
+    design = om.solve(problem, progress=follow, **how)
+    found = {
+        "loss": design.loss, "bound": design.lower_bound, "gap": design.gap, "reached": reached,
+        "seconds": round(time.process_time() - begun, 1), "memory": peak_memory("self"),
+        "engine": design.engine, "why": design.engine_reason,
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "design.json"
+        design.save(path)
+        found["file_mib"] = round(path.stat().st_size / 2**20, 1)
+        begun = time.process_time()
+        report = om.check(path)
+        found["check_seconds"] = round(time.process_time() - begun, 1)
+    assert report.passed, report.faults
+    return found
+
+
+def heuristics(problem: om.Problem, limit: float) -> Found:
+    """What others are worth on the same problem: loss, and the true ε as a multiple."""
+    statement = problem.statement
+    weights, loss, ratio = statement.prior, statement.loss, np.array(statement.log_ratio)
+    reports = loss.shape[1]
+    apart = ratio[:, :reports].copy()
+    np.fill_diagonal(apart, 0.0)
+
+    def worth(matrix: np.ndarray, begun: float) -> Found:
+        joint = weights[:, None] * matrix
+        return {
+            "loss": float((joint * loss).sum()),
+            "remapped": float((joint.T @ loss).min(axis=1).sum()),
+            "epsilon": violation(matrix, ratio)[0],
+            "seconds": round(time.process_time() - begun, 2),
+        }
+
+    found = {}
+    begun = time.process_time()
+    matrix = np.exp(-apart / 2)
+    found["exponential"] = worth(matrix / matrix.sum(axis=1, keepdims=True), begun)
+    begun = time.process_time()
+    found["planar Laplace"] = worth(laplace(problem), begun)
+    for name, profile, reduced in (
+        ("pairs up to 0.8 km", "auto", near(problem)),
+        ("spanner 1.2", "spanner", problem),
+    ):
+        begun = time.process_time()
+        design = om.solve(reduced, profile, gap=1e-2, time_limit=limit)
+        found[name] = worth(np.asarray(design.matrix), begun) | {"gap": design.gap}
+    for cells in (50, 100):
+        begun = time.process_time()
+        design = om.solve(problem, resolution=cells, time_limit=limit)
+        found[f"{cells} cells"] = worth(np.asarray(design.matrix), begun) | {"gap": design.gap}
+    return found
+
+
+def near(problem: om.Problem) -> om.Problem:
+    """Only the pairs that are near each other."""
+    apart = om.distances.haversine()
+    stated = om.MetricPrivacy(EPSILON, apart, threshold=NEAR)
+    return om.Problem(problem.prior, problem.loss, problem.observables, constraints=[stated])
+
+
+def laplace(problem: om.Problem, draws: int = 4_000) -> np.ndarray:
+    """Planar Laplace noise and the nearest report, from equally likely radii and angles: an
+    estimate of a mechanism, whose ε is that of the noise."""
+    points = problem.secrets.require_points("draw")
+    east = 111.32 * np.cos(np.radians(points[:, 1].mean()))
+    plane = points * [east, 110.57]
+    places = problem.observables.require_points("draw") * [east, 110.57]
+    rng = np.random.default_rng(SEED)
+    angle, radius = rng.uniform(0, 2 * np.pi, draws), rng.gamma(2, 1 / EPSILON, draws)
+    noise = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    out = np.zeros((len(points), len(places)))
+    for row, at in zip(out, plane, strict=True):
+        noisy = at + noise
+        square = (noisy**2).sum(axis=1)[:, None] - 2 * noisy @ places.T + (places**2).sum(axis=1)
+        row[:] = np.bincount(square.argmin(axis=1), minlength=len(places)) / draws
+    return out
+
+
+def table(store: Store) -> str:
+    """The lines of the page's tables."""
+    lines = []
+    for record in store.records.values():
+        task, reached = record["task"], record.get("reached", {})
+        if "reached" in record:
+            times = " | ".join(
+                str(reached.get(level, "")) for level in ("0.1", "0.05", "0.01", "0.001")
+            )
+            lines.append(
+                f"| {task['part']} {task['size']} | {times} | {record['gap']:.2g} | "
+                f"{record['memory']:,} | {record['file_mib']} | {record['check_seconds']} |"
+            )
+            continue
+        for name, values in record["found"].items():
+            lines.append(
+                f"| {task['size']} | {name} | {values['loss']:.4f} | {values['remapped']:.4f} | "
+                f"{values['epsilon']:.3g} | {values['seconds']} |"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("rome", "grid", "heuristics", "table"))
+    parser.add_argument("size", type=int, nargs="?", default=0)
+    parser.add_argument("--gap", type=float, default=1e-3)
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds of any one solve")
+    parser.add_argument("--cells", type=int, default=256)
+    parser.add_argument("--seed", type=int, help="grid: a prior from Dirichlet(0.3)")
+    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    store = Store(args.results)
+    if args.what == "table":
+        print(table(store))
+        return
+    if args.what != "grid" and not (args.data / "rome_osm_nodes.csv.gz").exists():
+        print(f"skipped: there is no rome_osm_nodes.csv.gz in {args.data}; name it with --data")
+        return
+    task = {"part": args.what, "size": args.size}
+    if args.what == "grid":
+        task |= {"cells": args.cells, "seed": args.seed}
+    if store.find(task):
+        return
+    if args.what == "rome":
+        problem = rome(args.data, args.size)
+        found = designed(problem, gap=args.gap, time_limit=args.limit, resolution=0)
+    elif args.what == "grid":
+        found = designed(grid(args.size, args.seed), resolution=args.cells)
+    else:
+        found = {"found": heuristics(rome(args.data, args.size), args.limit)}
+    print(json.dumps(store.add(task, found)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The problem over cells of secrets whose optimum no mechanism undercuts, as a design file proves
+its lower bound by it (theory: "Cells and landmarks")."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate.families import Ratio
+from optmech.exact.exponentials import stated_up
+from optmech.exact.outward import up
+from optmech.problem import MetricPrivacy, Problem
+from optmech.reductions.cells import Limits, coarsened
+from optmech.spaces import distances
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+from optmech.statement import Statement
+
+
+def refusal(statement: Statement) -> str:
+    """Why a statement has no such problem; empty where it has."""
+    if statement.objective != "expected_loss":
+        return "only an expected loss can be taken from cells"
+    ratios = [family for family in statement.of_kind(Ratio) if family.window is None]
+    if not ratios or len(ratios) != len(statement.families):
+        return "only ratios of all pairs of secrets can be taken from cells"
+    if not all(_limits_all(family.distance) for family in ratios):
+        return "some pairs of secrets are not limited"
+    return ""
+
+
+def _limits_all(distance: Floats) -> bool:
+    unlimited = np.count_nonzero(~np.isfinite(distance))
+    return bool(unlimited == np.count_nonzero(~np.isfinite(distance.diagonal())))
+
+
+def limits_of(statement: Statement) -> Limits:
+    """Floats not below the log ratios that are stated between secrets; 0 from one to itself."""
+    parts = [(stated_up(f.epsilon), f.distance) for f in statement.of_kind(Ratio)]
+
+    def limits(i: Ints, j: Ints) -> Floats:
+        found = np.min([up(rate * distance[i, j]) for rate, distance in parts], axis=0)
+        return np.where(i == j, 0.0, found)
+
+    return limits
+
+
+def problem_of_cells(problem: Problem, cells: Ints) -> Problem:
+    """The problem over ``cells`` (n,) of the secrets. Raises ProblemError on cells that do not
+    fit."""
+    statement = problem.statement
+    found = coarsened(problem.prior, statement.loss, limits_of(statement), cells)
+    return Problem(
+        Prior(Domain(range(len(found.prior))), found.prior),
+        found.cost,
+        problem.observables,
+        constraints=[MetricPrivacy(1, distances.matrix(found.log_ratio))],
+    )

@@ -1,0 +1,249 @@
+"""Designs for problems too large to solve: a mechanism carried over from landmarks, and a lower
+bound from cells, both proved for the whole problem.
+
+The gap between the two is what the coarser view costs. It falls with the square of the cells' size
+in units of 1/ε (theory: "Cells and landmarks").
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Bound, Multipliers
+from optmech.certificate.objective import figures_of, relative_gap
+from optmech.certificate.values import objective
+from optmech.designs.design import Certificate, Design, OuterProof
+from optmech.designs.notes import design_notes
+from optmech.designs.outer import claimable
+from optmech.designs.resolution import limits_of, problem_of_cells, refusal
+from optmech.errors import ProblemError, SolverError
+from optmech.exact.number import rounded_up
+from optmech.lp.inequalities import Inequalities
+from optmech.pipeline import search
+from optmech.pipeline.finish import ending
+from optmech.pipeline.profiles import Profile
+from optmech.pipeline.session import Progress
+from optmech.problem import MetricPrivacy, Problem
+from optmech.reductions.aggregation import partition
+from optmech.reductions.cells import Landmarks, Limits, lifted
+from optmech.repair.release import Released, release
+from optmech.spaces import distances
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+
+LANDMARKS = 4
+"""Landmarks for each cell of the bound, where there are so many secrets."""
+_WITHIN = 3e-3
+"""Relative gap of the smaller problems: they are off by more than that."""
+_SHARE = 1e-12
+"""Of the ratios that is left unused, so that roundings break none."""
+_ENTRIES = 2_000_000
+_KM_PER_DEGREE = 111.2
+
+
+def solve_at_resolution(
+    problem: Problem, profile: Profile, progress: Progress | None, why: str
+) -> Design:
+    """A verified design whose bound is proved by ``profile.resolution`` cells.
+
+    Raises
+    ------
+    ProblemError
+        Where the problem has no cells or landmarks (it needs points, an expected loss, and ratios
+        between all secrets), or they do not fit into memory.
+    SolverError
+        When no mechanism could be verified.
+    """
+    reason = refusal(problem.statement)
+    if reason:
+        raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
+    _require_memory(problem, profile.resolution)
+    return _Resolved(problem, profile, progress, why).run()
+
+
+@dataclass(eq=False)
+class _Resolved:
+    """The best verified mechanism and bound so far, of one problem."""
+
+    problem: Problem
+    profile: Profile
+    progress: Progress | None
+    why: str
+
+    def __post_init__(self) -> None:
+        self._started = time.monotonic()
+        self._statement = self.problem.statement
+        self._stated = limits_of(self._statement)
+        self._plane = _plane(self.problem)
+        self._released: Released | None = None
+        self._value, self._bound = np.inf, 0.0
+        self._proof: OuterProof | None = None
+        self._message = ""
+
+    def run(self) -> Design:
+        """Coarse first, then as fine as the profile says, until the gap or the time is reached."""
+        cells, count = self.profile.resolution, len(self.problem.secrets)
+        coarse = min(max(cells // 4, 16), count)
+        fine = min(LANDMARKS * cells, count)
+        for work, size in (
+            (self._design, coarse),
+            (self._prove, coarse),
+            (self._prove, min(cells, count)),
+            (self._design, fine),
+        ):
+            if self._gap <= self.profile.gap or (self._remaining() <= 0 and self._released):
+                break
+            work(size)
+        if self._released is None:
+            raise SolverError(
+                f"no mechanism carried over was verified ({self._message})",
+                where="resolution",
+                remedy="Use more cells, or solve the whole program",
+            )
+        return self._made()
+
+    @property
+    def _gap(self) -> float:
+        return relative_gap(self._value, self._bound) if self._released else np.inf
+
+    def _remaining(self) -> float:
+        if self.profile.time_limit is None:
+            return np.inf
+        return self.profile.time_limit - (time.monotonic() - self._started)
+
+    def _report(self, text: str) -> None:
+        if self.progress is not None:
+            self.progress(f"{text}: {self._value:.9g} / {self._bound:.9g}, gap {self._gap:.2e}")
+
+    def _limits(self, i: Ints, j: Ints) -> Floats:
+        """The log ratios less a hair, which are distances where the stated ones are."""
+        return self._stated(i, j) * (1 - _SHARE)
+
+    def _solved(self, smaller: Problem) -> Design:
+        left = self._remaining()
+        limit = None if left == np.inf else max(left, 1.0)
+        own = replace(self.profile, resolution=0, gap=_WITHIN, time_limit=limit)
+        return search.solve(smaller, own, progress=self.progress)
+
+    def _prove(self, cells: int) -> None:
+        """A lower bound from so many cells of the secrets."""
+        own = partition(self._plane, self.problem.prior, cells)
+        smaller = problem_of_cells(self.problem, own)
+        found = self._solved(smaller)
+        proved = claimable(found.certificate.bound.value)
+        if proved > self._bound:
+            self._bound = proved
+            self._proof = OuterProof(own, smaller.statement, found.certificate.multipliers)
+        self._report(f"bound from {len(smaller.secrets)} cells")
+
+    def _design(self, count: int) -> None:
+        """A mechanism from so many landmarks."""
+        near = 0.5 * self.problem.prior.weights + 0.5 / len(self._plane)
+        cells = partition(self._plane, near, count)
+        cost = self._statement.loss
+        marks = Landmarks.of(self._plane, self.problem.prior.weights, cost, cells)
+        reports = self._reports(marks)
+        apart = self._limits(marks.chosen[:, None], marks.chosen[None, :])
+        smaller = Problem(
+            Prior(Domain(range(len(marks.chosen))), marks.weight),
+            np.ascontiguousarray(marks.cost[:, reports]),
+            Domain(reports.tolist()),
+            constraints=[MetricPrivacy(1, distances.matrix(apart))],
+        )
+        found = self._solved(smaller)
+        assert found.matrix is not None
+        used = np.flatnonzero(found.matrix.any(axis=0))
+        columns = lifted(found.matrix[:, used], self._limits, marks.chosen, len(cells))
+        columns = _completed(columns, self._limits, self._statement.cost[:, reports[used]])
+        matrix = np.zeros(cost.shape)
+        matrix[:, reports[used]] = columns
+        anchor = np.zeros(cost.shape)
+        anchor[:, int(self._statement.cost.sum(axis=0).argmin())] = 1.0
+        released = release(Inequalities.of(self._statement), matrix, [anchor])
+        if released is None:
+            self._message = f"{count} landmarks: no whole numbers passed"
+            return
+        value = rounded_up(objective(self._statement, released.exact))
+        if value < self._value:
+            self._value, self._released = value, released
+        self._report(f"mechanism from {len(marks.chosen)} landmarks, {len(used)} reports")
+
+    def _reports(self, marks: Landmarks) -> Ints:
+        """The observables that suit some part of the secrets best, as many as cells at most."""
+        observables = marks.cost.shape[1]
+        if observables <= self.profile.resolution:
+            return np.arange(observables)
+        points = self._plane[marks.chosen]
+        weight = marks.weight + marks.weight.sum() / len(points)
+        groups = partition(points, weight / weight.sum(), self.profile.resolution)
+        sums = np.zeros((int(groups.max()) + 1, observables))
+        np.add.at(sums, groups, weight[:, None] * marks.cost)
+        return np.unique(sums.argmin(axis=1))
+
+    def _made(self) -> Design:
+        released, problem = self._released, self.problem
+        assert released is not None
+        bound = Bound(self._bound, 0.0, self._bound)
+        figures = figures_of(self._statement, released.exact, bound, Multipliers())
+        message = self._message or "cells and landmarks are no finer"
+        return Design(
+            problem,
+            released.exact,
+            *figures,
+            verified=True,
+            certificate=Certificate(released.checks, Multipliers(), bound, self._proof),
+            engine="resolution",
+            engine_reason=self.why,
+            seconds=time.monotonic() - self._started,
+            reason=ending(figures.gap, self.profile.gap, message),
+            notes=design_notes(problem, released.exact.matrix),
+        )
+
+
+def _plane(problem: Problem) -> Floats:
+    """Coordinates that cells are cut by; any partition is valid."""
+    points = problem.secrets.require_points("cut them into cells")
+    if problem.secrets.coordinates != "lonlat":
+        return np.asarray(points, dtype=np.float64)
+    shrink = np.cos(np.radians(points[:, 1].mean()))
+    return np.asarray(points * [_KM_PER_DEGREE * shrink, _KM_PER_DEGREE])
+
+
+def _completed(columns: Floats, limits: Limits, cost: Floats) -> Floats:
+    """Columns of the cone, with the cheapest one raised until every row sums to one (theory:
+    "Repair")."""
+    count = len(columns)
+    sums = columns.sum(axis=1)
+    total, index = float(sums.max()), np.arange(count)
+    step = max(1, _ENTRIES // count)
+    for begin in range(0, count, step):
+        part = index[begin : begin + step]
+        ratio = limits(part[:, None], index[None, :])
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            need = sums[None, :] + (sums[None, :] - sums[part, None]) / np.expm1(ratio)
+        total = max(total, float(np.where(ratio > 0, need, 0.0).max()))
+    missing = total - sums
+    cheapest = int((missing @ cost).argmin())
+    out = columns / total
+    out[:, cheapest] += missing / total
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+def _require_memory(problem: Problem, cells: int) -> None:
+    """Tables between secrets, the mechanism, and the smaller problems, as measured."""
+    secrets, observables = float(len(problem.secrets)), float(len(problem.observables))
+    marks = min(LANDMARKS * cells, secrets)
+    tables = 5 * 8 * secrets**2 + 60 * secrets * observables
+    smaller = max(cells * observables, marks * min(observables, cells)) * 1_400
+    memory.require(
+        tables + smaller + 300 * marks**2,
+        what=f"{cells:,} cells of {len(problem.secrets):,} secrets and "
+        f"{len(problem.observables):,} observables",
+        where="resolution",
+        remedy="Use fewer cells, a coarser domain or fewer observables",
+    )

@@ -1,0 +1,97 @@
+"""Row sums by conjugate gradients: parts of the Schur matrix against dense inverses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+from optmech.engines.structured import choice, compiled, iterative
+from optmech.engines.structured.compiled import CompiledBackend
+from optmech.engines.structured.model import build
+from optmech.engines.structured.newton import factored
+from optmech.engines.structured.pairs import make_cone
+from optmech.engines.structured.state import start
+from optmech.engines.structured.tuning import TUNING
+from optmech.lp.compile import compile_lp
+from optmech.lp.inequalities import Inequalities
+
+pytest.importorskip("numba")
+E = om.distances.euclidean()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of any size are compiled and iterated on."""
+    tuned = replace(TUNING, iterated_from=1, likeliest=3)
+    for module in (iterative, compiled):
+        monkeypatch.setattr(module, "TUNING", tuned)
+    monkeypatch.setattr(choice, "SMALL", 0)
+
+
+def problem(rows: int, columns: int, reports: int, epsilon: float, seed: int) -> om.Problem:
+    rng = np.random.default_rng(seed)
+    grid = om.Grid(rows, columns)
+    secrets = om.Domain(grid.labels, points=grid.points)
+    chosen = rng.choice(len(secrets), reports, replace=False)
+    assert grid.points is not None
+    observables = om.Domain(chosen.tolist(), points=grid.points[chosen])
+    prior = om.Prior(secrets, rng.dirichlet(np.ones(len(secrets))))
+    return om.Problem(prior, E, observables, constraints=[om.MetricPrivacy(epsilon, E)])
+
+
+def state_of(stated: om.Problem) -> tuple[Any, Any, Any]:
+    model = build(compile_lp(Inequalities.of(stated.statement)).lp)
+    cone = make_cone(model)
+    backend = CompiledBackend(model, cone, 2)
+    state = start(model, cone)
+    rng = np.random.default_rng(1)
+    state.P[:, :-1] *= rng.uniform(0.2, 5.0, state.P[:, :-1].shape)
+    state.rows.z *= rng.uniform(0.1, 10.0, len(state.rows))
+    backend.structure(state.rows, np.arange(model.blocks))
+    return model, backend, state
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 9), (7, 8), (12, 13)])
+def test_parts_of_inverses_are_those_of_the_inverses(rows: int, columns: int) -> None:
+    model, backend, state = state_of(problem(rows, columns, 8, 0.7, 2))
+    m = model.variables
+    wanted = np.random.default_rng(3).random((8, m)) < 0.3
+    wanted[2] = False
+    wanted[5] = True
+    found = backend.factor(state.rows, wanted)
+    unit = np.zeros((8, m, m + 1))
+    unit[:, np.arange(m), np.arange(m)] = 1.0
+    backend.solve(unit)
+    inverse = unit[:, :, :m]
+    expected = (inverse * wanted[:, :, None] * wanted[:, None, :]).sum(axis=0)
+    assert not found.whole
+    assert np.allclose(found.sums, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
+
+
+def test_row_sums_are_solved_for(small: None) -> None:
+    model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
+    system = factored(model, backend, state)
+    right = np.random.default_rng(4).standard_normal(model.variables)
+    solver = system._sums
+    assert solver is not None
+    y, pushed = solver.solve(right)
+    unit = np.zeros((8, model.variables, model.variables + 1))
+    unit[:, np.arange(model.variables), np.arange(model.variables)] = 1.0
+    backend.solve(unit)
+    inverse = unit[:, :, :-1]
+    assert np.allclose(inverse.sum(axis=0) @ y, right, atol=1e-2 * np.abs(right).max())
+    assert np.allclose(pushed[:, :-1], inverse @ y, rtol=1e-8, atol=1e-10 * np.abs(pushed).max())
+
+
+@pytest.mark.parametrize("epsilon", [0.4, 1.5])
+def test_the_optimum_is_that_of_another_solver(small: None, epsilon: float) -> None:
+    stated = problem(6, 6, 10, epsilon, 5)
+    found = om.solve(stated, "structured", gap=1e-6)
+    other = om.solve(stated, "highs", gap=1e-7)
+    assert found.gap <= 1e-6
+    assert found.engine == "structured"
+    assert abs(found.loss - other.loss) <= 2e-6 * other.loss

@@ -1,0 +1,181 @@
+"""Mechanisms from landmarks and bounds from cells, for problems that are too large to solve."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import optmech as om
+from optmech.designs.file import seal
+from optmech.designs.resolution import limits_of, problem_of_cells
+from optmech.pipeline import fitting
+from optmech.reductions.aggregation import Members
+from optmech.reductions.cells import boxed_costs, lifted, radii
+
+E = om.distances.euclidean()
+
+
+def grid_problem(n: int, epsilon: float, seed: int | None = None) -> om.Problem:
+    grid = om.Grid(n, n)
+    if seed is None:
+        prior = om.Prior.uniform(grid)
+    else:
+        prior = om.Prior(grid, np.random.default_rng(seed).dirichlet(np.ones(n * n)))
+    return om.Problem(prior, E, constraints=[om.MetricPrivacy(epsilon, E)])
+
+
+def least_mean_cost(weight: Any, cost: Any, ratio: Any) -> float:
+    """min Σ a c v over columns with v_i <= e^{r_ij} v_j and Σ a v = 1, by a linear program."""
+    count = len(weight)
+    rows = [
+        np.eye(count)[i] - np.exp(ratio[i, j]) * np.eye(count)[j]
+        for i in range(count)
+        for j in range(count)
+        if i != j
+    ]
+    found = linprog(
+        weight * cost, np.array(rows) if rows else None, np.zeros(len(rows)) if rows else None,
+        A_eq=weight[None], b_eq=[1.0],
+    )  # fmt: skip
+    return float(found.fun)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 10_000), st.floats(0.05, 2.0))
+def test_costs_of_cells_are_below_the_least_of_any_column(
+    count: int, seed: int, epsilon: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 2, (count, 2))
+    ratio = epsilon * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+    weight = rng.dirichlet(np.ones(count))
+    cost = rng.uniform(0, 3, (count, 2))
+    members = Members.of(weight, np.zeros(count, dtype=np.int64), count)
+    found = boxed_costs(members, cost, lambda i, j: ratio[i, j])[0]
+    f = radii(ratio.copy())
+    apart = ratio - f[:, None] - f
+    assert (f >= 0).all()
+    assert (apart[~np.eye(count, dtype=bool)] <= 0).all()
+    for o in range(2):
+        exact = least_mean_cost(weight, cost[:, o], ratio)
+        assert found[o] <= exact * (1 + 1e-9)
+        # no worse than letting every column differ by the widest ratio both ways
+        assert found[o] >= cost[:, o].min() * (1 - 1e-12)
+        assert found[o] >= np.exp(-4 * ratio.max()) * (weight @ cost[:, o]) * (1 - 1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_lifted_columns_keep_all_ratios_and_the_landmarks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 5, (25, 2))
+    ratio = 0.7 * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+    chosen = rng.choice(25, 6, replace=False)
+    raw = rng.uniform(0.1, 1.0, (6, 3))
+    own = ratio[np.ix_(chosen, chosen)]
+    columns = (np.exp(-own)[:, :, None] * raw[:, None]).max(axis=0)
+    out = lifted(columns, lambda i, j: ratio[i, j], chosen, 25)
+    assert np.allclose(out[chosen], columns, rtol=1e-12)
+    assert (out[:, None] <= np.exp(ratio)[:, :, None] * out[None] * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_design_from_cells_brackets_the_optimum(seed: int | None, tmp_path: Path) -> None:
+    problem = grid_problem(8, 0.4, seed)
+    best = om.solve(problem, "highs", gap=1e-6)
+    design = om.solve(problem, resolution=16)
+    assert design.verified
+    assert design.engine == "resolution"
+    assert 0.9 * best.loss < design.lower_bound <= best.loss
+    assert best.lower_bound <= design.loss < 1.2 * best.loss
+    path = tmp_path / "design.json"
+    design.save(path)
+    report = om.check(path)
+    assert report.passed, report.faults
+    assert report.lower_bound == design.lower_bound
+    loaded = om.Design.load(path)
+    assert loaded.gap == design.gap
+    assert np.array_equal(np.asarray(loaded.matrix), np.asarray(design.matrix))
+
+
+def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
+    design = om.solve(grid_problem(5, 0.5), resolution=9)
+    path = tmp_path / "design.json"
+    design.save(path)
+    body = json.loads(path.read_text())
+    del body["digest"]
+    for change in ("bound", "cells", "multipliers"):
+        altered = json.loads(json.dumps(body))
+        if change == "bound":
+            raised = altered["result"]["bound"] * (1 + 1e-6)
+            altered["result"]["bound"] = altered["result"]["lower_bound"] = raised
+        elif change == "cells":
+            altered["outer"]["cells"] = [0] * 25
+            pairs = altered["outer"]["multipliers"]["ratio"]
+            altered["outer"]["multipliers"]["ratio"] = {name: [] for name in pairs}
+        else:
+            pairs = altered["outer"]["multipliers"]["ratio"]
+            pairs["value"] = [0.5 * value for value in pairs["value"]]
+        path.write_bytes(seal(json.dumps(altered).encode()))
+        report = om.check(path)
+        assert not report.passed
+        assert any("bound" in fault for fault in report.faults), report.faults
+    body["outer"]["cells"] = [0] * 24
+    path.write_bytes(seal(json.dumps(body).encode()))
+    with pytest.raises(om.VerificationError, match="24 cells"):
+        om.check(path)
+
+
+def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
+    problem = grid_problem(4, 0.6, 5)
+    cells = problem_of_cells(problem, np.arange(16))
+    assert np.allclose(cells.statement.cost, problem.statement.cost, rtol=1e-12)
+    limits = limits_of(problem.statement)(np.arange(16)[:, None], np.arange(16)[None, :])
+    found = np.where(np.eye(16, dtype=bool), 0.0, cells.statement.log_ratio)
+    assert np.allclose(found, limits, rtol=1e-9)
+
+
+def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = grid_problem(6, 0.5)
+    monkeypatch.setattr(fitting.memory, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(fitting, "CELLS", 9)
+    monkeypatch.setattr("optmech.base.memory.require", lambda *_, **__: None)
+    design = om.solve(problem)
+    assert design.engine == "resolution"
+    assert "are available: 9 cells instead" in design.engine_reason
+    whole = om.solve(problem, resolution=0, gap=1e-3)
+    assert whole.engine != "resolution"
+    assert whole.gap <= 1e-3
+
+
+def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 2**20)
+    with pytest.raises(om.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"):
+        om.solve(grid_problem(6, 0.5), resolution=9)
+
+
+def test_problems_without_cells_are_refused() -> None:
+    line = om.Domain(["a", "b"])
+    hamming = om.distances.hamming()
+    problem = om.Problem(
+        om.Prior.uniform(line), hamming, constraints=[om.MetricPrivacy(1, hamming)]
+    )
+    with pytest.raises(om.ProblemError, match="cells"):
+        om.solve(problem, resolution=2)
+    grid = om.Grid(3, 3)
+    both = om.Problem(
+        om.Prior.uniform(grid),
+        E,
+        constraints=[om.MetricPrivacy(1, E), om.DistortionPrivacy(0.5, E)],
+    )
+    with pytest.raises(om.ProblemError, match="only ratios"):
+        om.solve(both, resolution=4)
+    with pytest.raises(om.ProblemError, match="resolution"):
+        om.solve(grid_problem(3, 0.5), resolution=-1)
