@@ -769,6 +769,41 @@ class Divergences:
         bound.K -= dot(y, [limit.bounds().high for limit in self.limits])
 
 
+@dataclass(frozen=True)
+class Information:
+    """Σ_s π_s KL(P[s] ‖ πP) <= limit, π divided by its sum."""
+
+    limit: Real
+    prior: Shares
+    family: ClassVar[str] = "information"
+
+    def check(self, p: Mechanism) -> str:
+        unit = 1 << p.bits
+        rows = {s: [Fraction(v, unit) for v in p.rows[s]] for s in self.prior}
+        common = [dot(self.prior.values(), column) for column in zip(*rows.values(), strict=True)]
+        spent = ZERO
+        for s, share in self.prior.items():
+            own = divergence("kl", rows[s], common)
+            need(own is not None, "a report without probability")
+            spent += share * (own or ZERO)
+        need(spent <= self.limit.bounds().low, f"the mutual information is {float(spent)}")
+        return f"mutual information {float(spent):.12g}"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """y π_s (α_so at (s,o), -f*(α_so) π_t at every (t,o)), and -y limit; a slope of 0 adds
+        nothing."""
+        body = keys(plain, "weight slope")
+        (y,) = prices(body["weight"], 1)
+        for s, o, slope in entries(body["slope"], bound.n, bound.m):
+            if s in self.prior:
+                alpha, beta = tangent("kl", slope)
+                weight = y * self.prior[s]
+                bound.add(s, o, weight * alpha)
+                for t, share in self.prior.items():
+                    bound.add(t, o, weight * beta * share)
+        bound.K -= y * self.limit.bounds().high
+
+
 DIVERGENCES = ("kl", "reverse_kl", "chi2", "hellinger")  # tv is of the family above
 
 
@@ -935,9 +970,23 @@ class Support:
         return "nothing outside the support"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit | Bias
+Charged = (
+    Ratios
+    | Lifted
+    | Approximate
+    | Divergences
+    | Distortion
+    | Leakage
+    | LossLimit
+    | Bias
+    | Information
+)
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage", "bias")  # entries that the files have whose constraints need them
+ADDED = (
+    "leakage",
+    "bias",
+    "information",
+)  # entries that the files have whose constraints need them
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
@@ -1092,6 +1141,21 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     yield Leakage(Real.read(c["maximum"]), False, weighted_gains(stated, c["gain"], c["prior"]))
 
 
+def mutual_information(stated: Statement, c: Body) -> Inequalities:
+    """Where nothing may be told, all rows that count are equal."""
+    keys(c, "kind maximum prior")
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    prior, most = normalised(weights), Real.read(c["maximum"])
+    if most.zero:
+        first, *others = prior
+        pairs = [Pair({first: ONE}, {s: ONE}) for s in others]
+        if pairs:
+            yield Lifted(Real(ZERO), both_ways(pairs))
+        return
+    need(most.nearest >= 1e-30, "a limit cannot be told from 0")
+    yield Information(most, prior)
+
+
 def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
     """π(s) g(w,s)."""
     weights = stated.prior if prior is None else distribution(prior, stated.n)
@@ -1178,7 +1242,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
-    bias,
+    bias, mutual_information,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 

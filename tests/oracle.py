@@ -163,6 +163,11 @@ def _policy_graph(model, problem, constraint) -> None:
                 _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, 0.0, range(model.m))
 
 
+def _mutual_information(model, problem, constraint) -> None:
+    prior = problem.prior if constraint.prior is None else constraint.prior
+    model.information.append((prior.weights, float(constraint.maximum)))
+
+
 def _bias(model, problem, constraint) -> None:
     meant = problem.secrets.points if constraint.values is None else constraint.values
     reported = constraint.reported
@@ -209,6 +214,7 @@ KINDS = {
     "pufferfish": _pufferfish,
     "policy_graph": _policy_graph,
     "bias": _bias,
+    "mutual_information": _mutual_information,
     "gain_leakage": _gain_leakage,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,
@@ -266,6 +272,7 @@ class _Model:
         self.rows: list[dict[int, float]] = []
         self.rhs: list[float] = []
         self.divergences: list[tuple] = []
+        self.information: list[tuple] = []
 
     def p(self, s: int, o: int) -> int:
         return s * self.m + o
@@ -291,7 +298,7 @@ class _Model:
         equal = np.zeros((self.n, count))
         for s in range(self.n):
             equal[s, s * self.m : (s + 1) * self.m] = 1.0
-        if self.divergences:
+        if self.divergences or self.information:
             return self.solve_convex(matrix, equal)
         result = linprog(
             self.cost,
@@ -334,6 +341,10 @@ class _Model:
             else:
                 means = [cp.geo_mean(cp.hstack([p[o], q[o]])) for o in range(self.m)]
                 constraints.append(1 - cp.sum(means) <= limit)
+        for weights, limit in self.information:
+            common = weights @ rows
+            spent = [w * cp.sum(cp.rel_entr(rows[s], common)) for s, w in enumerate(weights)]
+            constraints.append(sum(spent) <= limit)
         problem = cp.Problem(cp.Minimize(np.array(self.cost) @ x), constraints)
         accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
         problem.solve(solver="CLARABEL", **accuracy)

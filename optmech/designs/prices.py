@@ -19,6 +19,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Information,
     Leakage,
     LiftedRatio,
     LossLimit,
@@ -210,6 +211,8 @@ class _Rates:
                 if not family.per_secret:
                     spent = spent[:1]
                 self._add(family.index, "maximum", -float(spent.sum()))
+            case Information():
+                self._add(family.index, "maximum", -max(float(given.weight[0]), 0.0))
             case Bias():
                 self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
             case _:

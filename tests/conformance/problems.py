@@ -443,6 +443,18 @@ def least_leakage_private(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, H, objective=goal, constraints=limits)
 
 
+def information(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    most = rng.uniform(0.1, 0.5)
+    return om.Problem(p, E, constraints=[om.MutualInformation(most)])
+
+
+def information_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    told = om.MutualInformation("1/5", prior=prior(rng, p.domain, 2.0))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.5, E), told])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -458,5 +470,6 @@ KINDS: list[Make] = [
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
+    information, information_metric,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from optmech.problem.space import Place, Space
 from optmech.ratios.generators import divergence_name
 from optmech.spaces.mechanism import Mechanism
 
-_LEAST_LIMIT = 1e-30
+LEAST_LIMIT = 1e-30
 """Divergences below this are the squares of differences below float64's."""
 
 _WORDS = {
@@ -170,11 +170,11 @@ class DistributionPrivacy(Constraint):
         epsilon = self.epsilon
         equal = (factors == 0) | (epsilon.factor == 0) | (epsilon.log_of == 1)
         limits = rounded_product(epsilon, factors)
-        if (~equal & (limits < _LEAST_LIMIT)).any():
+        if (~equal & (limits < LEAST_LIMIT)).any():
             raise ProblemError(
                 f"ε · scale is {limits[~equal].min():g}, too small to be told from 0",
                 where="epsilon",
-                remedy=f"Give 0, or at least {_LEAST_LIMIT:g}",
+                remedy=f"Give 0, or at least {LEAST_LIMIT:g}",
             )
         if equal.any():
             left = np.vstack([first[equal], second[equal]])
