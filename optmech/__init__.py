@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from optmech.problem import PolicyGraph as PolicyGraph
     from optmech.problem import Problem as Problem
     from optmech.problem import Pufferfish as Pufferfish
+    from optmech.problem import RenyiPrivacy as RenyiPrivacy
     from optmech.problem import Support as Support
     from optmech.show import plots as plots
     from optmech.show.reports import report as report

@@ -13,6 +13,7 @@ from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
 from optmech.problem.constraints import MutualInformation as MutualInformation
 from optmech.problem.constraints import PolicyGraph as PolicyGraph
 from optmech.problem.constraints import Pufferfish as Pufferfish
+from optmech.problem.constraints import RenyiPrivacy as RenyiPrivacy
 from optmech.problem.constraints import Support as Support
 from optmech.problem.objective import MaximizeDistortion as MaximizeDistortion
 from optmech.problem.objective import MinimizeLeakage as MinimizeLeakage

@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.ratios.generators import Ball, Generator
+from optmech.ratios.generator import Ball, Generator
 
 
 def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) -> Ball | None:
