@@ -56,9 +56,11 @@ if TYPE_CHECKING:
     from optmech.problem import MaximizeDistortion as MaximizeDistortion
     from optmech.problem import MetricPrivacy as MetricPrivacy
     from optmech.problem import MinimizeLeakage as MinimizeLeakage
+    from optmech.problem import MutualInformation as MutualInformation
     from optmech.problem import PolicyGraph as PolicyGraph
     from optmech.problem import Problem as Problem
     from optmech.problem import Pufferfish as Pufferfish
+    from optmech.problem import RenyiPrivacy as RenyiPrivacy
     from optmech.problem import Support as Support
     from optmech.protection.data import protect as protect
     from optmech.show import plots as plots

@@ -802,12 +802,23 @@ class Divergences:
     limits: list[Real]
     family: ClassVar[str] = "divergence"
 
+    def bounds(self, limit: Real) -> Interval:
+        """Of the limit on D_f: for "renyi:a" the divergence ±(Σ p^a q^(1-a) - 1) is at most
+        ±(e^((a-1) limit) - 1)."""
+        order = order_of(self.kind)
+        if order is None:
+            return limit.bounds()
+        low, high = limit.exp(abs(order - 1), 512)
+        need(high is not None, "a limit is too large")
+        top = high or low
+        return Interval(low - 1, top - 1) if order > 1 else Interval(1 - 1 / low, 1 - 1 / top)
+
     def check(self, p: Mechanism) -> str:
         for index, (pair, limit) in enumerate(zip(self.pairs, self.limits, strict=True)):
             left, right, one = p.pushed(pair)
             sides = ([Fraction(v, one) for v in side] for side in (left, right))
             spent = divergence(self.kind, *sides)
-            fits = spent is not None and spent <= limit.bounds().low
+            fits = spent is not None and spent <= self.bounds(limit).low
             need(fits, f"pair {index}: the divergence is too large")
         return f"{len(self.pairs)} divergences ({self.kind})"
 
@@ -818,10 +829,66 @@ class Divergences:
         for k, o, slope in entries(body["slope"], len(self.pairs), bound.m):
             alpha, beta = tangent(self.kind, slope)
             bound.add_pair(self.pairs[k], o, y[k] * alpha, y[k] * beta)
-        bound.K -= dot(y, [limit.bounds().high for limit in self.limits])
+        bound.K -= dot(y, [self.bounds(limit).high for limit in self.limits])
+
+
+@dataclass(frozen=True)
+class Information:
+    """Σ_s π_s KL(P[s] ‖ πP) <= limit, π divided by its sum."""
+
+    limit: Real
+    prior: Shares
+    family: ClassVar[str] = "information"
+
+    def check(self, p: Mechanism) -> str:
+        unit = 1 << p.bits
+        rows = {s: [Fraction(v, unit) for v in p.rows[s]] for s in self.prior}
+        common = [dot(self.prior.values(), column) for column in zip(*rows.values(), strict=True)]
+        spent = ZERO
+        for s, share in self.prior.items():
+            own = divergence("kl", rows[s], common)
+            need(own is not None, "a report without probability")
+            spent += share * (own or ZERO)
+        need(spent <= self.limit.bounds().low, f"the mutual information is {float(spent)}")
+        return f"mutual information {float(spent):.12g}"
+
+    def charge(self, bound: Lagrangian, plain: object) -> None:
+        """y π_s (α_so at (s,o), -f*(α_so) π_t at every (t,o)), and -y limit; a slope of 0 adds
+        nothing."""
+        body = keys(plain, "weight slope")
+        (y,) = prices(body["weight"], 1)
+        for s, o, slope in entries(body["slope"], bound.n, bound.m):
+            if s in self.prior:
+                alpha, beta = tangent("kl", slope)
+                weight = y * self.prior[s]
+                bound.add(s, o, weight * alpha)
+                for t, share in self.prior.items():
+                    bound.add(t, o, weight * beta * share)
+        bound.K -= y * self.limit.bounds().high
 
 
 DIVERGENCES = ("kl", "reverse_kl", "chi2", "hellinger")  # tv is of the family above
+
+
+RENYI = re.compile(r"renyi:([1-9][0-9]?)(?:/([1-9][0-9]?))?", re.ASCII)
+
+
+def order_of(kind: str) -> Fraction | None:
+    """The order of a Rényi divergence, a fraction in lowest terms of numbers up to 64."""
+    found = RENYI.fullmatch(kind)
+    if found is None:
+        return None
+    top, bottom = int(found[1]), int(found[2] or 1)
+    fits = max(top, bottom) <= 64 and top != bottom and math.gcd(top, bottom) == 1
+    need(fits and found[2] != "1", "an order is written otherwise, or too large")
+    return Fraction(top, bottom)
+
+
+def power_bounds(base: Fraction, exponent: Fraction, bits: int = 600) -> Interval:
+    """base^exponent for base >= 0, by the whole root of a whole power."""
+    top, q = base**exponent.numerator, exponent.denominator
+    low = root((top.numerator << (bits * q)) // top.denominator, q)
+    return Interval(Fraction(low, 1 << bits), Fraction(low + 1, 1 << bits))
 
 
 def divergence(kind: str, p: list[Fraction], q: list[Fraction]) -> Fraction | None:
@@ -831,9 +898,14 @@ def divergence(kind: str, p: list[Fraction], q: list[Fraction]) -> Fraction | No
         return divergence("kl", q, p)
     if kind == "hellinger":  # 1 - Σ √(pq), the roots rounded down
         return 1 - Fraction(sum(math.isqrt(int(a * b * 2**1200)) for a, b in pairs), 2**600)
-    one_of(kind, ("kl", "chi2"), "the divergence")
+    order = order_of(kind)
+    if order is not None and order < 1:
+        return 1 - sum((b * power_bounds(a / b, order).low for a, b in pairs if a and b), ZERO)
+    one_of(kind, ("kl", "chi2") if order is None else (kind,), "the divergence")
     if any(a and not b for a, b in pairs):
         return None
+    if order is not None:
+        return sum((b * power_bounds(a / b, order).high for a, b in pairs if b), -ONE)
     if kind == "chi2":
         terms = [(a - b) ** 2 / b for a, b in pairs if b]
     else:
@@ -853,6 +925,14 @@ def tangent(kind: str, slope: Fraction) -> tuple[Fraction, Fraction]:
     if kind == "chi2":
         alpha = max(slope, Fraction(-2))
         return alpha, -(alpha + alpha * alpha / 4)
+    order = order_of(kind)
+    if order is not None:
+        sign, share = (1 if order > 1 else -1), Fraction(2**52 - 1, 2**52)
+        alpha = max(slope, -order) if order > 1 else min(slope, order * share)
+        base = 1 + sign * alpha / order  # t^(a-1); t^a is its power by a / (a - 1)
+        top, bottom = order.numerator, abs(order.numerator - order.denominator)
+        most = power_bounds(base if order > 1 else 1 / base, Fraction(top, bottom)).high
+        return alpha, abs(order - 1) * (1 - most)
     one_of(kind, ("hellinger",), "the divergence")
     alpha = min(slope, Fraction(1, 2) - Fraction(1, 2**54))
     return alpha, -alpha / (1 - 2 * alpha)
@@ -987,9 +1067,23 @@ class Support:
         return "nothing outside the support"
 
 
-Charged = Ratios | Lifted | Approximate | Divergences | Distortion | Leakage | LossLimit | Bias
+Charged = (
+    Ratios
+    | Lifted
+    | Approximate
+    | Divergences
+    | Distortion
+    | Leakage
+    | LossLimit
+    | Bias
+    | Information
+)
 FAMILIES = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
-ADDED = ("leakage", "bias")  # entries that the files have whose constraints need them
+ADDED = (
+    "leakage",
+    "bias",
+    "information",
+)  # entries that the files have whose constraints need them
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
@@ -1073,7 +1167,9 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
     if all(a == b for a, b, _ in pairs):
         stated.say("constrains nothing")
     epsilon, delta = Real.read(c["epsilon"]), small(c["delta"])
-    kind = one_of(c["divergence"], ("max", "tv", *DIVERGENCES), "the divergence")
+    kind = text(c["divergence"], "the divergence")
+    if order_of(kind) is None:
+        one_of(kind, ("max", "tv", *DIVERGENCES), "the divergence")
     if kind == "max":
         pairs = both_ways(pairs)
         loose = delta.nearest > 0
@@ -1086,7 +1182,9 @@ def distribution_privacy(stated: Statement, c: Body) -> Inequalities:
         if limit.zero:  # at divergence 0 distributions are equal
             equal.append(Pair(a, b))
             continue
-        need(epsilon.nearest * float(factor) >= 1e-30, "a limit cannot be told from 0")
+        rate = epsilon.nearest * float(factor)
+        need(rate >= 1e-30, "a limit cannot be told from 0")
+        need(order_of(kind) is None or rate <= 10, "a limit is too large")
         apart.append(Pair(a, b))
         limits.append(limit)
     if equal:
@@ -1101,6 +1199,27 @@ def pufferfish(stated: Statement, c: Body) -> Inequalities:
     """Of the laws of the answer given one secret and another."""
     keys(c, "kind epsilon pairs delta")
     yield from distribution_privacy(stated, {**c, "divergence": "max", "scale": None})
+
+
+def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
+    """Rényi divergence of the reports of all pairs of secrets; of order 1 that of Kullback and
+    Leibler."""
+    keys(c, "kind order epsilon distance")
+    order, n = Real.read(c["order"]), stated.n
+    need(order.log_of is None, "an order is no fraction")
+    name = "kl" if order.factor == 1 else f"renyi:{order.factor}"
+    apart = None if c["distance"] is None else stated.among(c["distance"])
+    ends = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    if not ends:
+        stated.say("constrains nothing")
+        return
+    rows = [[float(s == i) for s in range(n)] for i in range(n)]
+    body = {
+        "kind": "", "epsilon": c["epsilon"], "delta": 0.0, "divergence": name,
+        "pairs": [[rows[i], rows[j]] for i, j in ends],
+        "scale": None if apart is None else [float(apart[i][j]) for i, j in ends],
+    }  # fmt: skip
+    yield from distribution_privacy(stated, body)
 
 
 def policy_graph(stated: Statement, c: Body) -> Inequalities:
@@ -1142,6 +1261,21 @@ def blind(w: Matrix) -> Fraction:
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior")
     yield Leakage(Real.read(c["maximum"]), False, weighted_gains(stated, c["gain"], c["prior"]))
+
+
+def mutual_information(stated: Statement, c: Body) -> Inequalities:
+    """Where nothing may be told, all rows that count are equal."""
+    keys(c, "kind maximum prior")
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    prior, most = normalised(weights), Real.read(c["maximum"])
+    if most.zero:
+        first, *others = prior
+        pairs = [Pair({first: ONE}, {s: ONE}) for s in others]
+        if pairs:
+            yield Lifted(Real(ZERO), both_ways(pairs))
+        return
+    need(most.nearest >= 1e-30, "a limit cannot be told from 0")
+    yield Information(most, prior)
 
 
 def weighted_gains(stated: Statement, gain: object, prior: object) -> Matrix:
@@ -1230,7 +1364,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
-    bias,
+    bias, mutual_information, renyi_privacy,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 

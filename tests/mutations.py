@@ -103,6 +103,9 @@ def problems() -> dict[str, om.Problem]:
                 om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
             ],
         ),
+        "information": om.Problem(
+            three, H, constraints=[om.MutualInformation("1/4"), om.DifferentialPrivacy(2.0)]
+        ),
         "pufferfish": om.Problem(
             line, E,
             constraints=[

@@ -5,6 +5,7 @@ statement, compiler, repair or certificate."""
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import linprog
@@ -163,6 +164,24 @@ def _policy_graph(model, problem, constraint) -> None:
                 _indistinguishable(model, {s: 1.0}, {t: 1.0}, rate, 0.0, range(model.m))
 
 
+def _mutual_information(model, problem, constraint) -> None:
+    prior = problem.prior if constraint.prior is None else constraint.prior
+    model.information.append((prior.weights, float(constraint.maximum)))
+
+
+def _renyi_privacy(model, problem, constraint) -> None:
+    apart = np.ones((model.n, model.n))
+    if constraint.distance is not None:
+        apart = constraint.distance(problem.secrets, problem.secrets)
+    order, unit = float(constraint.order), np.eye(model.n)
+    name = "kl" if order == 1 else f"renyi:{order!r}"
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t:
+                limit = float(constraint.epsilon) * apart[s, t]
+                model.divergences.append((name, unit[s], unit[t], limit))
+
+
 def _bias(model, problem, constraint) -> None:
     meant = problem.secrets.points if constraint.values is None else constraint.values
     reported = constraint.reported
@@ -209,6 +228,8 @@ KINDS = {
     "pufferfish": _pufferfish,
     "policy_graph": _policy_graph,
     "bias": _bias,
+    "renyi_privacy": _renyi_privacy,
+    "mutual_information": _mutual_information,
     "gain_leakage": _gain_leakage,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,
@@ -266,6 +287,7 @@ class _Model:
         self.rows: list[dict[int, float]] = []
         self.rhs: list[float] = []
         self.divergences: list[tuple] = []
+        self.information: list[tuple] = []
 
     def p(self, s: int, o: int) -> int:
         return s * self.m + o
@@ -291,7 +313,7 @@ class _Model:
         equal = np.zeros((self.n, count))
         for s in range(self.n):
             equal[s, s * self.m : (s + 1) * self.m] = 1.0
-        if self.divergences:
+        if self.divergences or self.information:
             return self.solve_convex(matrix, equal)
         result = linprog(
             self.cost,
@@ -324,6 +346,21 @@ class _Model:
                 name, p, q = "kl", q, p
             if limit == 0:
                 constraints.append(p == q)
+            elif name.startswith("renyi:"):
+                # Σ p^a q^(1-a) against e^((a-1) limit), by cvxpy's weighted geometric means
+                top, _, bottom = name.removeprefix("renyi:").partition("/")
+                a = float(top) / float(bottom or 1)
+                weights, power = Fraction(a).limit_denominator(64), cp.Variable(self.m)
+                for o in range(self.m):
+                    if a > 1:
+                        mean = [1 / weights, 1 - 1 / weights]
+                        inside = cp.geo_mean(cp.hstack([power[o], q[o]]), mean)
+                        constraints.append(p[o] <= inside)
+                    else:
+                        inside = cp.geo_mean(cp.hstack([p[o], q[o]]), [weights, 1 - weights])
+                        constraints.append(power[o] <= inside)
+                sign = 1 if a > 1 else -1
+                constraints.append(sign * cp.sum(power) <= sign * math.exp((a - 1) * limit))
             elif name == "tv":
                 constraints.append(cp.norm1(p - q) / 2 <= limit)
             elif name == "kl":
@@ -334,6 +371,10 @@ class _Model:
             else:
                 means = [cp.geo_mean(cp.hstack([p[o], q[o]])) for o in range(self.m)]
                 constraints.append(1 - cp.sum(means) <= limit)
+        for weights, limit in self.information:
+            common = weights @ rows
+            spent = [w * cp.sum(cp.rel_entr(rows[s], common)) for s, w in enumerate(weights)]
+            constraints.append(sum(spent) <= limit)
         problem = cp.Problem(cp.Minimize(np.array(self.cost) @ x), constraints)
         accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-9)
         problem.solve(solver="CLARABEL", **accuracy)

@@ -19,6 +19,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Information,
     Leakage,
     LiftedRatio,
     LossLimit,
@@ -136,10 +137,11 @@ def _parameters(constraint: Constraint) -> list[tuple[Parameter, float]]:
 
 def _equality(constraint: Constraint) -> bool:
     """Whether distributions are equal because of ε = 0, and might differ by any other ε."""
-    if not isinstance(constraint, DistributionPrivacy) or constraint.divergence == "max":
+    if getattr(constraint, "divergence", "max") == "max":
         return False
-    moves = constraint.scale is None or any(constraint.scale)
-    return moves and float(constraint.epsilon) == 0
+    scale = getattr(constraint, "scale", None)
+    moves = scale is None or any(scale)
+    return moves and float(getattr(constraint, "epsilon", 1.0)) == 0
 
 
 class _Rates:
@@ -182,7 +184,7 @@ class _Rates:
                     apart = family.distance[pairs.i, pairs.j]
                     self._add(family.index, "epsilon", -float(pairs.value @ apart))
             case LiftedRatio():
-                if isinstance(stated, DistributionPrivacy) and stated.divergence != "max":
+                if getattr(stated, "divergence", "max") != "max":
                     return  # pairs of scale 0, whatever ε is
                 self._add(family.index, "epsilon", -self._sums(family, np.maximum(given, 0.0)))
             case Approximate():
@@ -196,7 +198,7 @@ class _Rates:
                 self._add(family.index, "epsilon", -self._sums(family, each))
                 self._add(family.index, "delta", -float(weight.sum()))
             case Divergence():
-                rate = float(np.maximum(given.weight, 0) @ family.scale)
+                rate = float(np.maximum(given.weight, 0) @ family.growth)
                 self._add(family.index, "epsilon", -rate)
             case Distortion():
                 self._add(family.index, "minimum", max(float(given.weight), 0.0))
@@ -210,6 +212,8 @@ class _Rates:
                 if not family.per_secret:
                     spent = spent[:1]
                 self._add(family.index, "maximum", -float(spent.sum()))
+            case Information():
+                self._add(family.index, "maximum", -max(float(given.weight[0]), 0.0))
             case Bias():
                 self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
             case _:

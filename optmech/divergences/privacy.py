@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +12,11 @@ from optmech.analysis.distributional import Pairwise, every_pair, outputs_of, wi
 from optmech.analysis.measures import IndexPairs, neighbours, per_unit
 from optmech.base.arrays import Floats
 from optmech.divergences.named import FUNCTIONS, max_divergence
+from optmech.divergences.orders import renyi
 from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.ratios.generators import divergence_name
+from optmech.ratios.powers import order_of
 from optmech.ratios.wide import either_log_ratio
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
@@ -90,4 +93,10 @@ def _between(
 
 
 def _function(divergence: Divergence) -> Callable[[Floats, Floats], float]:
-    return divergence if callable(divergence) else FUNCTIONS[divergence_name(divergence)]
+    if callable(divergence):
+        return divergence
+    name = divergence_name(divergence, orders=True)
+    order = order_of(name)
+    if order is not None:
+        return partial(renyi, order=float(order))
+    return FUNCTIONS[name]

@@ -16,6 +16,7 @@ from optmech.engines.highs import require_memory
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, Perspective
 from optmech.lp.flatten import flatten
+from optmech.ratios.powers import order_of
 
 
 class CvxpyEngine:
@@ -123,6 +124,11 @@ def cones(lp: BlockLP, part: Perspective, x: Any, column: Ints) -> list[Any]:
             # s >= p ln(p/q) is p exp(-s/p) <= q
             s = cp.Variable(lp.blocks)
             out += [cp.ExpCone(-s, p, q), s - p + q <= unit * w]
+        elif (order := order_of(part.kind)) is not None:
+            a, sign, s = float(order), 1 if order > 1 else -1, cp.Variable(lp.blocks)
+            # s >= p^a q^(1-a), or below it where that is concave
+            cone = cp.PowCone3D(s, q, p, 1 / a) if sign > 0 else cp.PowCone3D(p, q, s, a)
+            out += [cone, sign * (s - q - a * (p - q)) <= unit * w]
         elif part.kind == "chi2":
             sides = cp.vstack([2 * (p - q) / np.sqrt(unit), w - q])
             out.append(cp.SOC(w + q, sides, axis=0))

@@ -10,8 +10,10 @@ from optmech.problem.constraints import GainLeakage as GainLeakage
 from optmech.problem.constraints import LossBound as LossBound
 from optmech.problem.constraints import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints import MetricPrivacy as MetricPrivacy
+from optmech.problem.constraints import MutualInformation as MutualInformation
 from optmech.problem.constraints import PolicyGraph as PolicyGraph
 from optmech.problem.constraints import Pufferfish as Pufferfish
+from optmech.problem.constraints import RenyiPrivacy as RenyiPrivacy
 from optmech.problem.constraints import Support as Support
 from optmech.problem.objective import MaximizeDistortion as MaximizeDistortion
 from optmech.problem.objective import MinimizeLeakage as MinimizeLeakage

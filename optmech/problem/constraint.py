@@ -28,7 +28,8 @@ class Kept(NamedTuple):
     """What a mechanism keeps of a promise that is a number."""
 
     quantity: str
-    """ "epsilon", "delta", "divergence", "distortion", "leakage", "loss" or "outside"."""
+    """ "epsilon", "delta", "divergence", "distortion", "leakage", "bias", "information", "loss"
+    or "outside"."""
     promised: float
     measured: float
     sense: Literal["at most", "at least"] = "at most"

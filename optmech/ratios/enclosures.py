@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.ratios.generators import Ball, Generator
+from optmech.ratios.generator import Ball, Generator
 
 
 def divergence_ball(generator: Generator, p: Sequence[int], q: Sequence[int]) -> Ball | None:
@@ -51,16 +51,28 @@ def divergence_at_most(
 
     False also where 8192 bits do not separate the two; inf where the divergence is.
     """
+    return average_at_most(generator, [(Fraction(1), p, q)], limit)
+
+
+def average_at_most(
+    generator: Generator,
+    parts: Sequence[tuple[Fraction, Sequence[int], Sequence[int]]],
+    limit: Fraction,
+) -> tuple[bool, float]:
+    """The same of Σ share · D_f(p / Σp ‖ q / Σq), for parts (share, p, q)."""
     bits = 192
     while True:
         with flint.ctx.workprec(bits):
-            ball = divergence_ball(generator, p, q)
-            if ball is None:
-                return False, math.inf
-            above = math.nextafter(float(ball.upper()), math.inf)
+            total: Any = flint.arb(0)
+            for share, p, q in parts:
+                ball = divergence_ball(generator, p, q)
+                if ball is None:
+                    return False, math.inf
+                total += ball * flint.arb(flint.fmpq(share.numerator, share.denominator))
+            above = math.nextafter(float(total.upper()), math.inf)
             edge = flint.arb(flint.fmpq(limit.numerator, limit.denominator))
-            if ball <= edge:
+            if total <= edge:
                 return True, above
-            if ball > edge or bits >= 8192:
+            if total > edge or bits >= 8192:
                 return False, above
         bits *= 4

@@ -9,73 +9,37 @@ is the convex conjugate: what linear programs and lower bounds know of a diverge
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-
-Ball = Any
-"""A real number with an error bound: ``flint.arb``."""
-
-
-@dataclass(frozen=True)
-class Generator:
-    """One f, in floating point and in ball arithmetic."""
-
-    name: str
-    terms: Callable[[Floats, Floats], Floats]
-    """q f(p/q) elementwise for p, q >= 0, to a few units in the last place; inf where due."""
-    slope: Callable[[Floats], Floats]
-    """f'(t) for t >= 0, not yet cut to ``lowest`` and ``highest``."""
-    intercept: Callable[[Floats], Floats]
-    """-f*(α) for slopes within the limits, in floating point."""
-    intercept_ball: Callable[[Ball], Ball]
-    """-f*(α), enclosed."""
-    term_ball: Callable[[Ball, Ball], Ball]
-    """An enclosure of a term for p, q > 0, up to a multiple of p - q."""
-    at_zero: float
-    """f(0) of the form that ``term_ball`` uses, inf included."""
-    recession: float
-    """lim f(t)/t of the same form, inf included."""
-    lowest: float
-    highest: float
-    """Slopes beyond these are cut to them: those that remain are supporting planes too."""
-
-    def cut(self, slopes: Floats) -> Floats:
-        """Slopes within the limits."""
-        return np.asarray(np.clip(np.nan_to_num(slopes), self.lowest, self.highest))
-
-    def tangents(self, ratios: Floats) -> tuple[Floats, Floats]:
-        """α and β of the planes that touch q f(p/q) where p/q is one of ``ratios`` (0 to inf)."""
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            slopes = self.cut(self.slope(ratios))
-        return slopes, self.intercept(slopes)
-
+from optmech.ratios.generator import Ball, Generator
+from optmech.ratios.powers import order_of, power_generator
 
 _NAMES = ("max", "kl", "reverse_kl", "tv", "chi2", "hellinger")
 _LONG = {"total_variation": "tv", "chi_squared": "chi2", "squared_hellinger": "hellinger"}
 
 
-def divergence_name(value: object, where: str = "divergence") -> str:
-    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger";
-    raises ProblemError on any other text or value."""
+def divergence_name(value: object, where: str = "divergence", *, orders: bool = False) -> str:
+    """The short name of a divergence: "max", "kl", "reverse_kl", "tv", "chi2" or "hellinger", with
+    ``orders`` also "renyi:3/2" and the like; raises ProblemError on any other text or value."""
     short = _LONG.get(value, value) if isinstance(value, str) else ""
-    if short not in _NAMES:
+    if short not in _NAMES and not (orders and order_of(short) is not None):
+        more = ', or "renyi:α" with an order such as 2 or 3/2 up to 64' if orders else ""
         raise ProblemError(
             f"divergence {value!r} is unknown",
             where=where,
-            remedy=f"Use one of {', '.join(_NAMES)}",
+            remedy=f"Use one of {', '.join(_NAMES)}{more}",
         )
     return short
 
 
 def generator(name: str) -> Generator:
     """The generator of a divergence; raises ProblemError where it has no smooth one."""
-    short = divergence_name(name)
+    short = divergence_name(name, orders=True)
+    order = order_of(short)
+    if order is not None:
+        return power_generator(order)
     if short not in GENERATORS:
         raise ProblemError(
             f"divergence {name!r} has no smooth generator",
@@ -83,6 +47,11 @@ def generator(name: str) -> Generator:
             remedy=f"Use one of {', '.join(GENERATORS)}",
         )
     return GENERATORS[short]
+
+
+def is_smooth(name: object) -> bool:
+    """Whether a text names a divergence that has a generator."""
+    return isinstance(name, str) and (name in GENERATORS or order_of(name) is not None)
 
 
 def excess_log(x: Floats) -> Floats:

@@ -21,7 +21,8 @@ class Measured:
     constraint: int
     kind: str
     quantity: str
-    """ "epsilon", "delta", "divergence", "distortion", "leakage", "loss" or "outside"."""
+    """ "epsilon", "delta", "divergence", "distortion", "leakage", "bias", "information", "loss"
+    or "outside"."""
     sense: str
     """ "at most" or "at least"."""
     promised: float

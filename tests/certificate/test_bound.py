@@ -69,6 +69,9 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
             case "leakage":
                 guesses = rng.normal(size=(m, len(family.gain)))
                 return AttackMultipliers(float(scale * rng.normal()), guesses)
+            case "information":
+                slope = rng.normal(size=(n, m)) * 2
+                return DivergenceMultipliers(scale * rng.normal(size=1), slope)
             case "bias":
                 return scale * rng.normal(size=(2, n))
             case "loss":

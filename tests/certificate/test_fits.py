@@ -36,6 +36,7 @@ SOUND = [
     families.LossLimit(0, HAMMING, ONE, True, HAMMING),
     families.Support(0, np.ones((3, 3), dtype=bool)),
     families.Leakage(0, UNIT / 3, ONE, False, UNIT, np.full(3, 1 / 3)),
+    families.Information(0, np.full(3, 1 / 3), ONE),
     families.Bias(0, np.array([-1.0, 0.0, 2.0]), np.array([-1.0, 0.0, 2.0]), ONE),
 ]  # fmt: skip
 DOUBLED = sp.csr_array((np.ones(2) / 2, np.zeros(2, dtype=int), [0, 2]), shape=(1, 3))
@@ -93,8 +94,11 @@ def test_families_of_constraints_fit(family: object) -> None:
         (9, "natural", 1),
         (9, "maximum", 0.5),
         (10, "maximum", Exact(Fraction(0))),
-        (10, "reported", np.ones(2)),
-        (10, "meant", np.full(3, np.nan)),
+        (10, "prior", np.zeros(3)),
+        (10, "prior", np.ones(2)),
+        (11, "maximum", Exact(Fraction(0))),
+        (11, "reported", np.ones(2)),
+        (11, "meant", np.full(3, np.nan)),
     ],
 )
 def test_fields_that_cannot_be_meant_are_refused(place: int, field: str, value: object) -> None:

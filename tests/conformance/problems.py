@@ -443,6 +443,32 @@ def least_leakage_private(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, H, objective=goal, constraints=limits)
 
 
+def information(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 6))
+    most = rng.uniform(0.1, 0.5)
+    return om.Problem(p, E, constraints=[om.MutualInformation(most)])
+
+
+def information_metric(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 5))
+    told = om.MutualInformation("1/5", prior=prior(rng, p.domain, 2.0))
+    return om.Problem(p, H, constraints=[om.MetricPrivacy(1.5, E), told])
+
+
+def renyi(rng: np.random.Generator) -> om.Problem:
+    p = prior(rng, points(rng, 4))
+    order = str(rng.choice(["2", "3/2", "5", "1/2", "1"]))
+    return om.Problem(p, E, constraints=[om.RenyiPrivacy(order, 0.4, E)])
+
+
+def renyi_pairs(rng: np.random.Generator) -> om.Problem:
+    """Distributions, and a bound on another loss."""
+    p = prior(rng, points(rng, 6))
+    pairs = [tuple(rng.dirichlet(np.full(6, 0.7), 2)) for _ in range(2)]
+    private = om.DistributionPrivacy(0.1, pairs, divergence="renyi:3", scale=[1, 2])
+    return om.Problem(p, H, constraints=[private, om.LossBound(1.5 * blind(p), loss=E)])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -458,5 +484,6 @@ KINDS: list[Make] = [
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
+    information, information_metric, renyi, renyi_pairs,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

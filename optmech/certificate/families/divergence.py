@@ -20,7 +20,8 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.ratios.enclosures import divergence_at_most, intercepts_below
-from optmech.ratios.generators import GENERATORS, generator
+from optmech.ratios.generators import generator, is_smooth
+from optmech.ratios.powers import LARGEST_RATE, growth_of, limit_of, order_of
 from optmech.statement import ReadOnly, Statement
 
 
@@ -40,7 +41,9 @@ class DivergenceMultipliers:
 class Divergence(ReadOnly, Trusted):
     """D_f((left P)[k] ‖ (right P)[k]) <= limit[k] for all k, for the generator called ``name``.
 
-    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0.
+    Exactly: rows of ``left`` and ``right`` (m, S) divided by their sums, and ε scale[k] > 0; for
+    "renyi:α" the latter is a limit on the Rényi divergence, and D_f and ``limit`` are those of
+    ``ratios.powers``.
     """
 
     kind = "divergence"
@@ -55,15 +58,28 @@ class Divergence(ReadOnly, Trusted):
 
     @cached_property
     def limits(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """Bounds of every ε · scale."""
-        return tuple(bracket(self.epsilon.times(scale)) for scale in self.scale.tolist())
+        """Bounds of every ε · scale, or of what that is for the generator of a Rényi divergence."""
+        rates = [self.epsilon.times(scale) for scale in self.scale.tolist()]
+        order = order_of(self.name)
+        return tuple(bracket(r) if order is None else limit_of(order, r) for r in rates)
+
+    @cached_property
+    def growth(self) -> Floats:
+        """The derivative of every limit in ε, (m,)."""
+        order, rates = order_of(self.name), self.scale * self.epsilon
+        if order is None:
+            return self.scale
+        grown = [growth_of(order, rate) for rate in rates.tolist()]
+        return np.asarray(self.scale * np.array(grown))
 
     def fits(self, statement: Statement) -> dict[str, bool]:
         return {
-            "name": self.name in GENERATORS,
+            "name": is_smooth(self.name),
             "epsilon": fits.exact(self.epsilon),
             "scale": fits.table(self.scale, (len(self.left),)),
-            "limit": fits.table(self.limit, self.scale.shape) and bool((self.limit > 0).all()),
+            "limit": fits.table(self.limit, self.scale.shape)
+            and bool((self.limit > 0).all())
+            and bool((self.scale * self.epsilon <= LARGEST_RATE).all() or not order_of(self.name)),
             "left": fits.weights(self.left, (len(self.left), statement.secrets)),
             "right": fits.weights(self.right, (len(self.left), statement.secrets)),
         }

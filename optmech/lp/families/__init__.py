@@ -8,6 +8,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Information,
     Leakage,
     LiftedRatio,
     LossLimit,
@@ -22,6 +23,7 @@ from optmech.lp.families.base import Reader as Reader
 from optmech.lp.families.bias import BiasPart
 from optmech.lp.families.distortion import DistortionPart
 from optmech.lp.families.divergence import DivergencePart
+from optmech.lp.families.information import InformationPart
 from optmech.lp.families.leakage import LeakagePart
 from optmech.lp.families.lifted import LiftedPart
 from optmech.lp.families.loss import LossPart
@@ -34,6 +36,7 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     LiftedRatio: LiftedPart.of,
     Approximate: ApproximatePart.of,
     Divergence: DivergencePart.of,
+    Information: InformationPart.of,
     Distortion: DistortionPart.of,
     Leakage: LeakagePart.of,
     LossLimit: LossPart.of,

@@ -17,8 +17,10 @@ from optmech.problem.constraints.gain_leakage import GainLeakage as GainLeakage
 from optmech.problem.constraints.loss_bound import LossBound as LossBound
 from optmech.problem.constraints.maximal_leakage import MaximalLeakage as MaximalLeakage
 from optmech.problem.constraints.metric import MetricPrivacy as MetricPrivacy
+from optmech.problem.constraints.mutual_information import MutualInformation as MutualInformation
 from optmech.problem.constraints.policy import PolicyGraph as PolicyGraph
 from optmech.problem.constraints.pufferfish import Pufferfish as Pufferfish
+from optmech.problem.constraints.renyi import RenyiPrivacy as RenyiPrivacy
 from optmech.problem.constraints.support import Support as Support
 
 for _module in iter_modules(__path__):

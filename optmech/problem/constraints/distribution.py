@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,9 +23,10 @@ from optmech.problem.fields import FIELDS, ZERO, Field, Plain
 from optmech.problem.ratios import delta_words
 from optmech.problem.space import Place, Space
 from optmech.ratios.generators import divergence_name
+from optmech.ratios.powers import LARGEST_RATE, limit_of, order_of
 from optmech.spaces.mechanism import Mechanism
 
-_LEAST_LIMIT = 1e-30
+LEAST_LIMIT = 1e-30
 """Divergences below this are the squares of differences below float64's."""
 
 _WORDS = {
@@ -57,7 +58,12 @@ def as_pairs(value: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[tuple[Floats
 
 def as_divergence(value: str) -> str:
     """The short name of a divergence."""
-    return divergence_name(value, where="")
+    return divergence_name(value, where="", orders=True)
+
+
+def _words(divergence: str) -> str:
+    order = order_of(divergence)
+    return _WORDS[divergence] if order is None else f"Rényi divergence of order {order} at most"
 
 
 def as_scale(value: ArrayLike | None) -> tuple[float, ...] | None:
@@ -89,12 +95,28 @@ def _build_pairs(spec: Any, place: Place) -> list[list[Floats]]:
     return found
 
 
+def _divergence_key() -> Any:
+    from pydantic import BeforeValidator, WithJsonSchema
+
+    from optmech.sections.base import refusal
+
+    def known(value: object) -> str:
+        try:
+            return divergence_name(value, orders=True)
+        except ProblemError as error:
+            raise refusal(error.message, error.remedy) from error
+
+    names = {"enum": ["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"]}
+    orders = {"type": "string", "pattern": "^renyi:[0-9]+(/[0-9]+)?$"}
+    return Annotated[str, BeforeValidator(known), WithJsonSchema({"anyOf": [names, orders]})]
+
+
 def _write_pairs(value: Any, space: Space) -> Plain:
     return [[a.tolist(), b.tolist()] for a, b in value]
 
 
 FIELDS[as_pairs] = Field(_pairs_key, plain=_write_pairs, build=_build_pairs)
-FIELDS[as_divergence] = Field(lambda: Literal["max", "kl", "reverse_kl", "tv", "chi2", "hellinger"])
+FIELDS[as_divergence] = Field(_divergence_key)
 FIELDS[as_scale] = Field("base.NonNegatives", plain=lambda value, _: value and list(value))
 
 
@@ -110,7 +132,8 @@ class DistributionPrivacy(Constraint):
     With another ``divergence`` than "max": D(λP ‖ λ'P) <= ε · scale for every pair, in both
     directions (CM19 Def. 11, 12), in nats where there is a logarithm. "kl" (or "reverse_kl", which
     is the same in both directions), "tv" total variation, "chi2" Σ (p - q)²/q, "hellinger"
-    ½ Σ (√p - √q)²; also by their long names in ``om.divergences``. δ is then 0.
+    ½ Σ (√p - √q)²; also by their long names in ``om.divergences``; "renyi:3/2" the Rényi divergence
+    of an order other than 1, in nats. δ is then 0.
     """
 
     epsilon: Exact = field(converter=fields.number)
@@ -169,12 +192,22 @@ class DistributionPrivacy(Constraint):
         stick at e^0, with ε · scale for δ."""
         epsilon = self.epsilon
         equal = (factors == 0) | (epsilon.factor == 0) | (epsilon.log_of == 1)
-        limits = rounded_product(epsilon, factors)
-        if (~equal & (limits < _LEAST_LIMIT)).any():
+        limits, order = rounded_product(epsilon, factors), order_of(self.divergence)
+        if order is not None:
+            if (limits > LARGEST_RATE).any():
+                raise ProblemError(
+                    f"ε · scale is {limits.max():g}, and at most {LARGEST_RATE:g} nats of a Rényi "
+                    "divergence are possible",
+                    where="epsilon",
+                    remedy='Give less, or take divergence "max"',
+                )
+            rates = [epsilon.times(factor) for factor in factors.tolist()]
+            limits = np.array([float(limit_of(order, rate)[0]) for rate in rates])
+        if (~equal & (limits < LEAST_LIMIT)).any():
             raise ProblemError(
                 f"ε · scale is {limits[~equal].min():g}, too small to be told from 0",
                 where="epsilon",
-                remedy=f"Give 0, or at least {_LEAST_LIMIT:g}",
+                remedy=f"Give 0, or at least {LEAST_LIMIT:g}",
             )
         if equal.any():
             left = np.vstack([first[equal], second[equal]])
@@ -204,7 +237,7 @@ class DistributionPrivacy(Constraint):
         counted = "one pair" if count == 1 else f"{count} pairs"
         scaled = "" if self.scale is None else ", scaled"
         return (
-            f"{_WORDS[self.divergence]} {self.epsilon.words} for {counted} of distributions{scaled}"
+            f"{_words(self.divergence)} {self.epsilon.words} for {counted} of distributions{scaled}"
             f"{delta_words(self.delta)}"
         )
 
