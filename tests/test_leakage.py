@@ -328,3 +328,20 @@ def test_mistakes_are_answered_with_places() -> None:
         leakage.refines(m, m, "max", tolerance=0.1)
     with pytest.raises(om.ProblemError, match="b: the two mechanisms have different secrets"):
         leakage.refines(m, whole([[1], [1], [1]]))
+
+
+def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmech.analysis.leakage import average
+
+    monkeypatch.setattr(average, "_PROGRAM", 0)
+    a = whole([[5, 2, 1], [1, 6, 2], [2, 2, 7]])
+    assert holds_and_is_witnessed(a, whole([[7, 1], [7, 2], [4, 7]]))
+    assert holds_and_is_witnessed(a, a)
+    # R = 1/2, 1/3, 1/4 of the observables
+    remap = om.Mechanism.of(a.observables, om.Domain("xy"), RationalRows(((1, 1), (1, 2), (1, 3))))
+    assert holds_and_is_witnessed(a, a.then(remap))
+    assert not holds_and_is_witnessed(a.then(remap), a)
+    assert not holds_and_is_witnessed(a, whole([[1, 0], [0, 1], [1, 1]]))
+    wide = whole([[1, 2, 3, 4], [4, 3, 2, 1], [1, 1, 1, 5]])
+    with pytest.raises(om.TooLargeError, match="refines: a remap from 4 to 3 observables"):
+        leakage.refines(wide, a)
