@@ -139,6 +139,17 @@ def test_shannon_bounds_hold_wherever_the_iteration_is_stopped() -> None:
     assert first.iterations == 0
 
 
+def test_capacities_are_narrow_where_secrets_are_left_out() -> None:
+    """Of many rows two are used: the capacity is that of the two farthest (Z = erasure's ends)."""
+    rows = [[k, 60 - k] for k in (1, 2, 9, 20, 33, 59)]
+    found = leakage.shannon_capacity(whole(rows))
+    assert found.upper - found.lower < 2e-9
+    ends = leakage.shannon_capacity(whole([rows[0], rows[-1]]))
+    assert found.upper >= ends.lower
+    assert ends.upper >= found.lower - 1e-15
+    assert found.prior.weights[1:-1].max() < 1e-6
+
+
 @given(counts(3, (1, 3)))
 def test_information_is_its_definition(rows: list[list[int]]) -> None:
     m = whole(rows)
