@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import optmech as om
@@ -24,6 +24,7 @@ def log_likelihood(m: om.Mechanism, weights: np.ndarray, counts: list[int]) -> f
 
 
 @settings(max_examples=40)
+@example(7, [1, 1, 1, 1], 5000)  # a weight goes to 0 that hardly matters
 @given(
     st.integers(0, 2**32),
     st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any),
@@ -168,3 +169,25 @@ def test_mistakes_are_answered_with_places(tmp_path: Path) -> None:
     table.write_text("report,count\nc,1\n")
     with pytest.raises(om.ProblemError, match="observable"):
         read_counts(table, line)
+
+
+def test_supports_of_unary_encodings() -> None:
+    """Expectations over all words of four bits: frequencies, and the variance of one report."""
+    rate, truth = 1.5, np.array([0.4, 0.3, 0.2, 0.1])
+    q = 1 / (math.exp(rate) + 1)
+    m = om.mechanisms.optimised_unary_encoding(om.Domain.range(4), rate)
+    output = truth @ m.matrix
+    mean = np.zeros(4)
+    for chance, word in zip(output, m.observables.labels, strict=True):
+        mean += chance * estimate.from_supports(word, 1, own="1/2", other=q)[0]
+    assert mean == pytest.approx(truth, abs=1e-12)
+    held = np.array([40, 10, 20, 0])
+    values, variances = estimate.from_supports(held, 50, own=0.5, other=q)
+    one = [1] * 40 + [0] * 10
+    assert values[0] == pytest.approx(np.mean([(v - q) / (0.5 - q) for v in one]))
+    assert variances[0] == pytest.approx(np.var([v / (0.5 - q) for v in one], ddof=1) / 50)
+    for wrong in ({"own": 0.2, "other": 0.3}, {"own": 2, "other": 0.1}):
+        with pytest.raises(om.ProblemError, match="own"):
+            estimate.from_supports(held, 50, **wrong)
+    with pytest.raises(om.ProblemError, match="held: not from 0 to 30"):
+        estimate.from_supports(held, 30, own=0.5, other=0.1)

@@ -139,6 +139,17 @@ def test_shannon_bounds_hold_wherever_the_iteration_is_stopped() -> None:
     assert first.iterations == 0
 
 
+def test_capacities_are_narrow_where_secrets_are_left_out() -> None:
+    """Of many rows two are used: the capacity is that of the two farthest (Z = erasure's ends)."""
+    rows = [[k, 60 - k] for k in (1, 2, 9, 20, 33, 59)]
+    found = leakage.shannon_capacity(whole(rows))
+    assert found.upper - found.lower < 2e-9
+    ends = leakage.shannon_capacity(whole([rows[0], rows[-1]]))
+    assert found.upper >= ends.lower
+    assert ends.upper >= found.lower - 1e-15
+    assert found.prior.weights[1:-1].max() < 1e-6
+
+
 @given(counts(3, (1, 3)))
 def test_information_is_its_definition(rows: list[list[int]]) -> None:
     m = whole(rows)
@@ -328,3 +339,20 @@ def test_mistakes_are_answered_with_places() -> None:
         leakage.refines(m, m, "max", tolerance=0.1)
     with pytest.raises(om.ProblemError, match="b: the two mechanisms have different secrets"):
         leakage.refines(m, whole([[1], [1], [1]]))
+
+
+def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optmech.analysis.leakage import average
+
+    monkeypatch.setattr(average, "_PROGRAM", 0)
+    a = whole([[5, 2, 1], [1, 6, 2], [2, 2, 7]])
+    assert holds_and_is_witnessed(a, whole([[7, 1], [7, 2], [4, 7]]))
+    assert holds_and_is_witnessed(a, a)
+    # R = 1/2, 1/3, 1/4 of the observables
+    remap = om.Mechanism.of(a.observables, om.Domain("xy"), RationalRows(((1, 1), (1, 2), (1, 3))))
+    assert holds_and_is_witnessed(a, a.then(remap))
+    assert not holds_and_is_witnessed(a.then(remap), a)
+    assert not holds_and_is_witnessed(a, whole([[1, 0], [0, 1], [1, 1]]))
+    wide = whole([[1, 2, 3, 4], [4, 3, 2, 1], [1, 1, 1, 5]])
+    with pytest.raises(om.TooLargeError, match="refines: a remap from 4 to 3 observables"):
+        leakage.refines(wide, a)

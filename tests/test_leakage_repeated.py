@@ -45,8 +45,8 @@ def test_all_sequences_are_summed(rows: list[list[int]], k: int, rate: Fraction)
     bounds = found.delta(rate)
     assert bounds.lower - 1e-12 <= worst <= bounds.upper + 1e-12
     assert bounds.width < 0.01
-    weights = [F(1, 6), F(2, 6), F(3, 6)]
-    prior = om.Prior(om.Domain(range(3)), [1, 2, 3])
+    weights = [F(1, 8), F(2, 8), F(5, 8)]
+    prior = om.Prior(om.Domain(range(3)), [1, 2, 5])
     right = sum(
         max(w * p for w, p in zip(weights, c, strict=True)) for c in zip(*wanted, strict=True)
     )

@@ -1,7 +1,7 @@
 """Randomisers of local differential privacy with more answers than secrets, and mechanisms with
 tight constraints.
 
-``om.estimate.frequencies`` has their unbiased estimators.
+``om.estimate.frequencies`` and ``from_supports`` are their unbiased estimators.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy,
     2018; Wang et al. 2016). Tightly ε-differentially private for all pairs.
 
-    ``size`` is ω, by default n / (e^ε + 1), rounded and at least 1, which has the least variance.
+    ``size`` is ω, by default n / (e^ε + 1), rounded and at least 1: about where the estimates of
+    frequencies vary least.
     Observables are the subsets, as ``om.observables.subsets`` has them, labelled by their members.
 
     Raises

@@ -17,6 +17,7 @@ from optmech.sections.base import (
     table_or_name,
 )
 from optmech.sections.domains import Edges, TreeKeys
+from optmech.sections.priors import PriorSpec
 
 DistanceName = Literal["euclidean", "manhattan", "hamming", "haversine", "graph"]
 
@@ -57,8 +58,19 @@ class MatrixDistance(Spec):
     _one_form = either("values", "file")
 
 
+class ElasticDistance(Spec):
+    """A distance that stretches where much is: within r live at least share · r^exponent."""
+
+    kind: Literal["elastic"]
+    mass: PriorSpec
+    share: Positive
+    distance: Literal["euclidean", "manhattan", "haversine"] = "euclidean"
+    exponent: Positive = 2.0
+
+
 DistanceSpec = Annotated[
-    DistanceName | Named | GraphDistance | TreeDistance | MatrixDistance, ByKind()
+    DistanceName | Named | GraphDistance | TreeDistance | MatrixDistance | ElasticDistance,
+    ByKind(),
 ]
 
 

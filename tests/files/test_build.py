@@ -174,6 +174,21 @@ def test_trees_measure_path_lengths() -> None:
     np.testing.assert_array_equal(alone.loss_matrix, built.loss_matrix)
 
 
+def test_elastic_distances_hold_a_share_of_the_mass() -> None:
+    places = {"kind": "line", "values": [0, 1, 2, 4]}
+    mass = {"kind": "weights", "weights": [4, 2, 1, 1]}
+    elastic = {"kind": "elastic", "mass": mass, "share": 0.125, "exponent": 1}
+    built = build(secrets=places, loss={"distance": elastic})
+    # steps: the mass that is closer, in eighths; shorter ways around where there are some
+    wanted = [[0, 2, 3, 4], [2, 0, 1, 2], [3, 1, 0, 1], [4, 2, 1, 0]]
+    np.testing.assert_allclose(built.loss_matrix, wanted)
+    few = {"kind": "weights", "weights": [1, 2, 3]}
+    with pytest.raises(om.ProblemError, match=r"loss\.distance\.mass\.weights: has 3 entries"):
+        build(secrets=places, loss={"distance": {**elastic, "mass": few}})
+    with pytest.raises(om.ProblemError, match="share"):
+        build(secrets=places, loss={"distance": {**elastic, "share": 0}})
+
+
 def test_observables() -> None:
     grid = om.Grid(2, 3, (2, 0.5), unit="km", origin=(1, -1))
     prior = om.Prior.uniform(grid)

@@ -12,5 +12,6 @@ if TYPE_CHECKING:
     from optmech.analysis.estimate.likelihood import prior as prior
     from optmech.analysis.estimate.unbiased import Frequencies as Frequencies
     from optmech.analysis.estimate.unbiased import frequencies as frequencies
+    from optmech.analysis.estimate.unbiased import from_supports as from_supports
 else:
     __getattr__, __dir__ = lazily(__name__)

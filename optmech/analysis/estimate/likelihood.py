@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.analysis.estimate.counts import Counts, counts_of
 from optmech.analysis.leakage.joint import probabilities
+from optmech.analysis.simplex import concave_maximum
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
@@ -25,6 +26,9 @@ from optmech.spaces.rationals import Shares
 _LEAST = 1e-290
 """No weight falls to 0 on the way: it could never rise again."""
 _BATCH = 4_000_000
+_PATIENCE = 300
+"""Updates after which the slow ones are finished by Newton's method."""
+_NEWTON = 100
 _MOST_DRAWS = 100_000
 
 
@@ -120,8 +124,28 @@ def prior(
 
 
 def _likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
-    """The likeliest weights for every row of ``shares``, shape (B, O), by squared extrapolation of
-    the update (Varadhan and Roland 2008) where that does not lose likelihood."""
+    """The likeliest weights for every row of ``shares``, shape (B, O)."""
+    weights, steps = _updated(likely, shares, enough, min(most, _PATIENCE))
+    spent = 0
+    for row, share in enumerate(shares if steps < most else ()):
+        if np.log(_gradient(likely, share[None], weights[row : row + 1]).max()) > enough:
+
+            def value(trial: Floats, share: Floats = share) -> tuple[Floats, Floats, float]:
+                output = trial @ likely
+                gradient = likely @ (share / output)
+                curved = (likely * (share / output**2)) @ likely.T
+                return gradient, curved, float(np.log(gradient.max() * trial.sum()))
+
+            weights[row], taken = concave_maximum(
+                weights[row], value, enough, min(most - steps, _NEWTON)
+            )
+            spent = max(spent, taken)
+    return weights / weights.sum(axis=1, keepdims=True), steps + spent
+
+
+def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
+    """The iterative Bayesian update, squared and extrapolated (Varadhan and Roland 2008) where that
+    does not lose likelihood."""
     count = len(likely)
     weights = np.full((len(shares), count), 1 / count)
     steps = 0

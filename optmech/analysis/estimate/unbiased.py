@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.analysis.estimate.counts import Counts, counts_of
 from optmech.analysis.measures import prior_weights
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.checked import positive, probability
+from optmech.exact.number import Number
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -85,3 +88,41 @@ def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> 
     spread = (estimator**2) @ share - values**2
     variances = np.maximum(0.0, spread) / max(total - 1, 1.0)
     return Frequencies(values, variances, estimator, total)
+
+
+def from_supports(
+    held: ArrayLike, reports: float, *, own: Number, other: Number
+) -> tuple[Floats, Floats]:
+    """The same from how many reports support each secret, for any number of secrets: values and
+    variances, each of shape (n,) (Wang et al., USENIX Security 2017, eq. 2 and 3).
+
+    A report supports its true secret with probability p and any other with q. For optimised unary
+    encoding a report supports the secrets whose bits are set, p = ½ and q = 1 / (e^ε + 1); for
+    one-time RAPPOR p = 1 - q = 1 / (1 + e^{-ε/2}); for randomised response p = e^ε q.
+
+    Parameters
+    ----------
+    held:
+        How many reports support each secret, shape (n,).
+    reports:
+        How many there are, at least 1.
+    own, other:
+        p and q, from 0 to 1, p above q.
+
+    Raises
+    ------
+    ProblemError
+        Unless 0 <= held <= reports and q < p.
+    """
+    total = positive(reports, "reports")
+    counted = finite_array(held, where="held", ndim=1)
+    if (counted < 0).any() or (counted > total).any():
+        raise ProblemError(
+            f"not from 0 to {total:g}", where="held", remedy="Count every report once per secret"
+        )
+    p, q = float(probability(own, "own")), float(probability(other, "other"))
+    if not q < p:
+        raise ProblemError(f"{p:g} is not above {q:g}", where="own")
+    share = counted / total
+    values = np.asarray((share - q) / (p - q))
+    return values, np.asarray(share * (1 - share) / max(total - 1, 1.0) / (p - q) ** 2)

@@ -18,9 +18,8 @@ from optmech.analysis.leakage.exactly import fmpq_mat, nonnegative_solution, rat
 from optmech.analysis.leakage.hypers import proportional, reduced
 from optmech.analysis.leakage.joint import drawn, fractions, probabilities_by_row, rational_rows
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
-from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.errors import SolverError, VerificationError
+from optmech.errors import SolverError, TooLargeError, VerificationError
 from optmech.exact.interval import Interval
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
@@ -33,6 +32,11 @@ _GRID = 2.0**-40
 """Gains that floats propose are multiples of it."""
 _DEPENDENT = 400
 """Columns beyond which independence is not looked for by elimination."""
+_PROGRAM = 300_000
+"""Secrets times observables of both, beyond which the linear program takes minutes."""
+_MOST_EQUATIONS = 4_000_000
+_MARGIN = 2.0**-36
+"""What a guess is made worse by everywhere, so that rounding it earns nothing."""
 
 
 def refined_on_average(a: Mechanism, b: Mechanism, slack: Fraction) -> dict[str, Any]:
@@ -134,18 +138,42 @@ def _groups(m: Mechanism) -> tuple[tuple[int, ...], ...]:
 
 
 def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
+    """R that brings a near to b, and a gain that tells them apart, both in floats."""
+    count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
+    if count * mine * theirs <= _PROGRAM:
+        remap, gain = _programmed(a, b)
+    elif mine <= count:
+        remap, gain = _inverted(a, b)
+    else:
+        raise TooLargeError(
+            f"a remap from {mine:,} to {theirs:,} observables for {count:,} secrets is too large "
+            "to search for",
+            where="refines",
+            remedy='Compare mechanisms with fewer observables, or in the order "privacy"',
+        )
+    remap = np.maximum(remap, 0.0)
+    remap[remap.sum(axis=1) == 0] = 1.0
+    gain = np.clip(np.round(gain / _GRID) * _GRID, 0.0, 1.0)
+    return remap / remap.sum(axis=1, keepdims=True), gain
+
+
+def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
+    """R by least squares, and the row of the left inverse that its least entry comes from."""
+    inverse = np.linalg.pinv(a.matrix)
+    remap = inverse @ b.matrix
+    o, z = np.unravel_index(remap.argmin(), remap.shape)
+    gain = np.full((len(b.observables), len(a.secrets)), 0.5)
+    gain[z] -= inverse[o] / (2 * np.abs(inverse[o]).max()) + _MARGIN
+    return remap, gain
+
+
+def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     """The least Σ_s ½|b - aR| in floats: R, and the gain from its dual."""
     import highspy
 
     from optmech.lp.highs import highs_model, run_highs
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
-    memory.require(
-        200.0 * count * mine * theirs,
-        what=f"a remap from {mine:,} to {theirs:,} observables for {count:,} secrets",
-        where="refines",
-        remedy="Compare mechanisms with fewer secrets or observables",
-    )
     eye, cells = sp.eye_array(theirs), count * theirs
     reached = sp.kron(sp.csr_array(a.matrix), eye)
     both = [reached, sp.eye_array(cells), -sp.eye_array(cells)]
@@ -163,11 +191,9 @@ def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     solver.passModel(highs_model(cost, rows, wanted, wanted, np.full(len(cost), np.inf)))
     run_highs(solver)
     solution = solver.getSolution()
-    remap = np.maximum(np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs), 0.0)
-    remap[remap.sum(axis=1) == 0] = 1.0
+    remap = np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs)
     prices = np.array(solution.row_dual)[:cells].reshape(count, theirs)
-    gain = np.clip(np.round((prices + 0.5).T / _GRID) * _GRID, 0.0, 1.0)
-    return remap / remap.sum(axis=1, keepdims=True), gain
+    return remap, (prices + 0.5).T
 
 
 def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | None, Fractions]:
@@ -178,6 +204,13 @@ def _decided(a: Fractions, b: Fractions, remap: Floats) -> tuple[Fractions | Non
         unique = _unique(a, b)
         if unique is not None:
             return unique
+    size = (count * theirs + mine) * mine * theirs
+    if size > _MOST_EQUATIONS:
+        raise TooLargeError(
+            f"floats do not decide it, and equations with {size:,} numbers are too many",
+            where="refines",
+            remedy="Give a tolerance above 0, or mechanisms with fewer observables",
+        )
     # unknowns R[o, z] in the order (o, z); equations for every (s, z), then the sum of every row
     rows, wanted = [], []
     for s in range(count):

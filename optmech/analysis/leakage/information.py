@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from optmech.analysis.leakage.joint import probabilities, shares
+from optmech.analysis.simplex import concave_maximum
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
@@ -17,6 +18,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
 
+_PATIENCE, _NEWTON = 500, 100
 _BITS = 192
 """Of the ball arithmetic: sums of 10,000 terms keep far more digits than a float has."""
 
@@ -38,19 +40,15 @@ def mutual_information(m: Mechanism, prior: Prior) -> Interval:
     return _Enclosed(m).information(shares(m, prior))
 
 
-def shannon_capacity(
-    m: Mechanism, *, gap: float = 1e-9, iterations: int = 100_000
-) -> ShannonCapacity:
+def shannon_capacity(m: Mechanism, *, gap: float = 1e-9, iterations: int = 1000) -> ShannonCapacity:
     """max_π I(S;O), Shannon's capacity, between certified bounds, in nats.
 
-    The prior is proposed by the Blahut-Arimoto iteration (Arimoto 1972, Blahut 1972) in floats,
-    until its own bounds are ``gap`` apart or after so many ``iterations``; the bounds that are
-    returned are enclosures for that prior and hold whatever was proposed: for every q,
-    max_π I <= max_s KL(p(·|s) ‖ q) (Gallager 1968, Thm. 4.5.1).
+    The prior is proposed by the Blahut-Arimoto iteration (Arimoto 1972, Blahut 1972) in floats, and
+    by Newton's method where that is slow, until its own bounds are ``gap`` apart or after so many
+    ``iterations``; the bounds that are returned are enclosures for that prior and hold whatever
+    was proposed: for every q, max_π I <= max_s KL(p(·|s) ‖ q) (Gallager 1968, Thm. 4.5.1).
     """
-    weights, steps = _blahut_arimoto(
-        m.matrix, positive(gap, "gap"), whole(iterations, "iterations")
-    )
+    weights, steps = _proposed(m.matrix, positive(gap, "gap"), whole(iterations, "iterations"))
     proposed = Prior(m.secrets, weights)
     enclosed, drawn = _Enclosed(m), Shares.of(proposed, "prior")
     upper = max(high for _, high in enclosed.losses(drawn))
@@ -58,22 +56,33 @@ def shannon_capacity(
     return ShannonCapacity(max(0.0, lower), upper, proposed, steps)
 
 
-def _blahut_arimoto(matrix: Floats, gap: float, most: int) -> tuple[Floats, int]:
-    """A prior under which the mutual information is nearly largest; every weight is positive."""
+def _proposed(matrix: Floats, gap: float, most: int) -> tuple[Floats, int]:
+    """A prior under which the mutual information is nearly largest: by the iteration of Blahut and
+    Arimoto, and where that is slow by Newton's method."""
     seen = matrix[:, matrix.max(axis=0) > 0]
-    with np.errstate(divide="ignore"):
-        own = np.where(seen > 0, seen * np.log(np.where(seen > 0, seen, 1.0)), 0.0).sum(axis=1)
+    own = np.where(seen > 0, seen * np.log(np.where(seen > 0, seen, 1.0)), 0.0).sum(axis=1)
     prior = np.full(len(seen), 1 / len(seen))
-    floor = np.finfo(float).tiny
-    for step in range(most):
-        output = prior @ seen
-        learnt = own - seen @ np.log(np.maximum(output, floor))
-        top = learnt.max()
-        scaled = prior * np.exp(learnt - top)
-        if -np.log(scaled.sum()) <= gap:
+
+    def learnt(weights: Floats) -> Floats:
+        """KL(p(·|s) ‖ πP) for every s."""
+        return np.asarray(own - seen @ np.log(np.maximum(weights @ seen, np.finfo(float).tiny)))
+
+    for step in range(min(most, _PATIENCE)):
+        losses = learnt(prior)
+        if losses.max() - prior @ losses <= gap:
             return prior, step
+        scaled = prior * np.exp(losses - losses.max())
         prior = np.maximum(scaled / scaled.sum(), 1e-300)
-    return prior, most
+    if most <= _PATIENCE:
+        return prior, most
+
+    def value(weights: Floats) -> tuple[Floats, Floats, float]:
+        losses = learnt(weights)
+        curved = (seen / np.maximum(weights @ seen, np.finfo(float).tiny)) @ seen.T
+        return losses, curved, float(losses.max() - weights @ losses / weights.sum())
+
+    found, steps = concave_maximum(prior, value, gap, min(most - _PATIENCE, _NEWTON))
+    return found, _PATIENCE + steps
 
 
 class _Enclosed:

@@ -13,8 +13,8 @@ from optmech.analysis.leakage.joint import Scaled
 from optmech.base.arrays import Floats, Ints
 
 _UNIT = 2.0**-53
-_NUMBERS = 10_000_000
-"""Of an array of partial multisets."""
+_NUMBERS = 8_000_000
+"""Of an array of multisets."""
 _FORGOTTEN = 1e-20
 """A partial multiset that is less likely than this, for every secret, is left out."""
 _SMALL = 1e-280
@@ -49,28 +49,37 @@ def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, floa
     """Bounds of the same for weights >= 0, shape (W, S), both arguments floats next to the exact
     numbers. Multisets are made one observable after the other, and the least likely left out."""
     secrets, seen = matrix.shape
-    most = max(1000, _NUMBERS // ((k + 1) * secrets))
+    most = max(1000, _NUMBERS // secrets)
     tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
     left, masses = np.array([k]), np.ones((1, secrets))
-    ways = _binomials(k)
+    ways, complete, count = _binomials(k), list[Floats](), 0
     for o in range(seen - 1):
-        powers = _powers(matrix[:, o], k)
-        left, masses = _extended(left, masses, ways, powers)
-        rest = np.where(left[:, None] > 0, tails[None, :, o + 1] ** left[:, None], 1.0)
-        likely = (masses * np.minimum(rest, 1.0)).max(axis=1)
-        kept = np.flatnonzero(likely > _FORGOTTEN)
-        if len(kept) > most:
-            kept = kept[np.argpartition(-likely[kept], most)[:most]]
-        left, masses = left[kept], masses[kept]
-    masses = masses * _powers(matrix[:, -1], k)[left]
-    masses[masses < _SMALL] = 0.0
+        room = max(1000, most - count)
+        kept = _likeliest(left, masses, tails[:, o], room)
+        left, masses = _extended(left[kept], masses[kept], ways, _powers(matrix[:, o], k))
+        complete.append(masses[left == 0])
+        count += len(complete[-1])
+        left, masses = left[left > 0], masses[left > 0]
+    complete.append(masses * _powers(matrix[:, -1], k)[left])
+    told = np.concatenate(complete)
+    told[told < _SMALL] = 0.0
     # every factor p^n is off by 2n units, every product and binomial by one
     error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
-    earned = math.fsum((masses @ weighted.T).max(axis=1).tolist())
-    told = np.array([math.fsum(column) for column in masses.T.tolist()])
-    missing = np.maximum(0.0, 1 - told * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
+    best = [(part @ weighted.T).max(axis=1) for part in np.array_split(told, 1 + len(told) // 4096)]
+    earned = math.fsum(np.concatenate(best).tolist())
+    summed = np.array([math.fsum(column) for column in told.T.tolist()])
+    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
     open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
     return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
+
+
+def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
+    """Partial multisets that lead to at most ``room`` others, the likeliest for some secret."""
+    likely = (masses * np.minimum(tail[None, :] ** left[:, None], 1.0)).max(axis=1)
+    order = np.argsort(-likely, kind="stable")
+    order = order[likely[order] > _FORGOTTEN]
+    most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
+    return np.asarray(order[:most])
 
 
 def _binomials(k: int) -> Floats:

@@ -10,6 +10,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, inside
 from optmech.files.make.context import Context
 from optmech.files.make.networks import build_tree, connect, read_edges
+from optmech.files.make.priors import build_prior
 from optmech.reading.data import DataFile
 from optmech.sections import metrics as schema
 from optmech.sections.metrics import DistanceSpec, LossSpec
@@ -24,6 +25,11 @@ def build_distance(spec: DistanceSpec, context: Context) -> Distance:
     """A distance by its name or table."""
     if isinstance(spec, schema.MatrixDistance):
         return distances.matrix(read_matrix(spec.values, spec.file, context, "values"))
+    if isinstance(spec, schema.ElasticDistance):
+        with inside("mass"):
+            mass = build_prior(spec.mass, context)
+        base = NAMED[spec.distance]
+        return distances.elastic(mass, spec.share, distance=base, exponent=spec.exponent)
     if isinstance(spec, schema.TreeDistance):
         return distances.graph(build_tree(spec, context.domain))
     if isinstance(spec, schema.GraphDistance) and (spec.edges or spec.file):
