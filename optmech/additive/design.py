@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from optmech.additive.bound import LowerBound, NoiseMultipliers
 from optmech.additive.law import Law
@@ -20,6 +20,9 @@ from optmech.errors import VerificationError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from optmech.additive.composition import ComposedPrivacy
 
 MOST_DRAWS = 10**7
 
@@ -131,6 +134,15 @@ class NoiseDesign(Shown):
         count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
         drawn = self.law.sample(count, seed)
         return int(drawn[0]) if size is None else drawn
+
+    def privacy(self, k_fold: int = 1) -> ComposedPrivacy:
+        """What ``k_fold`` releases with this noise reveal together: bounds on δ(ε) and ε(δ).
+
+        Raises ProblemError for a number of releases that is none.
+        """
+        from optmech.additive.composition import composed
+
+        return composed(self.law, self.sensitivity, k_fold)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON."""
