@@ -124,8 +124,11 @@ class NoiseDesign(Shown):
         return self
 
     def pmf(self, k: int) -> Fraction:
-        """P(Z = k), exactly; raises ProblemError unless k is a whole number."""
-        return self.law.at(whole(k, "k", None))
+        """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
+        than 10,000 periods out in a tail."""
+        most = self.law.n + estimates.FARTHEST * len(self.law.tails)
+        far = whole(k, "k", None)
+        return self.law.at(whole(far, "k", -most, most) if self.law.tails else far)
 
     def sample(self, size: int | None = None, *, seed: int | None = None) -> int | Ints:
         """One draw of the noise, or ``size`` of them, with exactly the probabilities of ``pmf``.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -10,9 +11,10 @@ import numpy as np
 from optmech.additive.law import Law
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Number
+from optmech.exact.number import Number, log_of_fraction
 
-_FARTHEST = 2**40
+FARTHEST = 10_000
+"""Periods into a tail beyond which no number is looked at exactly."""
 
 
 def reach(law: Law, level: Fraction) -> int:
@@ -22,15 +24,25 @@ def reach(law: Law, level: Fraction) -> int:
     def covers(k: int) -> bool:
         return 1 - 2 * law.upper_tail(k + 1) >= level
 
+    if law.tails and _periods(law, level) > FARTHEST:
+        raise ProblemError(
+            "no interval holds that much", where="level", remedy="Give less, below 1"
+        )
     low, high = -1, max(1, law.n)
     while not covers(high):
-        low, high = high, 2 * high
-        if high > _FARTHEST:
-            raise ProblemError("no interval holds that much", where="level", remedy="Give less")
+        low, high = high, high + max(law.n, 8 * len(law.tails))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if covers(middle) else (middle, high)
     return high
+
+
+def _periods(law: Law, level: Fraction) -> float:
+    """About how many periods of the tails hold all but 1 - ``level``."""
+    if level >= 1:
+        return math.inf
+    missing = log_of_fraction(1 / (1 - level))
+    return missing / log_of_fraction(1 / law.r)
 
 
 def stated_level(level: Number) -> Fraction:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from optmech.additive.design import NoiseDesign as NoiseDesign
     from optmech.additive.law import Law as Law
     from optmech.additive.loss import NoiseLoss as NoiseLoss
-    from optmech.noise.peers import NoisePeer as NoisePeer
-    from optmech.noise.peers import peers as peers
+    from optmech.noise.known import NoisePeer as NoisePeer
+    from optmech.noise.known import peers as peers
     from optmech.noise.search import optimal as optimal
 else:
     __getattr__, __dir__ = lazily(__name__)
