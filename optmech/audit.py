@@ -15,8 +15,8 @@ It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secret
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
 design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
-point of a region, 10 for noise on all whole numbers, 11 the command line.
-"Theory" is ``docs/theory.md``, which has the proofs.
+point of a region, 10 for noise on all whole numbers, 11 the command line. "Theory" is
+``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.

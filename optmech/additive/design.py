@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from optmech.additive import estimates
 from optmech.additive.bound import LowerBound, NoiseMultipliers
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
@@ -19,7 +21,10 @@ from optmech.certificate.objective import is_optimal, relative_gap
 from optmech.errors import VerificationError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Number, rounded_down, rounded_up
+
+if TYPE_CHECKING:
+    from optmech.additive.composition import ComposedPrivacy
 
 MOST_DRAWS = 10**7
 
@@ -119,8 +124,11 @@ class NoiseDesign(Shown):
         return self
 
     def pmf(self, k: int) -> Fraction:
-        """P(Z = k), exactly; raises ProblemError unless k is a whole number."""
-        return self.law.at(whole(k, "k", None))
+        """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
+        than 10,000 periods out in a tail."""
+        most = self.law.n + estimates.FARTHEST * len(self.law.tails)
+        far = whole(k, "k", None)
+        return self.law.at(whole(far, "k", -most, most) if self.law.tails else far)
 
     def sample(self, size: int | None = None, *, seed: int | None = None) -> int | Ints:
         """One draw of the noise, or ``size`` of them, with exactly the probabilities of ``pmf``.
@@ -131,6 +139,41 @@ class NoiseDesign(Shown):
         count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
         drawn = self.law.sample(count, seed)
         return int(drawn[0]) if size is None else drawn
+
+    def quantile(self, level: Number = 0.95) -> int:
+        """The least k with P(|Z| <= k) >= ``level``, decided exactly; raises ProblemError for a
+        level that is none, or is 1 where the noise has tails."""
+        return estimates.reach(self.law, estimates.stated_level(level))
+
+    def interval(
+        self,
+        released: int | Sequence[int],
+        level: Number = 0.95,
+        *,
+        low: int | None = None,
+        high: int | None = None,
+    ) -> tuple[int, int]:
+        """Ends of an interval that holds the true number with probability ``level`` at least, for a
+        released number, or several releases of the same number; cut to what is possible, where
+        ``low`` or ``high`` are known. Raises ProblemError for numbers or a level that are none."""
+        return estimates.interval(self.law, released, level, low, high)
+
+    def most_likely(
+        self, released: int | Sequence[int], *, low: int | None = None, high: int | None = None
+    ) -> int:
+        """The maximum-likelihood estimate of the true number from one or more releases of it, of
+        those from ``low`` to ``high``. With δ > 0 and a sensitivity above 1 this need not be what
+        was released. Raises ProblemError where no number in the range is possible."""
+        return estimates.most_likely(self.law, released, low, high)
+
+    def privacy(self, k_fold: int = 1) -> ComposedPrivacy:
+        """What ``k_fold`` releases with this noise reveal together: bounds on δ(ε) and ε(δ).
+
+        Raises ProblemError for a number of releases that is none.
+        """
+        from optmech.additive.composition import composed
+
+        return composed(self.law, self.sensitivity, k_fold)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON."""

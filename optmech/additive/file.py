@@ -7,6 +7,7 @@ Reading computes every claim anew, in exact arithmetic.
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,7 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
                 raise ProblemError("is not written as it must be", where=name)
         if epsilon > LARGEST_EPSILON:
             raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")
-        if type(body["seconds"]) is not float:
+        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
             raise ProblemError("is no number", where="seconds")
         return NoiseDesign(
             law=_decode_law(body["law"]),

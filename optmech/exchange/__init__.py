@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from optmech.exchange.geo import read_geojson as read_geojson
     from optmech.exchange.hexagons import from_h3 as from_h3
     from optmech.exchange.measurement import to_opendp as to_opendp
+    from optmech.exchange.noise import noise_to_dp_accounting as noise_to_dp_accounting
+    from optmech.exchange.noise import noise_to_opendp as noise_to_opendp
+    from optmech.exchange.noise import noise_to_scipy as noise_to_scipy
+    from optmech.exchange.noise import write_noise_table as write_noise_table
     from optmech.exchange.numbers import read_matrix as read_matrix
     from optmech.exchange.numbers import write_matrix as write_matrix
     from optmech.exchange.roads import read_osm as read_osm

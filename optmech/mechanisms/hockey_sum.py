@@ -124,8 +124,8 @@ class _Lattice:
         low, high = float(values.min()), float(values.max())
         # spreading widens the tails a little: they are bounded again, at the ends of the window
         top = max(-low, high)
-        left = max(top, min(_reach(-values, weights, copies), -copies * low))
-        right = max(top, min(_reach(values, weights, copies), copies * high))
+        left = max(top, min(reach(-values, weights, copies), -copies * low))
+        right = max(top, min(reach(values, weights, copies), copies * high))
         margin = 2 * copies + 4
         self.step = 1.02 * (left + right) / (nodes - 2 * margin)
         self.start = -1.01 * left - margin * self.step
@@ -158,10 +158,10 @@ class _Lattice:
         """P(S' outside the window) and E[S'; S' beyond its right end], by Chernoff's bound."""
         values = self.atoms * self.step
         n = self.copies
-        lower = 0.0 if n * values.min() >= left else _chernoff(-values, self.mass, n, -left)[0]
+        lower = 0.0 if n * values.min() >= left else chernoff(-values, self.mass, n, -left)[0]
         if n * values.max() <= right:
             return lower, 0.0
-        upper, moment = _chernoff(values, self.mass, n, right)
+        upper, moment = chernoff(values, self.mass, n, right)
         return lower + upper, moment
 
     def _excess(self, cyclic: Floats, places: Floats, fourier: float, outside: float) -> float:
@@ -180,7 +180,7 @@ class _Lattice:
         return math.sqrt(n) * h / 2 * min(chance, 1.0) + far
 
 
-def _reach(values: Floats, weights: Floats, copies: int) -> float:
+def reach(values: Floats, weights: Floats, copies: int) -> float:
     """A W with P(Y₁ + … + Y_copies >= W) <= _TAIL, by Chernoff's bound on a range of rates."""
     return min(
         (copies * _log_moment(values, weights, rate) - math.log(_TAIL)) / rate
@@ -188,7 +188,7 @@ def _reach(values: Floats, weights: Floats, copies: int) -> float:
     )
 
 
-def _chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[float, float]:
+def chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[float, float]:
     """Bounds of P(S >= at) and E[S; S >= at] for at > 0.
 
     max(0, s) e^{-ts} decreases for s >= 1/t, so that E[S; S >= at] <= at e^{-t at} E e^{tS}.

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.additive.composition import ComposedPrivacy as ComposedPrivacy
     from optmech.additive.design import NoiseDesign as NoiseDesign
     from optmech.additive.law import Law as Law
     from optmech.additive.loss import NoiseLoss as NoiseLoss
+    from optmech.noise.known import NoisePeer as NoisePeer
+    from optmech.noise.known import peers as peers
     from optmech.noise.search import optimal as optimal
 else:
     __getattr__, __dir__ = lazily(__name__)

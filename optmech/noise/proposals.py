@@ -67,7 +67,8 @@ class Dual:
                 slope = (tried[level] - tried[other]) / (level - other)
                 step = -excess / slope if slope < -1e-9 else excess
             else:
-                step = excess / 2
+                # far less than the way to go, as what is lacking grows faster than the level
+                step = excess / 256
             level += step
         level = max(tried, key=lambda at: min(at, at + tried[at]))
         rows, _, tails = self._swept(level)

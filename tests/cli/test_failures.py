@@ -249,6 +249,7 @@ PROMISED = {
     "sweep": ["-o", "--workers", "--dask", "--json"],
     "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "trace": ["--json"],
+    "noise": ["--epsilon", "--delta", "--loss", "-o", "--picture", "--json"],
     "problems": ["--json"],
     "profiles": ["--json"],
     "schema": ["--json"],

@@ -1,0 +1,195 @@
+"""What k releases with the same noise reveal, between proved bounds: δ(ε) and ε(δ).
+
+Every release has noise of its own, and a person may change every one of the numbers by up to the
+sensitivity, in any direction and depending on what was released before. The privacy losses of k
+releases add up; each loss is spread over its two neighbours on a lattice so that the masses of both
+laws stay, which can only make the laws easier to tell apart (Jensen's inequality in e^-loss), and
+by how much is bounded through the probability of sums near ε (docs/theory.md). The law of the sum
+is a power of a discrete Fourier transform, with its error bounded by norms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from optmech.additive.law import Law
+from optmech.additive.pairs import Pair, dominating, falls, single
+from optmech.additive.privacy import largest_delta
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.exact.checked import probability, whole
+from optmech.exact.interval import Interval
+from optmech.exact.number import Number, parse_exact, rounded_down, rounded_up
+from optmech.exact.summation import depth, total
+from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
+
+MOST_RELEASES = 100_000
+NODES = 2**19
+"""Length of the lattice."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComposedPrivacy(Shown):
+    """Privacy of ``releases`` numbers, each with noise of its own from ``law``."""
+
+    law: Law
+    sensitivity: int
+    releases: int = 1
+    nodes: int = NODES
+
+    def delta(self, epsilon: Number) -> Interval:
+        """Bounds on δ(ε) of all releases together; raises ProblemError unless ε is a number
+        >= 0."""
+        rate = parse_exact(epsilon, where="epsilon")
+        if self.releases == 1:
+            exact = largest_delta(self.law, rate, self.sensitivity)[0]
+            return Interval(
+                max(0.0, rounded_down(exact * (1 - Fraction(UNIT)))), min(1.0, rounded_up(exact))
+            )
+        upper = self._above.delta(float(rate)).upper
+        lower = max(sums.delta(float(rate)).lower for sums in self._below)
+        return Interval(max(0.0, lower), min(1.0, upper))
+
+    def epsilon(self, delta: Number) -> Interval:
+        """Bounds on the least ε >= 0 with δ(ε) <= ``delta``, to about nine digits; infinite above
+        where none is found up to 10,000. Raises ProblemError unless δ is from 0 to 1."""
+        limit = float(probability(delta))
+        return Interval(
+            self._least(limit, lambda rate: self.delta(rate).lower)[0],
+            self._least(limit, lambda rate: self.delta(rate).upper)[1],
+        )
+
+    def _least(self, limit: float, curve: Callable[[float], float]) -> tuple[float, float]:
+        """Numbers around the place where a falling curve comes down to the limit."""
+        low, high = 0.0, 1.0
+        if curve(0.0) <= limit:
+            return 0.0, 0.0
+        while curve(high) > limit:
+            low, high = high, 2 * high
+            if high > 10_000:
+                return low, math.inf
+        for _ in range(40):
+            if high - low <= 1e-9 * high:
+                break
+            middle = (low + high) / 2
+            low, high = (middle, high) if curve(middle) > limit else (low, middle)
+        return low, high
+
+    @cached_property
+    def _above(self) -> _Sums:
+        """Sums of losses of a pair that dominates all shifts."""
+        return _Sums(dominating(self.law, self.sensitivity), self.releases, self.nodes)
+
+    @cached_property
+    def _below(self) -> list[_Sums]:
+        """Sums of losses of single shifts, which a person can cause."""
+        if self.sensitivity == 1 or falls(self.law):
+            return [self._above]
+        shifts = {self.sensitivity, self.sensitivity - 1}
+        pairs = [single(self.law, shift) for shift in shifts]
+        return [_Sums(pair, self.releases, self.nodes) for pair in pairs]
+
+
+def composed(law: Law, sensitivity: int, releases: int) -> ComposedPrivacy:
+    """The privacy of several releases; raises ProblemError for a number of releases that is
+    none."""
+    count = whole(releases, "k_fold", 1, MOST_RELEASES)
+    return ComposedPrivacy(law, sensitivity, count)
+
+
+class _Sums:
+    """The law of the sum of losses on a cyclic lattice, where none is infinite."""
+
+    def __init__(self, pair: Pair, releases: int, nodes: int) -> None:
+        if not len(pair.losses):
+            raise ProblemError("there is no finite privacy loss", where="privacy")
+        self.pair, self.releases, self.nodes = pair, releases, nodes
+        losses, chances = pair.losses, pair.chances
+        low, high = float(losses.min()), float(losses.max())
+        top = max(-low, high, 1e-12)
+        left = max(top, min(reach(-losses, chances, releases), -releases * low))
+        right = max(top, min(reach(losses, chances, releases), releases * high))
+        margin = 2 * releases + 4
+        if 4 * margin > nodes:
+            self.nodes = nodes = 1 << (4 * margin).bit_length()
+        self.step = 1.02 * (left + right) / (nodes - 2 * margin)
+        self.first = math.floor((-1.01 * left - margin * self.step) / self.step)
+        below = np.floor(losses / self.step)
+        share = np.clip(_kept(losses - below * self.step, self.step), 0.0, 1.0)
+        places = np.append(below, below + 1).astype(np.int64)
+        self.atoms, back = np.unique(places, return_inverse=True)
+        weights = np.append(chances * share, chances * (1 - share))
+        self.crowd = int(np.bincount(back).max())
+        self.weights = np.bincount(back, weights=weights).astype(np.float64)
+
+    @cached_property
+    def _power(self) -> tuple[Floats, Floats, float]:
+        """Places, the cyclic law at them, and the 2-norm of its error."""
+        from scipy.fft import irfft, rfft
+
+        size, n = self.nodes, self.releases
+        law = np.bincount(self.atoms % size, weights=self.weights, minlength=size)
+        norm = float(np.sqrt((law**2).sum()))
+        power = irfft(rfft(law) ** n, size)
+        places: Floats = (self.first + np.arange(size, dtype=np.float64)) * self.step
+        cyclic = np.maximum(np.roll(power, -(self.first % size)), 0.0)
+        return places, cyclic, fourier_error(size, n, norm, float(np.sqrt((power**2).sum())))
+
+    @cached_property
+    def _outside(self) -> float:
+        """The probability of sums outside the window."""
+        values: Floats = (self.atoms * self.step).astype(np.float64)
+        n = self.releases
+        left, right = self.first * self.step, (self.first + self.nodes - 1) * self.step
+        out = 0.0
+        if n * values.min() < left:
+            out += chernoff(-values, self.weights, n, -left)[0]
+        if n * values.max() > right:
+            out += chernoff(values, self.weights, n, right)[0]
+        return out
+
+    def delta(self, rate: float) -> Interval:
+        """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
+        places, cyclic, fourier = self._power
+        n, h = self.releases, self.step
+        value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
+        mean = float(total(cyclic * value))
+        blur = fourier * float(np.sqrt((value**2).sum()))
+        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
+        size = float(np.abs(self.pair.losses).max()) + h
+        # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
+        noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT
+        noise += (self.crowd + 16) * n * UNIT
+        slack = blur + self._outside + noise
+        return Interval(lost + mean - slack - self._excess(rate), lost + mean + slack)
+
+    def _excess(self, rate: float) -> float:
+        """Bounds what the spreading adds.
+
+        With V = e^-Ξ, E V = 1 given the sum S, the excess at S is E (1 - wV)⁺ - (1 - w)⁺ for
+        w = e^{rate - S}: nothing where wV and w are on one side of 1, and at most
+        w E|V - 1| / 2 <= w √n h e^{nh²} / 2 anywhere.
+        """
+        places, cyclic, fourier = self._power
+        n, h = self.releases, self.step
+        far, beyond = spread_reach(n, h)
+        drift = n * h * h / 8
+        away = far + drift
+        near = np.abs(places - rate) <= 2 * away
+        chance = float(cyclic[near].sum()) + fourier * math.sqrt(int(near.sum()))
+        chance = min(1.0, chance + self._outside + 2 * beyond)
+        deviation = math.sqrt(max(0.0, math.expm1(n * math.log1p(h * h * math.exp(2 * h) / 4))))
+        return math.exp(2 * away) * deviation / 2 * chance + beyond
+
+
+def _kept(offset: Floats, step: float) -> Floats:
+    """The share of an atom at ``offset`` from the lower neighbour that goes there, for p and
+    p e^-loss to stay: (e^-offset - e^-step) / (1 - e^-step)."""
+    return np.asarray(np.expm1(step - offset) / math.expm1(step))

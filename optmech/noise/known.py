@@ -1,0 +1,193 @@
+"""Noise that people use, calibrated to the same promise: how much of its loss is avoidable.
+
+Densities and calibrations are floats: these are measurements, and the promise of each is that of
+its source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.additive.loss import NoiseLoss
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.exact.checked import probability, whole
+from optmech.exact.number import Number, parse_exact
+
+_TAIL = 1e-16
+_MOST = 4_000_000
+_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisePeer(Shown):
+    """Known noise: ``pmf[k]`` = P(Z = k) = P(Z = -k) for k >= 0, cut where next to nothing is left;
+    ``parameters`` in words."""
+
+    name: str
+    pmf: Floats
+    parameters: str
+    source: str
+
+    def loss(self, measure: NoiseLoss) -> float:
+        """E c(Z)."""
+        cost = measure.floats(np.arange(len(self.pmf), dtype=np.float64))
+        return float(2 * (self.pmf @ cost) - self.pmf[0] * cost[0])
+
+    def delta(self, epsilon: float, shift: int) -> float:
+        """Σ max(0, z(i) - e^ε z(i + shift)), of what was not cut."""
+        return _hockey(self.pmf, epsilon, shift)
+
+
+def peers(epsilon: Number, delta: Number = 0, *, sensitivity: int = 1) -> dict[str, NoisePeer]:
+    """The noises of practice that keep (ε, δ) at a sensitivity, by name.
+
+    With ε > 0: "discrete Laplace" (two-sided geometric: Ghosh, Roughgarden and Sundararajan, STOC
+    2009) and the "staircase" for the loss |k| (Geng and Viswanath 2016), which are ε-private. With
+    ε and δ > 0 also "truncated Laplace" (Geng, Ding, Guo and Kumar, AISTATS 2020), "discrete
+    Gaussian" (Canonne, Kamath and Steinke, NeurIPS 2020), "analytic Gaussian" rounded to whole
+    numbers (Balle and Wang, ICML 2018) and the "canonical" noise of (ε, δ), rounded (Awan and
+    Vadhan, Annals of Statistics 2023). With δ > 0: "uniform". Raises ProblemError for ε = δ = 0
+    and for what spreads over too many places.
+    """
+    rate, part = float(parse_exact(epsilon, where="epsilon")), float(probability(delta))
+    steps = whole(sensitivity, "sensitivity", 1)
+    if rate == 0 and part == 0:
+        raise ProblemError("is 0, as ε is", where="delta", remedy="Give a positive ε or δ")
+    return {peer.name: peer for peer in _all(rate, part, steps)}
+
+
+def _all(rate: float, part: float, steps: int) -> Iterator[NoisePeer]:
+    if rate > 0:
+        yield _laplace(rate, steps)
+        yield _staircase(rate, steps)
+    if rate > 0 and part > 0:
+        yield _truncated(rate, part, steps)
+        yield _gaussian(rate, part, steps)
+        yield _analytic(rate, part, steps)
+        yield _canonical(rate, part, steps)
+    if part > 0:
+        yield _uniform(part, steps)
+
+
+def _laplace(rate: float, steps: int) -> NoisePeer:
+    b = math.exp(-rate / steps)
+    pmf = (1 - b) / (1 + b) * b ** _places(math.log(_TAIL) / math.log(b))
+    return NoisePeer("discrete Laplace", pmf, f"ratio {b:.6g}", "Ghosh et al. 2009")
+
+
+def _staircase(rate: float, steps: int) -> NoisePeer:
+    b = math.exp(-rate)
+    k = _places(steps * (1 - math.log(_TAIL) / rate))
+    found = []
+    for first in range(1, steps + 1):
+        pmf = b ** (k // steps) * np.where(k % steps < first, 1.0, b)
+        pmf /= 2 * pmf.sum() - pmf[0]
+        found.append((float(pmf @ k), first, pmf))
+    _, first, pmf = min(found, key=lambda made: made[0])
+    return NoisePeer("staircase", pmf, f"first step {first} of {steps}", "Geng, Viswanath 2016")
+
+
+def _truncated(rate: float, part: float, steps: int) -> NoisePeer:
+    b = math.exp(-rate / steps)
+
+    def made(end: int) -> Floats:
+        pmf = b ** np.arange(end + 1.0)
+        return np.asarray(pmf / (2 * pmf.sum() - pmf[0]))
+
+    end = _least(lambda end: _hockey(made(end), rate, steps) <= part)
+    return NoisePeer("truncated Laplace", made(end), f"up to ±{end}", "Geng et al. 2020")
+
+
+def _gaussian(rate: float, part: float, steps: int) -> NoisePeer:
+    def made(sigma: float) -> Floats:
+        k = _places(sigma * math.sqrt(-2 * math.log(_TAIL * part)) + steps)
+        pmf = np.exp(-(k**2) / (2 * sigma**2))
+        return np.asarray(pmf / (2 * pmf.sum() - pmf[0]))
+
+    sigma = _smallest(lambda sigma: _hockey(made(sigma), rate, steps) <= part, steps / 50)
+    return NoisePeer("discrete Gaussian", made(sigma), f"σ = {sigma:.6g}", "Canonne et al. 2020")
+
+
+def _analytic(rate: float, part: float, steps: int) -> NoisePeer:
+    from scipy.special import log_ndtr, ndtr
+
+    def delta(sigma: float) -> float:
+        x, y = steps / (2 * sigma), rate * sigma / steps
+        return float(ndtr(x - y) - math.exp(rate + float(log_ndtr(-x - y))))
+
+    sigma = _smallest(lambda sigma: delta(sigma) <= part, steps / 50)
+    k = _places(sigma * 9 + 2)
+    upper, lower = (k + 0.5) / sigma, (k - 0.5) / sigma
+    pmf = ndtr(-lower) - ndtr(-upper)
+    return NoisePeer("analytic Gaussian", pmf, f"σ = {sigma:.6g}, rounded", "Balle, Wang 2018")
+
+
+def _canonical(rate: float, part: float, steps: int) -> NoisePeer:
+    """The Tulap law with ratio e^-ε, cut at its quantiles q/2, times the sensitivity, rounded."""
+    b = math.exp(-rate)
+    q = 2 * part * b / (1 - b + 2 * part * b)
+
+    def above(x: Floats) -> Floats:
+        """P(X > x) for x > 0, before the cut."""
+        near = np.rint(x)
+        return np.asarray(b**near / (1 + b) * (b + (near - x + 0.5) * (1 - b)))
+
+    end = steps * (1 - math.log(max(q, _TAIL)) / rate) + 2 * steps
+    k = _places(end)
+    tails = np.clip((above((k + 0.5) / steps) - q / 2) / (1 - q), 0.0, 0.5)
+    pmf = np.append(1 - 2 * tails[0], tails[:-1] - tails[1:])
+    return NoisePeer("canonical", np.maximum(pmf, 0), f"q = {q:.6g}, rounded", "Awan, Vadhan 2023")
+
+
+def _uniform(part: float, steps: int) -> NoisePeer:
+    end = max(0, math.ceil((steps / part - 1) / 2 - 1e-12))
+    _places(end)
+    return NoisePeer("uniform", np.full(end + 1, 1 / (2 * end + 1)), f"up to ±{end}", "folklore")
+
+
+def _places(end: float) -> Floats:
+    if end > _MOST:
+        raise ProblemError(
+            f"such noise spreads over {end:.3g} places",
+            where="epsilon",
+            remedy="Allow a larger ε or δ",
+        )
+    return np.arange(math.ceil(end) + 1, dtype=np.float64)
+
+
+def _hockey(pmf: Floats, rate: float, shift: int) -> float:
+    both = np.concatenate([np.zeros(shift), pmf[:0:-1], pmf, np.zeros(shift)])
+    return float(np.maximum(both[shift:-shift] - math.exp(rate) * both[2 * shift :], 0).sum())
+
+
+def _least(holds: Callable[[int], bool]) -> int:
+    """The least whole number from which on a growing claim holds."""
+    high = 1
+    while not holds(high):
+        high *= 2
+        _places(high)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return 0 if high == 1 and holds(0) else high
+
+
+def _smallest(holds: Callable[[float], bool], start: float) -> float:
+    """The same for a number >= ``start``, to twelve digits."""
+    low, high = start, 2 * start
+    while not holds(high):
+        low, high = high, 2 * high
+        _places(high)
+    for _ in range(_STEPS):
+        if high - low <= 1e-12 * high:
+            break
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

@@ -1,0 +1,255 @@
+"""Files of noise: both checkers prove honest ones, and refuse altered ones alike."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mutations import Way, altered, anywhere, change
+
+import optmech as om
+from optmech import audit
+from optmech.cli.main import main
+from optmech.reading.sealed import seal
+
+Body = dict[str, Any]
+ASKED: dict[str, dict[str, Any]] = {
+    "geometric": {"epsilon": "ln 3"},
+    "staircase": {"epsilon": 0.5, "sensitivity": 3, "loss": "square"},
+    "finite": {"epsilon": 1, "delta": 0.01, "sensitivity": 2},
+    "threshold": {"epsilon": 1, "delta": "1/1000", "loss": "threshold", "width": 2},
+    "flat": {"epsilon": 0, "delta": 0.125},
+    "table": {"epsilon": 2, "delta": 1e-6, "loss": [0, 1, 1.5, 4.0], "sensitivity": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    path = tmp_path_factory.mktemp("noise") / "noise.json"
+    out = {}
+    for name, asked in ASKED.items():
+        om.noise.optimal(**asked).save(path)
+        out[name] = path.read_bytes()
+    return out
+
+
+def verdicts(content: bytes, path: Path) -> tuple[bool, bool]:
+    """Whether the check and the audit accept a file; anything but a refusal is raised."""
+    path.write_bytes(content)
+    try:
+        passed = om.check(path).passed
+    except (om.VerificationError, om.ProblemError):
+        passed = False
+    return passed, audit.main([str(path)]) == 0
+
+
+def test_honest_files_pass_both_and_come_back_the_same(
+    made: dict[str, bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "noise.json"
+    for name, content in made.items():
+        assert verdicts(content, path) == (True, True), name
+        again = om.noise.NoiseDesign.load(path)
+        fresh = om.noise.optimal(**ASKED[name])
+        assert again.law == fresh.law or again.law.window == fresh.law.window
+        assert (again.loss, again.lower_bound) == (fresh.loss, fresh.lower_bound)
+        again.save(tmp_path / "again.json")
+        assert (tmp_path / "again.json").read_bytes() == content
+
+
+# ---------------------------------------------------------------- mutations
+def _moved(rng: np.random.Generator, body: Body) -> str:
+    """Probability moved between two places, the sum kept."""
+    window = body["law"]["window"]
+    i, j = (int(k) for k in rng.integers(1, max(2, len(window)), size=2))
+    if i < len(window) and j < len(window):
+        part = int(window[i], 16) >> int(rng.choice([0, 1, 30, 60]))
+        window[i], window[j] = f"{int(window[i], 16) - part:x}", f"{int(window[j], 16) + part:x}"
+    _recompute(body)
+    return "moved"
+
+
+def _tails(rng: np.random.Generator, body: Body) -> str:
+    law = body["law"]
+    law["ratio"] = (
+        f"{max(0, int(law['ratio'], 16) + int(rng.choice([-1, 1, -(1 << 40), 1 << 40]))):x}"
+    )
+    if law["tails"] and rng.random() < 0.3:
+        law["tails"] = law["tails"][::-1]
+    _recompute(body)
+    return "tails"
+
+
+def _promise(rng: np.random.Generator, body: Body) -> str:
+    which = int(rng.integers(3))
+    if which == 0:
+        body["epsilon"] = [0.0, 0.25, "ln 2", 0.999999, 3.0][int(rng.integers(5))]
+    elif which == 1:
+        body["delta"] = [0.0, 1e-9, 0.0099, 0.5, "1/3"][int(rng.integers(5))]
+    else:
+        body["sensitivity"] = int(rng.integers(1, 6))
+    return f"promise {which}"
+
+
+def _proof(rng: np.random.Generator, body: Body) -> str:
+    """Larger multipliers, limits and tails of them, with the bound that would follow."""
+    part = body["multipliers"]["shifts"][int(rng.integers(len(body["multipliers"]["shifts"])))]
+    which = int(rng.integers(4))
+    if which == 0:
+        k = int(rng.integers(len(part["inner"])))
+        part["inner"][k] = f"{int(part['inner'][k], 16) * 2 + 1:x}"
+    elif which == 1:
+        part["limit"] = f"{int(part['limit'], 16) >> 1:x}"
+    elif which == 2:
+        k = int(rng.integers(3))
+        part["tail"][k] = f"{int(part['tail'][k], 16) + (1 << int(rng.integers(90))):x}"
+    else:
+        body["multipliers"]["bits"] += int(rng.choice([-1, 1]))
+    return f"proof {which}"
+
+
+def _claims(rng: np.random.Generator, body: Body) -> str:
+    claims = body["claims"]
+    which = int(rng.integers(4))
+    if which == 0:
+        claims["lower_bound"] *= float(rng.choice([0.0, 0.5, 1 - 1e-9, 1 + 1e-6, 2]))
+    elif which == 1:
+        claims["lower_bound"], claims["status"] = 0.0, "feasible"
+    else:
+        name = str(rng.choice(list(claims)))
+        claims[name] = change(rng, claims[name])
+    return "claims"
+
+
+def _recompute(body: Body) -> None:
+    """The loss that a forger would write, and the word for its gap."""
+    try:
+        from optmech.additive.file import _decode
+
+        design = _decode({"digest": "", **body}, "forged")
+        body["claims"]["loss"] = design.loss
+        gap = (design.loss - body["claims"]["lower_bound"]) / (design.loss or 1)
+        body["claims"]["status"] = "optimal" if gap <= 1e-6 else "feasible"
+    except om.OptmechError:
+        pass
+
+
+WAYS: tuple[Way, ...] = (anywhere, anywhere, _moved, _tails, _promise, _proof, _claims)
+
+
+def falsehood(content: bytes) -> str:
+    """What a file claims and is not so, from its numbers in floats; empty where nothing is."""
+    body = json.loads(content)
+    law, claims = body["law"], body["claims"]
+    unit = 2.0 ** -law["bits"]
+    window = [int(v, 16) * unit for v in law["window"]]
+    tails = [int(v, 16) * unit for v in law["tails"]]
+    r = int(law["ratio"], 16) / 2 ** law["ratio_bits"]
+    z = list(window)
+    while tails and tails[0] + tails[-1] > 1e-18 and len(z) < 20_000:
+        z += [v * (1 - r) for v in tails]
+        tails = [v * r for v in tails]
+    both = np.array(z[:0:-1] + z)
+    if abs(both.sum() - 1) > 1e-9:
+        return "no distribution"
+    rate = om.MetricPrivacy(body["epsilon"], om.distances.euclidean()).epsilon
+    for s in range(1, body["sensitivity"] + 1):
+        shifted = np.concatenate([both[s:], np.zeros(s)])
+        excess = np.maximum(both - math.exp(rate) * shifted, 0).sum()
+        if (
+            excess
+            > float(om.MetricPrivacy(1, om.distances.euclidean(), delta=body["delta"]).delta)
+            + 1e-12
+        ):
+            return f"shift {s} breaks the promise by {excess}"
+    k = np.arange(len(z), dtype=float)
+    name = body["loss"]["name"]
+    if name in ("absolute", "square"):
+        cost = k if name == "absolute" else k * k
+    elif name == "threshold":
+        cost = (k > body["loss"]["width"]) * 1.0
+    else:
+        values = body["loss"]["values"]
+        cost = np.array([values[int(i)] if i < len(values) else values[-1] + (i - len(values) + 1)
+                         * (values[-1] - values[-2]) for i in k])  # fmt: skip
+    loss = 2 * float(np.array(z) @ cost) - z[0] * cost[0]
+    if abs(loss - claims["loss"]) > 1e-8 * loss + 1e-12:
+        return f"the loss is {loss}"
+    best = om.noise.optimal(
+        body["epsilon"],
+        body["delta"],
+        sensitivity=body["sensitivity"],
+        loss=body["loss"].get("values", name),
+        width=body["loss"].get("width"),
+    )
+    if claims["lower_bound"] > best.loss:
+        return f"noise of loss {best.loss} is below the bound"
+    return ""
+
+
+def test_check_and_audit_agree_on_altered_files(made: dict[str, bytes], tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    names = list(made)
+    accepted = refused = 0
+    for _ in range(350):
+        content = made[names[int(rng.integers(len(names)))]]
+        forged, how = altered(rng, content, WAYS, raw=0.15, again=0.2)
+        passed, audited = verdicts(forged, tmp_path / "noise.json")
+        assert passed == audited, how
+        if passed:
+            accepted += 1
+            assert falsehood(forged) == "", how
+        else:
+            refused += 1
+    assert refused > 200
+    assert accepted > 10
+
+
+@pytest.mark.parametrize("which", ["window", "tails", "limit", "ratio"])
+def test_forgeries_that_would_pay_are_refused(
+    made: dict[str, bytes], tmp_path: Path, which: str
+) -> None:
+    """Less noise under the same promise, a tail cut off, limits lowered, with the claims to fit."""
+    body = json.loads(made["staircase" if which in ("tails", "ratio") else "finite"])
+    del body["digest"]
+    law = body["law"]
+    if which == "window":
+        part = int(law["window"][3], 16) // 2
+        law["window"][3] = f"{int(law['window'][3], 16) - part:x}"
+        law["window"][0] = f"{int(law['window'][0], 16) + 2 * part:x}"
+    elif which == "tails":
+        mass = 2 * sum(int(v, 16) for v in law["tails"])
+        law["window"][0] = f"{int(law['window'][0], 16) + mass:x}"
+        law["tails"], law["ratio"], law["ratio_bits"] = [], "0", 0
+    elif which == "ratio":
+        law["ratio"] = f"{int(law['ratio'], 16) // 2:x}"
+    else:
+        for part in body["multipliers"]["shifts"]:
+            part["limit"] = "0"
+    _recompute(body)
+    assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+
+
+def test_the_command_makes_checks_samples_and_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, picture = tmp_path / "noise.json", tmp_path / "noise.png"
+    asked = ["--epsilon", "ln 2", "--delta", "1e-3", "--sensitivity", "2", "--loss", "square"]
+    assert main(["noise", *asked, "-o", str(path), "--picture", str(picture), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["verified"]
+    assert said["status"] == "optimal"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["check", str(path)]) == 0
+    assert main(["sample", str(path), "1000", "-n", "50", "--seed", "3"]) == 0
+    out = capsys.readouterr().out.split()
+    assert all(900 < int(value) < 1100 for value in out[-50:])
+    assert main(["sample", str(path), "many"]) == 2
+    assert main(["noise", "--epsilon", "0"]) == 3
+    assert main(["noise", "--epsilon", "1", "--loss", "1,x"]) == 2
+    assert main(["solve", str(path)]) == 2
+    capsys.readouterr()
