@@ -20,6 +20,7 @@ COMMANDS = (
     "check",
     "attack",
     "measure",
+    "compare-coarsening",
     "sample",
     "report",
     "export",
@@ -173,7 +174,7 @@ def entry() -> NoReturn:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"optmech.cli.commands.{name}")
+    return import_module(f"optmech.cli.commands.{name.replace('-', '_')}")
 
 
 def _suspects() -> list[str]:
