@@ -1,7 +1,7 @@
 """Shipped coarsening on a real prior and real traces (docs/coarsening.md).
 
     python benchmarks/coarsening.py          # ../shared/data, results/coarsening.json
-    python benchmarks/coarsening.py --table  # the table of the page, from the results
+    python benchmarks/coarsening.py --table --figure docs/figures/coarsening.svg
 
 The places are 100 cells of about 1 km in Beijing, the prior is where eleven users of GeoLife were
 every two minutes, and the Markov chain is estimated from every other of their sequences; traces of
@@ -170,17 +170,48 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def draw(results: dict[str, Any], figure: Path) -> None:
+    """Loss against the attack's error: on the line y = x nothing is given away for nothing."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "optmech"
+    from matplotlib import pyplot
+
+    fig, sides = pyplot.subplots(1, 2, figsize=(9, 4.2), sharey=True, layout="constrained")
+    for axes, attack, words in zip(
+        sides, ("attack", "trace"), ("one report", "all reports of a trace"), strict=True
+    ):
+        for row in results["rows"]:
+            axes.plot(row["loss"], row[attack], "o", color="C3", ms=4)
+            axes.annotate(
+                row["name"], (row["loss"], row[attack]), fontsize=6, xytext=(3, 2),
+                textcoords="offset points",
+            )  # fmt: skip
+        line = sorted((row["design_loss"], row[f"design_{attack}"]) for row in results["rows"])
+        axes.plot(*zip(*line, strict=True), "s-", color="C0", ms=4, label="certified, fresh draws")
+        axes.axhline(results["blind"], color="0.7", lw=0.8)
+        axes.set(xlabel="expected loss (km)", title=words, xlim=(0, 4.2), ylim=(0, None))
+    sides[0].set_ylabel("error of the attack (km)")
+    sides[0].legend(loc="lower right", fontsize=7)
+    fig.savefig(figure, metadata={"Date": None})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--table", action="store_true", help="print the table of the page")
+    parser.add_argument("--figure", type=Path, help="draw the results as SVG")
     args = parser.parse_args()
     if not args.table:
         if not (args.data / "geolife_beijing_11users.csv").is_file():
             raise SystemExit("the real location data (../shared/data) is not at hand")
         args.results.write_text(json.dumps(run(args.data), indent=1) + "\n", encoding="utf-8")
-    print(table(json.loads(args.results.read_text(encoding="utf-8"))))
+    results = json.loads(args.results.read_text(encoding="utf-8"))
+    print(table(results))
+    if args.figure is not None:
+        draw(results, args.figure)
 
 
 if __name__ == "__main__":
