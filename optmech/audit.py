@@ -3,6 +3,7 @@
     python -m optmech.audit design.json        or, from a copy of this file alone:
     python audit.py design.json
     python audit.py family.json                (mechanisms with an auxiliary input)
+    python audit.py city.omm design.json       (a packed mechanism and its design)
 
 Reads the file and proves again, in whole numbers and fractions: that every row of the mechanism
 is a distribution, that every stated inequality holds exactly, what the objective is, and that no
@@ -15,8 +16,8 @@ It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secret
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
 design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
-point of a region, 10 for noise on all whole numbers, 11 the command line. "Theory" is
-``docs/theory.md``, which has the proofs.
+point of a region, 10 for noise on all whole numbers, 11 for packed mechanisms, 12 the command line.
+"Theory" is ``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
 distribution privacy are divided by their exact sum.
@@ -1498,6 +1499,13 @@ class Statement:
                 part.charge(bound, own)
         return bound
 
+    def value(self, p: Mechanism) -> Fraction:
+        """What is minimised: a loss, or minus the distortion."""
+        if self.objective == "distortion":
+            return -p.distortion(self.target)
+        losses = p.losses(self.loss)
+        return max(losses) if self.objective == "worst_loss" else dot(self.prior, losses)
+
     def add_objective(self, bound: Lagrangian, plain: object, counts: bool) -> None:
         """π_s c(s,o); ω_s c(s,o) for weights ω >= 0, all 1 if none are given, whose sum is divided
         by in the end; or an attack on the distortion."""
@@ -2395,7 +2403,8 @@ def signed(value: object) -> int:
     return value
 
 
-# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") ============================
+# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") =====================
+
 class NoiseLoss(NamedTuple):
     """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
 
@@ -2574,18 +2583,162 @@ class Noise:
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
+=======
+# ==== 11. Packed mechanisms, against the design that they were packed from ========================
+# One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]).
+PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/1"
+
+HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
+          "reach/region/reports/row of/secrets/title/width")  # fmt: skip
 
 
-# ==== 11. The command line ========================================================================
+class Cbor:
+    """What deterministic CBOR says; tags 70, 71 and 86 as lists of numbers, others refused."""
+
+    codes: ClassVar = {70: "I", 71: "Q", 86: "d"}
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def whole(self) -> object:
+        found = self.item(0)
+        need(self.at == len(self.content), "bytes after the end")
+        return found
+
+    def take(self, count: int) -> bytes:
+        need(count <= len(self.content) - self.at, "ends in the middle of an item")
+        self.at += count
+        return self.content[self.at - count : self.at]
+
+    def item(self, depth: int) -> object:
+        need(depth < 16, "nests too deep")
+        first = self.take(1)[0]
+        major, count = first >> 5, first & 31
+        if major == 7:
+            if count in (20, 21, 22):
+                return {20: False, 21: True, 22: None}[count]
+            need(25 <= count <= 27, "an unknown simple value")
+            size, code = {25: (2, ">e"), 26: (4, ">f"), 27: (8, ">d")}[count]
+            value = float(struct.unpack(code, self.take(size))[0])
+            need(math.isfinite(value), "a number that is not finite")
+            return value
+        if count >= 24:
+            need(count <= 27, "an indefinite length")
+            least = (24, 1 << 8, 1 << 16, 1 << 32)[count - 24]
+            count = int.from_bytes(self.take(1 << count - 24), "big")
+            need(count >= least, "a number that is not in its shortest form")
+        if major < 2:
+            return count if major == 0 else -1 - count
+        if major == 2:
+            return self.take(count)
+        if major == 3:
+            return self.take(count).decode()
+        if major == 6:
+            code, content = self.codes.get(count, ""), self.item(depth + 1)
+            if not code or not isinstance(content, bytes):
+                raise Fault("an unknown tag")
+            return list(struct.unpack(f"<{len(content) // struct.calcsize(code)}{code}", content))
+        need(count <= len(self.content) - self.at, "ends in the middle of an item")
+        if major == 4:
+            return [self.item(depth + 1) for _ in range(count)]
+        pairs = [(self.item(depth + 1), self.item(depth + 1)) for _ in range(count)]
+        need(len({str(key) for key, _ in pairs}) == count, "a key twice")
+        return {str(key): value for key, value in pairs}
+
+
+def judge_packed(path: str, design: str) -> Verdict:
+    """The design's statement on the packed numbers, and what the file says of both."""
+    need(os.stat(path).st_size <= 64 * 2**20, "is too large")
+    with open(path, "rb") as stream:
+        content = stream.read()
+    need(content.startswith(PACKED), "is no plain packed mechanism")
+    reader = Cbor(content[len(PACKED) :])
+    inner, rows, digest = (reader.item(0) for _ in range(3))
+    need(reader.at == len(reader.content), "bytes after the end")
+    need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
+    if not isinstance(inner, bytes) or not isinstance(rows, bytes):
+        raise Fault("is not a packed mechanism")
+    head = Cbor(inner).whole()
+    if not isinstance(head, dict) or "/".join(sorted(head)) != HEADER:
+        raise Fault("the header is missing, or has other entries")
+    body = read(design)
+    need(body["format"] == FORMAT, "is packed from another kind of file")
+    lines: list[str] = []
+    problem = body["problem"]
+    stated = Statement(problem, lines)
+    if not isinstance(problem, dict):
+        raise Fault("the problem is missing")
+    mechanism = packed_rows(head, rows, stated.n, stated.m)
+    with inside("places"):
+        reports = head["secrets"] if head["reports"] is None else head["reports"]
+        same_places(head["secrets"], problem["secrets"])
+        same_places(reports, problem["observables"])
+    own = {name: body[name] for name in ("mechanism", "problem")}
+    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
+    need(head["design"] == hashlib.sha256(written).digest(), "the design is another one")
+    lines += stated.check(mechanism)
+    original = read_mechanism(body["mechanism"], stated.n, stated.m)
+    before, after = (stated.value(p) for p in (original, mechanism))
+    sign = -1 if stated.objective == "distortion" else 1
+    loss = keys(head["loss"], "objective design packed increase")
+    need(loss["packed"] == sign * float(rounded_up(after)), "the loss is another one")
+    change = (after - before) / abs(before) if before else after - before
+    need(loss["increase"] == float(rounded_up(change)), "the increase is another one")
+    lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
+    lines.append(f"relative change from the design {float(change):.3g}")
+    return lines, "title, region, prior, sentences, accuracy, reach; and the design itself"
+
+
+def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
+    """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
+    bits, width = whole(head["bits"], 49), whole(head["width"], 8)
+    need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
+    columns = [whole(o, m) for o in listing(head["columns"])]
+    need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
+    row_of = [whole(row, n) for row in listing(head["row of"], n)]
+    step = width * len(columns)
+    need(len(rows) == step * (max(row_of) + 1), "the rows have another length")
+    found = []
+    for at in range(0, len(rows), step):
+        out = [0] * m
+        for o, k in zip(columns, range(at, at + step, width), strict=True):
+            out[o] = int.from_bytes(rows[k : k + width], "little")
+        need(sum(out) == 1 << bits, "a row does not sum to one")
+        found.append(out)
+    return Mechanism(bits, [found[row] for row in row_of])
+
+
+def same_places(plain: object, stated: Body) -> None:
+    """Labels and coordinates, as both files have them."""
+    if not isinstance(plain, dict):
+        raise Fault("places are missing")
+    kind, sides, own = plain["kind"], list[object](), list[object]()
+    if kind == "grid":
+        sides = [[plain[side] for side in ("rows", "columns")]]
+        sides += [plain[side] for side in ("cell", "origin", "bounds")]
+        own = [stated[side] for side in ("grid", "cell", "origin", "bounds")]
+    else:
+        named = [f"{c:015x}" for c in listing(plain["cells"])] if kind == "h3" else plain["labels"]
+        points = stated["points"]
+        sides = [named, None if kind == "labels" else plain["points"]]
+        flat = None if points is None else [v for p in listing(points) for v in listing(p)]
+        own = [stated["labels"], flat]
+    need(json.dumps(sides) == json.dumps(own), "the places are other ones")
+
+
+# ==== 12. The command line ========================================================================
 def audit(path: str) -> list[str]:
     """What was verified, line by line; raises Fault where the file does not hold."""
     lines, _ = judge(path)
     return lines
 
 
-def judge(path: str) -> Verdict:
-    """The verdict on a file of any format; whatever its entries do to the code is a Fault."""
+def judge(path: str, design: str | None = None) -> Verdict:
+    """The verdict on a file of any format, or on a packed mechanism and its design; whatever its
+    entries do to the code is a Fault."""
     try:
+        if design is not None:
+            return judge_packed(path, design)
         body = read(path)
         if body["format"] == EVERYWHERE:
             return Everywhere(body).check()
@@ -2605,11 +2758,11 @@ def shown(words: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """0 when everything holds, 1 when not, 2 without a readable file."""
-    if len(arguments) != 1:
-        print("usage: python audit.py DESIGN", file=sys.stderr)
+    if len(arguments) not in (1, 2):
+        print("usage: python audit.py DESIGN, or PACKED DESIGN", file=sys.stderr)
         return 2
     try:
-        lines, unchecked = judge(arguments[0])
+        lines, unchecked = judge(*arguments)
     except (OSError, EOFError) as error:
         print(
             shown(f"{arguments[0]}: {getattr(error, 'strerror', None) or error}"), file=sys.stderr

@@ -140,3 +140,19 @@ def test_packed_results_are_found_again(tmp_path: Path) -> None:
         "Store(path).pack(); assert store.packed.read_bytes() == first\n"
     )
     run("-c", code)
+
+
+@pytest.mark.parametrize("page", ["sticky", "coarsening"])
+def test_pages_have_the_tables_of_their_results(page: str) -> None:
+    """The tables of docs/sticky.md and docs/coarsening.md, printed again."""
+    done = subprocess.run(
+        [sys.executable, f"benchmarks/{page}.py", "--table"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert done.stdout.count("\n") > 5
+    assert done.stdout.strip() in text

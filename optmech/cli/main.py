@@ -24,6 +24,7 @@ COMMANDS = (
     "measure",
     "compare",
     "estimate",
+    "compare-coarsening",
     "sample",
     "protect",
     "report",
@@ -185,7 +186,7 @@ def entry() -> NoReturn:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"optmech.cli.commands.{name}")
+    return import_module(f"optmech.cli.commands.{name.replace('-', '_')}")
 
 
 def _suspects() -> list[str]:

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.mechanisms.coarsening import dense_areas as dense_areas
+    from optmech.mechanisms.coarsening import offset_snapped as offset_snapped
+    from optmech.mechanisms.coarsening import rounded_degrees as rounded_degrees
+    from optmech.mechanisms.coarsening import snapped as snapped
     from optmech.mechanisms.discrete import exponential as exponential
     from optmech.mechanisms.discrete import geometric as geometric
     from optmech.mechanisms.discrete import randomized_response as randomized_response

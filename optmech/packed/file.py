@@ -179,6 +179,8 @@ def _width(parts: Parts) -> int:
 
 
 def _decoded(content: bytes) -> Parts:
+    if not content.startswith(_PLAIN_START):
+        raise ProblemError("is no packed mechanism")
     item = decode(content)
     if not isinstance(item, Tag) or item.number != _CBOR or type(item.value) is not list:
         raise ProblemError("is no packed mechanism")
@@ -203,7 +205,9 @@ def _decoded(content: bytes) -> Parts:
     if len(columns) > MOST_COLUMNS:
         raise ProblemError(f"{len(columns):,} are more than {MOST_COLUMNS:,}", where="columns")
     count = int(row_of.max(initial=-1)) + 1
-    if len(row_of) != len(secrets) or not np.array_equal(np.unique(row_of), np.arange(count)):
+    # a number that is too large is refused before anything of that size is made
+    proper = count <= len(row_of) == len(secrets)
+    if not proper or not np.array_equal(np.unique(row_of), np.arange(count)):
         raise ProblemError("does not give every secret one of the rows", where="row of")
     width = body["width"]
     if type(width) is not int or len(rows) != count * len(columns) * width:

@@ -10,7 +10,9 @@ them, at most ``radius`` away. After draws at s_1, ..., s_n the log-likelihood r
   ε = Σ_k D_α + ln((α-1)/α) - (ln δ + ln α)/(α-1) for every α > 1 (Canonne, Kamath, Steinke 2020,
   proposition 12).
 
-Figures are rounded up by 10^-9 of themselves, more than their sums can lose.
+Figures are rounded up by 10^-9 of themselves and 10^-10 for every draw: more than logarithms of
+numbers above 2^-49 lose (some units of 2^-47, times 127), and sums of at most 2^15 exponentials
+(2^-38), divided by α - 1 >= 1/4.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from optmech.packed.places import near
 
 ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0)
 FALL_BACKS = ("refuse", "repeat")
-_UP = 1 + 1e-9
+_UP, _EACH = 1 + 1e-9, 1e-10
 
 
 class Ledger:
@@ -130,7 +132,7 @@ class Ledger:
         costs = np.zeros(len(ORDERS) + 1)
         for place, count in draws.items():
             costs += count * self._cost(place)
-        rows, *divergences = (costs * _UP).tolist()
+        rows, *divergences = (costs * _UP + total * _EACH).tolist()
         composed = rows
         for order, divergence in zip(ORDERS, divergences, strict=True):
             tail = (math.log(self.delta) + math.log(order)) / (order - 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -98,6 +99,7 @@ def made() -> Made:
         (place / "map.geojson").write_text(json.dumps(MAP))
         zoned = {"kind": "zones", "file": "map.geojson"}
         (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
+        orders += [["pack", design, "-o", str(place / "metric.omm")]]
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
             for suffix in (".csv", ".npy", ".nc", ".parquet")
@@ -405,6 +407,16 @@ def counts(rng: random.Random) -> Case:
     return Case("", ["estimate", "metric.json", "c.csv", *more], files)
 
 
+def packed(rng: random.Random) -> Case:
+    """A packed mechanism with changed bytes, half of them under a digest that fits."""
+    content = bytearray(garble(made().files["metric.omm"], rng))
+    if rng.random() < 0.5 and len(content) > 32:
+        content[-32:] = hashlib.sha256(content[:-32]).digest()
+    argv = rng.choice([["check", "c.omm", "metric.json"], ["sample", "c.omm", "0"]])
+    files = {"c.omm": bytes(content), "metric.json": made().files["metric.json"]}
+    return Case("", argv, files)
+
+
 def line(rng: random.Random) -> Case:
     """A command line with hostile arguments, and inputs that are no files."""
     names = ["pipe", "folder", "loop", "/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem"]
@@ -501,6 +513,6 @@ def bomb(rng: random.Random) -> Case:
 KINDS: list[tuple[Callable[[random.Random], Case], float]] = [
     (problem, 22), (toml, 6), (targets, 5), (trace, 6), (sweep, 0.5), (profile, 6), (table, 10),
     (zones, 8), (roads, 6), (edges, 4), (parquet, 2), (netcdf, 1), (matrix, 6), (design, 12),
-    (counts, 3), (line, 5), (bomb, 0.4), (backdrop, 3),
+    (counts, 3), (line, 5), (bomb, 0.4), (backdrop, 3), (packed, 4),
 ]  # fmt: skip
 """What is made how often, in per cent about."""

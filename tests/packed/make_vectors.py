@@ -154,6 +154,9 @@ def refused(content: bytes) -> dict[str, str]:
         ),
         "a row for too few secrets": changed(row_of=Tag(70, header["row of"].value[:-4])),
         "a row of nothing": changed(row_of=Tag(70, header["row of"].value[:-4] + b"\xff\xff\0\0")),
+        "a row beyond all memory": changed(
+            row_of=Tag(70, header["row of"].value[:-4] + b"\xff" * 4)
+        ),
         "a row that is no distribution": changed(rows=bytes([rows[0] ^ 1]) + rows[1:]),
         "too few rows": changed(rows=rows[:-3]),
         "an accuracy of other columns": changed(

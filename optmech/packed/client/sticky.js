@@ -8,6 +8,7 @@ import { PackedError } from "./cbor.js";
 const LABEL = new TextEncoder().encode("optmech-sticky/1");
 const EARTH_KM = 6371.0088;
 const UP = 1 + 1e-9;
+const EACH = 1e-10;
 export const ORDERS = [1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128];
 
 /** The other places at most `radius` away (km for degrees), as numbers. */
@@ -74,7 +75,7 @@ export class Ledger {
       total += count;
       this.#cost(place).forEach((cost, k) => { costs[k] += count * cost; });
     }
-    const [rows, ...divergences] = costs.map((cost) => cost * UP);
+    const [rows, ...divergences] = costs.map((cost) => cost * UP + total * EACH);
     let composed = rows;
     ORDERS.forEach((order, k) => {
       const tail = (Math.log(this.delta) + Math.log(order)) / (order - 1);
