@@ -139,6 +139,7 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.problem.everywhere import gradient_of
+    from optmech.reading.recognised import by_ending
 
     if args.picture is not None and gradient_of(file.problem.statement.families) is not None:
         raise ProblemError(
@@ -147,6 +148,13 @@ def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
             remedy="Leave it out, and draw design.mechanism.at(points)",
         )
     output.claim_outputs(args, (*file.inputs, args.profile))
+    other = None if args.output is None else by_ending(args.output)
+    if other is not None:
+        raise ProblemError(
+            f"{args.output}: is the name of {other[0]}, and a design is JSON",
+            where="--output",
+            remedy="Use a name that ends in .json",
+        )
 
 
 def _show(

@@ -19,6 +19,8 @@ from optmech.show.reports.payload import design_payload
 _SCRIPTS = ("data.js", "draw.js", "chart.js", "explore.js", "matrix.js", "ratios.js", "facts.js",
             "frontier.js", "main.js")  # fmt: skip
 _MOST = 64
+"""Designs that are shown with their mechanisms; of more the page has the figures only."""
+_MOST_COMPARED = 1000
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 
@@ -27,6 +29,8 @@ def report(
     designs: Design | Iterable[Design],
     path: str | Path,
     names: Sequence[str] | None = None,
+    *,
+    groups: Sequence[str] | None = None,
 ) -> int:
     """Write one HTML page about a design, or one that compares several.
 
@@ -44,6 +48,8 @@ def report(
         Where to write the page.
     names:
         A name for each design, default their titles.
+    groups:
+        What each design belongs to, such as a user: the frontier has a line for each.
 
     Returns
     -------
@@ -53,8 +59,8 @@ def report(
     Raises
     ------
     ProblemError
-        Without designs, with more than 64, with names that do not fit, or where the page cannot
-        be written.
+        Without designs, with more than 1,000, with names or groups that do not fit, or where the
+        page cannot be written.
     """
     chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
     _require_designs(chosen, names)
@@ -62,7 +68,11 @@ def report(
         design.problem.title or f"design {k}" for k, design in enumerate(chosen, start=1)
     ]
     store = Store(sum(design.problem.loss_matrix.size for design in chosen) <= _DOUBLE)
+    store.light = len(chosen) > _MOST
     listed = [design_payload(*named, store) for named in zip(chosen, titles, strict=True)]
+    if groups is not None:
+        _require_fit(groups, len(chosen), "groups")
+        listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
     data = {"designs": listed, "arrays": store.entries, "double": store.double}
     title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
     content = _page(title, script_json(data)).encode()
@@ -78,15 +88,20 @@ def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) ->
                 where=f"designs[{k}]",
                 remedy="Give what om.solve or om.Design.load returns",
             )
-    if not 1 <= len(chosen) <= _MOST:
+    if not 1 <= len(chosen) <= _MOST_COMPARED:
         raise ProblemError(
-            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST} designs"
+            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"
         )
-    if names is not None and len(names) != len(chosen):
+    if names is not None:
+        _require_fit(names, len(chosen), "names")
+
+
+def _require_fit(texts: Sequence[str], count: int, where: str) -> None:
+    if len(texts) != count:
         raise ProblemError(
-            f"{len(names)} names for {len(chosen)} designs",
-            where="names",
-            remedy="Give a name for each design, or none",
+            f"{len(texts)} {where} for {count} designs",
+            where=where,
+            remedy=f"Give one of the {where} for each design, or none",
         )
 
 

@@ -12,12 +12,12 @@ function summary(design) {
   const checked = design.checks.reduce((sum, check) => sum + check.inequalities, 0);
   const verdict = byId("verdict");
   verdict.className = `verdict ${design.verified ? "good" : "bad"}`;
-  verdict.textContent = design.mechanism === null
+  verdict.textContent = design.status === "infeasible"
     ? `Infeasible: ${design.reason}`
     : design.verified
       ? `Verified: all ${checked.toLocaleString("en")} inequalities hold, each decided exactly.`
       : "Not verified: a check failed.";
-  if (design.mechanism === null) return fill(byId("figures"));
+  if (design.status === "infeasible") return fill(byId("figures"));
   const { attack, lossUnit } = design;
   const maximised = design.objective === "maximize_distortion";
   const entry = (name, field, value, unit, why, text = digits(value)) => element("div", {}, [
