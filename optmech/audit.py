@@ -2360,9 +2360,6 @@ def arc_sine(y: Interval) -> Interval:
     return Interval(Fraction(bottom, PRECISE), Fraction(top, PRECISE))
 
 
-Corners = tuple[int, int, int]
-
-
 def kilometres(vertices: list[list[float]], corners: list[Corners]) -> list[tuple[float, float]]:
     """For every triangle what a degree of longitude and one of latitude count for, rounded down:
     lines of the map, measured so, are at most as long as great circles."""
@@ -2403,8 +2400,7 @@ def signed(value: object) -> int:
     return value
 
 
-# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") =====================
-
+# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") ============================
 class NoiseLoss(NamedTuple):
     """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
 
@@ -2583,7 +2579,8 @@ class Noise:
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
-=======
+
+
 # ==== 11. Packed mechanisms, against the design that they were packed from ========================
 # One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]).
 PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/1"

@@ -51,7 +51,7 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
-        chosen = _chosen(table, asked, source)
+        chosen = chosen_of(table, asked, source)
         names = list(dict.fromkeys(table.known))
         try:
             chosen.require_others(names, asked.keep)
@@ -88,7 +88,8 @@ def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
     return reporter.geographic and places is not None and places.shape[1] == 2
 
 
-def _chosen(table: Table, asked: Asked, source: str | Path) -> Chosen:
+def chosen_of(table: Table, asked: Asked, source: str | Path) -> Chosen:
+    """The columns of a table that say where a row is; errors name the file."""
     if isinstance(table, PointTable):
         for name in ("x", "y", "label"):
             if getattr(asked, name) is not None:

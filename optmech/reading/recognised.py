@@ -29,7 +29,10 @@ _FORMATS: dict[str, Kind] = {
     "optmech-noise/": "counts",
     "optmech-sweep/": "run",
 }
-_TABLE = ("a table of data", "Write a problem file for it with optmech init")
+_TABLE = (
+    "a table of data",
+    "Write a problem file for it with optmech init; a matrix needs --problem",
+)
 _ENDINGS = {
     ".csv": _TABLE,
     ".tsv": _TABLE,

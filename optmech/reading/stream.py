@@ -44,6 +44,12 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
             raise ProblemError(
                 "is empty", where=str(path), remedy="Give a table with the names of its columns"
             )
+        if len(header) == 1 and header[0].count(";") >= 1:
+            raise ProblemError(
+                "its columns are separated by semicolons",
+                where=str(path),
+                remedy="Save it with commas between columns, and points in numbers",
+            )
         handed[0] = 0
         yield header, _parts(reader, len(header), size, path, handed)
 

@@ -52,6 +52,20 @@ def unit_of(problem: Problem, distance: str) -> str:
     return after(problem.space.unit_of(distance))
 
 
+def unit_of_promise(problem: Problem, index: int, quantity: str) -> str:
+    """The unit of what a constraint promises: that of its distance, or per it; empty where it has
+    none."""
+    constraint = problem.constraints[index]
+    if quantity == "loss":
+        named = distance_words(problem.loss) if callable(problem.loss) else ""
+        return problem.space.unit_of(named)
+    distance = getattr(constraint, "distance", None)
+    unit = "" if distance is None else problem.space.unit_of(distance_words(distance))
+    if not unit or quantity not in ("epsilon", "distortion"):
+        return ""
+    return f"per {unit}" if quantity == "epsilon" else unit
+
+
 def after(unit: str) -> str:
     """A unit behind a number; empty where there is none."""
     return f" {unit}" if unit else ""

@@ -243,7 +243,7 @@ PROMISED = {
         "-o",
         "--json",
     ],
-    "report": ["-o", "--json"],
+    "report": ["-o", "--open", "--json"],
     "adopt": ["--problem", "--repair", "-o", "--json"],
     "export": ["--format", "-o", "--json"],
     "sweep": ["-o", "--workers", "--dask", "--json"],

@@ -108,3 +108,9 @@ def show(browser: Any, tmp_path: Path) -> Callable[..., Page]:
         return Page(browser, path)
 
     return call
+
+
+@pytest.fixture
+def page_of(browser: Any) -> Callable[[Path], Page]:
+    """Opens a page that is there."""
+    return lambda path: Page(browser, path)

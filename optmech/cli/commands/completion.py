@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from optmech.cli import output
 
 SUMMARY = "print a script that completes commands and options in a shell"
-EXAMPLE = "source <(optmech completion bash)"
+EXAMPLE = "optmech completion bash > ~/.local/share/bash-completion/completions/optmech"
 _NAMED = {"solve": "", "export": "", "adopt": "", "transport": "", "trace": "traces",
           "sweep": "sweeps"}  # fmt: skip
 """Commands that take a name of the gallery, and the folder that it is in."""
-_EPILOG = """\
-  bash:  optmech completion bash > ~/.local/share/bash-completion/completions/optmech
-  zsh:   optmech completion zsh > ~/.optmech-completion.zsh, and source that in ~/.zshrc
-  fish:  optmech completion fish > ~/.config/fish/completions/optmech.fish"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
-    parser.description = f"{parser.description}\n\nTo keep it:\n{_EPILOG}"
+    parser.description = (
+        f"{parser.description}\n\nFor fish the file is ~/.config/fish/completions/optmech.fish; "
+        "zsh sources what is printed for it."
+    )
 
 
 def run(args: argparse.Namespace) -> int:

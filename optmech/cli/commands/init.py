@@ -56,6 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files import read_problem
     from optmech.files.starting import first_problem
 
+    wanted = _wanted(args)
     output.claim_outputs(args, [args.data])
     if ending(args.output, ".toml") != ".toml":
         raise ProblemError(
@@ -67,7 +68,6 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             "problem.toml is there already", where="--output", remedy="Name a file with -o"
         )
-    wanted = _wanted(args)
     try:
         text, notes = first_problem(wanted, Path(args.output))
     except ProblemError as error:

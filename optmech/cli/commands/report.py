@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.errors import ProblemError
 
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+
 SUMMARY = "write a page that shows a saved design, or compares several"
 EXAMPLE = "optmech report design.json -o report.html"
+_MOST = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "designs", metavar="DESIGN", nargs="+", help="files written by optmech solve -o"
+        "designs",
+        metavar="DESIGN|RUN",
+        nargs="+",
+        help="files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
+        "frontier has a line for every series",
     )
     parser.add_argument(
         "--backdrop",
@@ -22,15 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
         ".gz, or PACKAGE:RESOURCE of an installed package",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the HTML file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="the HTML file (default: beside the first design, or in the run's directory)",
+    )
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
     from optmech.base.storage import ending
-    from optmech.designs.design import Design
+    from optmech.reading.recognised import by_ending
     from optmech.show.reports import report
 
+    for path in args.designs:
+        if (other := by_ending(path)) is not None:
+            raise ProblemError(f"is {other[0]}, and no design", where=path, remedy=other[1])
+    if args.output is None:
+        args.output = _beside(args.designs)
     output.claim_outputs(args, [*args.designs, args.backdrop])
     if ending(args.output, ".html") not in (".html", ".htm"):
         raise ProblemError(
@@ -38,11 +59,79 @@ def run(args: argparse.Namespace) -> int:
             where="--output",
             remedy="Use a name that ends in .html",
         )
-    designs = [Design.load(path) for path in args.designs]
-    names = [Path(path).stem for path in args.designs] if len(designs) > 1 else None
-    size = report(designs, args.output, names, backdrop=args.backdrop)
+    designs, names, groups = _read(args.designs)
+    size = report(designs, args.output, names, groups=groups, backdrop=args.backdrop)
     if args.json:
         output.print_json({"output": args.output, "designs": len(designs), "bytes": size})
     else:
         output.written(f"report ({size / 1e6:.1f} MB)", args.output)
+    if args.open:
+        _open(args.output)
     return 0
+
+
+def _read(paths: list[str]) -> tuple[list[Design], list[str] | None, list[str] | None]:
+    """The designs, their names where there are several, and what each belongs to."""
+    from optmech.designs.design import Design
+
+    runs = [path for path in paths if Path(path).is_dir()]
+    if not runs:
+        designs = [Design.load(path) for path in paths]
+        return designs, [Path(path).stem for path in paths] if len(designs) > 1 else None, None
+    if len(paths) > 1:
+        raise ProblemError(
+            "is a directory beside other arguments",
+            where=runs[0],
+            remedy="Give the directory of one run, or designs",
+        )
+    return _read_run(runs[0])
+
+
+def _read_run(path: str) -> tuple[list[Design], list[str] | None, list[str] | None]:
+    from optmech.sweeps.directory import MANIFEST
+    from optmech.sweeps.run import SweepResult
+    from optmech.sweeps.series import named_designs
+
+    if not (Path(path) / MANIFEST).is_file():
+        raise ProblemError(
+            "this is a folder, and not that of a sweep",
+            where=path,
+            remedy="Name designs in it, or the directory of a run of optmech sweep",
+        )
+    result = SweepResult.load(path)
+    tasks, names, groups = named_designs(result)
+    if not tasks:
+        raise ProblemError(
+            "has no designs", where=path, remedy="Run the sweep, or see why its tasks failed"
+        )
+    if len(tasks) > _MOST:
+        raise ProblemError(
+            f"has {len(tasks):,} designs, and a page compares {_MOST:,} at most",
+            where=path,
+            remedy=f"Name some of them: optmech report {Path(path) / 'designs'}/*.json",
+        )
+    designs = []
+    for k, task in enumerate(tasks, start=1):
+        designs.append(result.design(task))
+        if k % 50 == 0:
+            output.note(f"{k} of {len(tasks)} designs checked")
+    return designs, names if len(names) > 1 else None, groups
+
+
+def _beside(paths: list[str]) -> str:
+    first = Path(paths[0])
+    if first.is_dir():
+        return str(first / "report.html")
+    name = f"{first.stem}.html" if len(paths) == 1 else "report.html"
+    return str(first.with_name(name))
+
+
+def _open(path: str) -> None:
+    """Show a page in a browser, where there is one; says so where there is none."""
+    import webbrowser
+
+    from optmech.base.storage import is_standard_output
+
+    address = Path(os.path.abspath(path)).as_uri()
+    if is_standard_output(path) or not webbrowser.open(address):
+        output.note(f"note: no browser could be opened: {address}")

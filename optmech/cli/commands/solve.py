@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError
+from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -151,7 +151,16 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
 
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
+    from optmech.reading.recognised import by_ending
+
     output.claim_outputs(args, (*file.inputs, args.profile))
+    other = None if args.output is None else by_ending(args.output)
+    if other is not None:
+        raise ProblemError(
+            f"{args.output}: is the name of {other[0]}, and a design is JSON",
+            where="--output",
+            remedy="Use a name that ends in .json",
+        )
 
 
 def _show(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from optmech.cli import output
 
 if TYPE_CHECKING:
+    from optmech.files.traces import TraceFile
     from optmech.tasks.chain import ChainAnswer
     from optmech.tasks.gaussian import GaussianAnswer
 
@@ -29,6 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of what is drawn and simulated"
     )
+    release = parser.add_argument_group("releasing a trace")
+    release.add_argument(
+        "--release",
+        metavar="TABLE",
+        help="a table with a row for every time: it is released as designed, to OUT (.csv)",
+    )
+    release.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
+    release.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
+    release.add_argument("--label", metavar="COLUMN", help="labels, instead of coordinates")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
     file = read_trace(args.trace)
     task = file.task
     output.require_seed(args.seed)
-    output.claim_outputs(args, file.inputs)
+    output.claim_outputs(args, [*file.inputs, args.release])
+    if args.release is not None:
+        return _release(file, args)
     answer: ChainAnswer | GaussianAnswer
     if isinstance(task, ChainTask):
         if task.counted:
@@ -67,6 +79,34 @@ def run(args: argparse.Namespace) -> int:
         output.written("figures" if isinstance(answer, ChainAnswer) else "noise", args.output)
         output.written("picture", args.picture)
     return 0 if summary["verified"] else 1
+
+
+def _release(file: TraceFile, args: argparse.Namespace) -> int:
+    """Release a trace of one's own instead of showing what an adversary learns of others."""
+    from optmech.errors import ProblemError
+    from optmech.protection.files import Asked
+    from optmech.protection.traces import release_trace
+    from optmech.tasks.chain import ChainTask
+
+    target = args.output or "-"
+    task = file.task
+    answer: ChainAnswer | GaussianAnswer
+    if isinstance(task, ChainTask):
+        if task.counted:
+            output.note(task.counted)
+        answer = task.solve(args.seed, output.note)
+    else:
+        answer = task.solve()
+    try:
+        notes = release_trace(answer, args.release, target, Asked(args.x, args.y, args.label))
+    except ProblemError as error:
+        where = f"--{error.where}" if error.where in ("x", "y", "label") else error.where
+        remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
+        raise type(error)(error.message, where=where, remedy=remedy) from error
+    for line in notes:
+        output.note(f"note: {line}")
+    output.written("released trace", target)
+    return 0
 
 
 def _draw(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> None:

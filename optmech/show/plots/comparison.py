@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from optmech.analysis.measures import distortion
 from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.measured import choose_distance, measure_constraints
-from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text
+from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text, series_colour
 from optmech.show.reports.figures import loss_name
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from optmech.designs.design import Design
 
 Across = Literal["promised", "attack"]
+_LEAST_BANDED = 4
+_MOST_NAMED = 10
+_BAND = ("median", "middle half")
 
 
 def frontier(
@@ -26,6 +32,7 @@ def frontier(
     *,
     constraint: int = 0,
     names: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
 ) -> Figure:
     """Loss of several designs with their proved bounds as whiskers.
 
@@ -36,6 +43,9 @@ def frontier(
         ``"attack"``: the error of the optimal attack.
     names:
         Texts beside the points.
+    groups:
+        What each design belongs to, such as a user: a line for each. Of four and more, the median
+        and the middle half are drawn where at least half of them have a point.
 
     Raises
     ------
@@ -54,15 +64,40 @@ def frontier(
         raise ProblemError(
             f"{across!r} is unknown", where="across", remedy='Use "promised" or "attack"'
         )
+    if groups is not None and len(groups) != len(chosen):
+        raise ProblemError(
+            f"{len(chosen)} designs and {len(groups)} groups",
+            where="groups",
+            remedy="Give a group for each design, or none",
+        )
     points = [_point(design, across, constraint) for design in chosen]
-    order = sorted(range(len(chosen)), key=lambda k: points[k][0])
     figure = new_figure(6.4, 4.4)
     axes = figure.subplots()
-    x = [points[k][0] for k in order]
-    y = [chosen[k].loss for k in order]
-    below = [max(0.0, chosen[k].loss - chosen[k].lower_bound) for k in order]
-    axes.errorbar(x, y, yerr=[below, [0.0] * len(y)], color=SERIES[0], ecolor=SERIES[1],
-                  marker="o", capsize=3)  # fmt: skip
+    belongs = list(groups) if groups is not None else [""] * len(chosen)
+    known = list(dict.fromkeys(belongs))
+    banded = len(known) >= _LEAST_BANDED
+    for k, group in enumerate(known):
+        order = sorted(
+            (j for j in range(len(chosen)) if belongs[j] == group), key=lambda j: points[j][0]
+        )
+        x = [points[j][0] for j in order]
+        y = [chosen[j].loss for j in order]
+        below = [max(0.0, chosen[j].loss - chosen[j].lower_bound) for j in order]
+        colour = series_colour(k, len(known))
+        axes.errorbar(x, y, yerr=[below, [0.0] * len(y)], color=colour,
+                      ecolor=SERIES[1] if len(known) == 1 else colour, marker="o", capsize=3,
+                      markersize=6 if len(known) == 1 else 3.5,
+                      alpha=0.4 if banded else 1.0, label=plain_text(group))  # fmt: skip
+    if banded:
+        _band(axes, [at for at, _ in points], [design.loss for design in chosen], len(known))
+    if 1 < len(known) <= _MOST_NAMED or banded:
+        lines, texts = axes.get_legend_handles_labels()
+        few = [
+            (line, text)
+            for line, text in zip(lines, texts, strict=True)
+            if len(known) <= _MOST_NAMED or text in _BAND
+        ]
+        axes.legend(*zip(*few, strict=True), fontsize=8)
     for name, (at, _), design in zip(names or (), points, chosen, strict=False):
         axes.annotate(plain_text(name), (at, design.loss), xytext=(6, 6),
                       textcoords="offset points", fontsize=8)  # fmt: skip
@@ -75,6 +110,21 @@ def frontier(
     return figure
 
 
+def _band(axes: Axes, x: list[float], y: list[float], groups: int) -> None:
+    """Median and quartiles where at least half of the groups, and four of them, have a point."""
+    columns: dict[float, list[float]] = {}
+    for at, value in zip(x, y, strict=True):
+        columns.setdefault(at, []).append(value)
+    least = max(_LEAST_BANDED, groups / 2)
+    shared = sorted(at for at, values in columns.items() if len(values) >= least)
+    if len(shared) > 1:
+        low, median, high = np.array(
+            [np.quantile(columns[at], (0.25, 0.5, 0.75)) for at in shared]
+        ).T
+        axes.fill_between(shared, low, high, color="#555555", alpha=0.2, label=_BAND[1])
+        axes.plot(shared, median, color="black", linewidth=2.5, label=_BAND[0])
+
+
 def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]:
     problem, m = design.problem, design.mechanism
     if across == "attack":
@@ -85,7 +135,8 @@ def _point(design: Design, across: Across, constraint: int) -> tuple[float, str]
     for row in measure_constraints(problem, m):
         if row.constraint == constraint and row.quantity != "outside":
             symbol = SYMBOLS.get(row.quantity, row.quantity)
-            return row.promised, f"{symbol} promised ({row.kind})"
+            unit = words.unit_of_promise(problem, constraint, row.quantity)
+            return row.promised, f"{symbol} promised{words.in_brackets(unit)}, {row.kind}"
     raise ProblemError(
         "promises no number", where=f"constraints[{constraint}]", remedy="Choose another constraint"
     )

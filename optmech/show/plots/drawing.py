@@ -309,3 +309,13 @@ def plain_text(text: str) -> str:
 def label_name(label: object) -> str:
     """A label as matplotlib may write it."""
     return plain_text(words.label(label))
+
+
+def series_colour(k: int, count: int) -> str:
+    """The colour of series k of ``count``: of few, those that colour-blind readers tell apart."""
+    if count <= len(SERIES):
+        return SERIES[k]
+    _require_installed("plots")
+    from matplotlib.colors import hsv_to_rgb, to_hex
+
+    return str(to_hex(hsv_to_rgb((k / count, 0.75, 0.75))))

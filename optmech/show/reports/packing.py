@@ -23,12 +23,13 @@ class Store:
     """Arrays by content, so that designs of one problem share theirs.
 
     ``entries`` maps a name to little-endian numbers in base64; ``double`` says whether matrices
-    are kept exactly.
+    are kept exactly, ``light`` that there are too many designs for their mechanisms.
     """
 
     def __init__(self, double: bool = True) -> None:
         self.entries: dict[str, Plain] = {}
         self.double = double
+        self.light = False
 
     def put(self, values: ArrayLike, kind: str) -> str:
         """Keep an array as ``kind`` ("f64", "f32", "u32" or "u16"); returns its name."""

@@ -35,6 +35,8 @@ _SCRIPTS = (
     "main.js",
 )
 _MOST = 64
+"""Designs that are shown with their mechanisms; of more the page has the figures only."""
+_MOST_COMPARED = 1000
 AnyDesign = Design | EverywhereDesign
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
@@ -46,6 +48,7 @@ def report(
     names: Sequence[str] | None = None,
     *,
     backdrop: Source | None = None,
+    groups: Sequence[str] | None = None,
 ) -> int:
     """Write one HTML page about a design, or one that compares several.
 
@@ -70,6 +73,8 @@ def report(
         coast, roads; also .gz), ``"package:resource"`` of an installed package, the file's content,
         or a GeoDataFrame. Cut to what the maps show and simplified to 20,000 corners; the page says
         by how much.
+    groups:
+        What each design belongs to, such as a user: the frontier has a line for each.
 
     Returns
     -------
@@ -79,8 +84,9 @@ def report(
     Raises
     ------
     ProblemError
-        Without designs, with more than 64, with names that do not fit, where the page cannot be
-        written, on a backdrop that is no GeoJSON or lies elsewhere, or for designs without degrees.
+        Without designs, with more than 1,000, with names or groups that do not fit, where the page
+        cannot be written, on a backdrop that is no GeoJSON or lies elsewhere, or for designs
+        without degrees.
     """
     chosen: tuple[AnyDesign, ...]
     chosen = (designs,) if isinstance(designs, Design | EverywhereDesign) else tuple(designs)
@@ -90,7 +96,11 @@ def report(
     ]
     finite = [design for design in chosen if isinstance(design, Design)]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
+    store.light = len(chosen) > _MOST
     listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
+    if groups is not None:
+        _require_fit(groups, len(chosen), "groups")
+        listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
     behind = None if backdrop is None else packed(backdrop, listed, store)
     data = {
         "designs": listed,
@@ -118,15 +128,20 @@ def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) ->
                 where=f"designs[{k}]",
                 remedy="Give what om.solve or om.Design.load returns",
             )
-    if not 1 <= len(chosen) <= _MOST:
+    if not 1 <= len(chosen) <= _MOST_COMPARED:
         raise ProblemError(
-            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST} designs"
+            f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"
         )
-    if names is not None and len(names) != len(chosen):
+    if names is not None:
+        _require_fit(names, len(chosen), "names")
+
+
+def _require_fit(texts: Sequence[str], count: int, where: str) -> None:
+    if len(texts) != count:
         raise ProblemError(
-            f"{len(names)} names for {len(chosen)} designs",
-            where="names",
-            remedy="Give a name for each design, or none",
+            f"{len(texts)} {where} for {count} designs",
+            where=where,
+            remedy=f"Give one of the {where} for each design, or none",
         )
 
 

@@ -59,7 +59,29 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
         out["value" if key == "objective" else key] = number(getattr(design, key))
     if design.exact is None:
         return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
+    if store.light:
+        return out | _figures(design)
     return out | {"nearness": nearness(design)} | _mechanism(design, store)
+
+
+def _figures(design: Design) -> Plain:
+    """What is compared of a design whose mechanism is not on the page."""
+    problem, m = design.problem, design.mechanism
+    name, distance = choose_distance(problem)
+    blind = blind_error(problem, distance)
+    error = measures.distortion(m, problem.prior, distance)
+    best = measures.bayes_vulnerability(m, problem.prior)
+    return {
+        "mechanism": None,
+        "attack": {
+            "distance": name,
+            "unit": words.unit_of(problem, name).strip(),
+            "error": number(error),
+            "blind": number(blind),
+            "vulnerability": number(best),
+        },
+        "constraints": _constraints(problem, measure_constraints(problem, m), []),
+    }
 
 
 def _mechanism(design: Design, store: Store) -> Plain:
@@ -121,6 +143,7 @@ def _constraints(
                 "kind": constraint.title,
                 "promise": constraint.promise(problem.space),
                 "quantity": None if row is None else row.quantity,
+                "unit": None if row is None else words.unit_of_promise(problem, k, row.quantity),
                 "sense": None if row is None else row.sense,
                 "promised": None if row is None else number(row.promised),
                 "measured": None if row is None else number(row.measured),
