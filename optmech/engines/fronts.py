@@ -141,7 +141,7 @@ class Factor:
             at = sorter[np.searchsorted(points, border, sorter=sorter)]
             handed = left.pop(child).reshape(len(at), width, len(at), width)
             front[at[:, None], :, at, :] += handed.transpose(0, 2, 1, 3)
-        return front.reshape(size * width, -1)
+        return front.reshape(size * width, size * width)
 
     def _leaf(self, part: Part, points: Ints, local: Floats) -> Floats:
         """Of some triangles, with the pivots' unknowns taken out."""
@@ -164,7 +164,7 @@ class Factor:
         at = others[:, :, None, None] == pivots[:, None]
         front -= np.where(at, theirs[:, None, :, None], 0.0)
         front += np.where(pivots[:, None] == pivots, mine, 0.0)[:, None, :, None]
-        return front.reshape(size * width, -1)
+        return front.reshape(size * width, size * width)
 
     def solve(self, right: Floats) -> Floats:
         """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N)."""

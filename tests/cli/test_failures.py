@@ -249,6 +249,8 @@ PROMISED = {
     "sweep": ["-o", "--workers", "--dask", "--json"],
     "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "trace": ["--json"],
+    "pack": ["--bits", "--max-loss", "-o", "--json"],
+    "compare-coarsening": ["--json"],
     "noise": ["--epsilon", "--delta", "--loss", "-o", "--picture", "--json"],
     "problems": ["--json"],
     "profiles": ["--json"],
