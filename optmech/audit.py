@@ -1260,8 +1260,62 @@ def blind(w: Matrix) -> Fraction:
 
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
-    keys(c, "kind maximum gain prior")
-    yield Leakage(Real.read(c["maximum"]), False, weighted_gains(stated, c["gain"], c["prior"]))
+    keys(c, "kind maximum gain prior radius within")
+    most = Real.read(c["maximum"])
+    if c["radius"] is None:
+        need(c["within"] is None, "a distance without a radius")
+        yield Leakage(most, False, weighted_gains(stated, c["gain"], c["prior"]))
+        return
+    n, weights = stated.n, stated.prior
+    if c["prior"] is not None:
+        weights = distribution(c["prior"], n)
+    apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
+    if c["within"] is not None:
+        apart = stated.among(c["within"])
+    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
+    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
+    for near in corners(weights, Real.read(c["radius"]).bounds().high, apart):
+        up = [rounded_up(v) for v in near]
+        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+
+
+def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Sequence[Fraction]]:
+    """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
+    mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
+    n, tried = len(weights), 0
+    found: dict[tuple[Fraction, ...], None] = {}
+
+    def end(left: Fraction, masses: list[Fraction], split: int) -> None:
+        cost, mass = apart[split], weights[split]
+        for a in (t for t in range(n) if cost[t] * mass < left):
+            for b in (t for t in range(n) if cost[t] * mass > left):
+                share, out = (left - mass * cost[a]) / (cost[b] - cost[a]), list(masses)
+                out[a] += mass - share
+                out[b] += share
+                found[tuple(out)] = None
+
+    def go(s: int, left: Fraction, masses: list[Fraction], split: int | None) -> None:
+        nonlocal tried
+        tried += 1
+        need(tried < 10**6 and len(found) <= 1000, "too many priors")
+        if s < n and not weights[s]:
+            go(s + 1, left, masses, split)
+        elif s < n:
+            for t in range(n):
+                cost = weights[s] * apart[s][t]
+                if cost <= left:
+                    out = list(masses)
+                    out[t] += weights[s]
+                    go(s + 1, left - cost, out, split)
+            if split is None:
+                go(s + 1, left, masses, s)
+        elif split is None:
+            found[tuple(masses)] = None
+        else:
+            end(left, masses, split)
+
+    go(0, radius, [ZERO] * n, None)
+    return list(found)
 
 
 def mutual_information(stated: Statement, c: Body) -> Inequalities:

@@ -103,6 +103,10 @@ def problems() -> dict[str, om.Problem]:
                 om.Bias(0.5, [1, 2, 2, 3], [0, 1, 2, 3, 4, 5]),
             ],
         ),
+        "robust": om.Problem(
+            three, H,
+            constraints=[om.GainLeakage(0.7, radius="1/10"), om.RenyiPrivacy("3/2", 0.9)],
+        ),
         "information": om.Problem(
             three, H, constraints=[om.MutualInformation("1/4"), om.DifferentialPrivacy(2.0)]
         ),

@@ -119,6 +119,21 @@ def _gain_leakage(model, problem, constraint) -> None:
     elif callable(gains):
         gains = gains(problem.secrets, problem.secrets)
     model.at_most(dict(_best_guess(model, gains, weights)), float(constraint.maximum))
+    if constraint.radius is None:
+        return
+    # a radius that empties no place: one move of all of it, from each place to each
+    apart = 1 - np.eye(model.n)
+    if constraint.within is not None:
+        apart = constraint.within(problem.secrets, problem.secrets)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t:
+                moved = float(constraint.radius) / apart[s, t]
+                assert moved <= weights[s]
+                near = np.array(weights)
+                near[s], near[t] = near[s] - moved, near[t] + moved
+                guesses = dict(_best_guess(model, gains, near))
+                model.at_most(guesses, float(constraint.maximum))
 
 
 def _maximal_leakage(model, problem, constraint) -> None:

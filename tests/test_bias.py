@@ -110,3 +110,26 @@ def stated(constraint: object, outputs: om.Domain | None = None) -> om.Problem:
     names = om.Domain("abc")
     loss = np.zeros((3, len(outputs or names)))
     return om.Problem(om.Prior.uniform(names), loss, outputs, constraints=[constraint])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ('["a"]', "constraints[0].values[0]: 'a' is not a number"),
+        ("3", "constraints[0].values: is not an array of numbers"),
+        ("[[1, 2], [3]]", "constraints[0].values: not a rectangular array"),
+        ("[1, 2]", "constraints[0].values: 2 values for 3 elements"),
+    ],
+)
+def test_values_that_cannot_be_meant_in_problem_files(
+    values: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(
+        'format = 1\nprior = "uniform"\nloss = "hamming"\n[secrets]\nkind = "labels"\n'
+        'labels = ["a", "b", "c"]\n[[constraints]]\nkind = "bias"\nmaximum = 1\n'
+        f"values = {values}\n"
+    )
+    with pytest.raises(om.ProblemError) as caught:
+        om.load_problem(path)
+    assert said in str(caught.value)

@@ -107,6 +107,16 @@ def distance(value: DistanceLike) -> Distance:
     return as_distance(value, where="")
 
 
+def optional_number(value: Number | None) -> Exact | None:
+    """A finite number >= 0, an exact string, or None."""
+    return None if value is None else number(value)
+
+
+def optional_distance(value: DistanceLike | None) -> Distance | None:
+    """A distance, or None."""
+    return None if value is None else distance(value)
+
+
 def adversary(value: Prior | None) -> Prior | None:
     """A prior over the secrets, or None for the problem's; compared with them later."""
     return value
@@ -171,5 +181,16 @@ FIELDS |= {
         "metrics.LossSpec",
         plain=lambda value, space: None if value is None else space.losses(value).tolist(),
         build=lambda spec, place: place.loss(spec),
+    ),
+}
+FIELDS |= {
+    optional_number: Field(
+        "base.ExactNumber", lambda value, _: None if value is None else value.text
+    ),
+    optional_distance: Field(
+        FIELDS[distance].key,
+        lambda value, space: None if value is None else write_distance(value, space),
+        lambda plain, space: None if plain is None else read_distance(plain, space),
+        FIELDS[distance].build,
     ),
 }

@@ -469,6 +469,17 @@ def renyi_pairs(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, H, constraints=[private, om.LossBound(1.5 * blind(p), loss=E)])
 
 
+def robust(rng: np.random.Generator) -> om.Problem:
+    """Every prior within a distance of two."""
+    p = prior(rng, points(rng, 4), 9.0)
+    least = float(p.weights.min())
+    low = float(E(p.domain, p.domain)[~np.eye(4, dtype=bool)].min())
+    near = om.GainLeakage(0.7, radius=0.9 * least)
+    blocks = [[1, 1, 0, 0], [0, 0, 1, 1]]
+    moved = om.GainLeakage(0.85, blocks, radius=0.9 * least * low, within=E)
+    return om.Problem(p, E, constraints=[near, moved])
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -484,6 +495,6 @@ KINDS: list[Make] = [
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
-    information, information_metric, renyi, renyi_pairs,
+    information, information_metric, renyi, renyi_pairs, robust,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

@@ -60,8 +60,9 @@ class InformationPart(Part):
         return read
 
     def violation(self, matrix: Floats, guard: float) -> float:
-        common = np.broadcast_to(self.prior @ matrix, matrix.shape)
-        spent = float(self.prior @ generator("kl").terms(matrix, common).sum(axis=1))
+        used = np.flatnonzero(self.prior)
+        common = np.broadcast_to(self.prior @ matrix, (len(used), matrix.shape[1]))
+        spent = float(self.prior[used] @ generator("kl").terms(matrix[used], common).sum(axis=1))
         # as for a divergence: rounding moves the root
         return float((np.sqrt(max(spent, 0.0)) + guard) / np.sqrt(self.maximum) - 1)
 

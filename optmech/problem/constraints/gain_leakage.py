@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
 from typing import Self
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import ArrayLike
 
+from optmech.base.arrays import Floats
 from optmech.certificate.families import Leakage
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, Number
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, rounded_up
 from optmech.problem import fields
+from optmech.problem.balls import corners
 from optmech.problem.constraint import Constraint, Kept, constraint
+from optmech.problem.fields import optional_distance, optional_number
 from optmech.problem.gains import Gain, as_gain, block_gains, gain_matrix, gain_words, gained
 from optmech.problem.space import Space
+from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
+from optmech.spaces.tabulated import distance_words
 
 
 @constraint("gain_leakage")
@@ -30,11 +37,21 @@ class GainLeakage(Constraint):
     need not be guesses of secrets; a function of two domains such as a distance; or "identity",
     where the guess is right or wrong and the left side is the Bayes vulnerability. ``prior`` is
     the adversary's, by default the problem's.
+
+    With a ``radius`` the promise is for **every** prior within that distance of it: W_1 for the
+    distance ``within``, by default total variation (the mass that is moved). Gains must then be
+    >= 0.
     """
 
     maximum: Exact = field(converter=fields.number)
     gain: Gain = field(default="identity", converter=as_gain)
     prior: Prior | None = field(default=None, converter=fields.adversary)
+    radius: Exact | None = field(default=None, converter=optional_number, kw_only=True)
+    within: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if self.within is not None and self.radius is None:
+            raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
 
     @classmethod
     def partition(
@@ -54,24 +71,48 @@ class GainLeakage(Constraint):
             )
         return cls(maximum, np.array([values, ~values], dtype=np.float64), prior)
 
+    def priors(self, space: Space) -> list[Floats]:
+        """The adversary's prior, or weights whose hull has all priors of the ball in it: corners,
+        rounded up where they are no floats."""
+        weights = space.adversary(self.prior).weights
+        if self.radius is None:
+            return [weights]
+        count = len(weights)
+        apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
+        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
+        exact = tuple(map(Fraction, weights.tolist()))
+        found = corners(exact, bracket(self.radius)[1], rows)
+        return [np.array([rounded_up(value) for value in corner]) for corner in found]
+
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
-        gain, weights = gain_matrix(self.gain, space), space.adversary(self.prior).weights
-        yield Leakage(index, gain * weights, self.maximum, False, gain, weights)
+        gain = gain_matrix(self.gain, space)
+        if self.radius is not None and (gain < 0).any():
+            raise ProblemError(
+                "has entries below 0",
+                where="gain",
+                remedy="Add a constant to all gains and to the maximum, or leave radius out",
+            )
+        for weights in self.priors(space):
+            yield Leakage(index, gain * weights, self.maximum, False, gain, weights)
 
     def promise(self, space: Space) -> str:
         against = "the prior" if self.prior is None else "another prior"
+        if self.radius is not None:
+            metric = "total variation" if self.within is None else distance_words(self.within)
+            against = f"any prior within {self.radius.words} of {against} ({metric})"
         return (
             f"the best guess with {against} gains at most {self.maximum.words} "
             f"({gain_words(self.gain)})"
         )
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
-        gain, weights = gain_matrix(self.gain, space), space.adversary(self.prior).weights
-        return Kept("leakage", float(self.maximum), gained(gain, weights, m.matrix))
+        gain = gain_matrix(self.gain, space)
+        spent = max(gained(gain, weights, m.matrix) for weights in self.priors(space))
+        return Kept("leakage", float(self.maximum), spent)
 
     def idle(self, space: Space) -> Sequence[tuple[str, str]]:
-        gain, weights = gain_matrix(self.gain, space), space.adversary(self.prior).weights
-        known = float((gain * weights).max(axis=0).sum())
+        gain = gain_matrix(self.gain, space)
+        known = max(float((gain * weights).max(axis=0).sum()) for weights in self.priors(space))
         if self.maximum < known:
             return []
         return [("", f"who knows the secret gains {known:.9g} and no more")]

@@ -14,10 +14,10 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.constraints.distribution import DistributionPrivacy
-from optmech.problem.fields import FIELDS
+from optmech.problem.fields import FIELDS, optional_distance
 from optmech.problem.space import Space
 from optmech.ratios.powers import MOST, name_of, order_of
-from optmech.spaces.distances import Distance, DistanceLike
+from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 
 
@@ -33,18 +33,7 @@ def as_order(value: Number) -> Exact:
     return order
 
 
-def optional_distance(value: DistanceLike | None) -> Distance | None:
-    """A distance, or None."""
-    return None if value is None else fields.distance(value)
-
-
 FIELDS[as_order] = FIELDS[fields.number]
-FIELDS[optional_distance] = fields.Field(
-    FIELDS[fields.distance].key,
-    lambda value, space: None if value is None else fields.write_distance(value, space),
-    lambda plain, space: None if plain is None else fields.read_distance(plain, space),
-    FIELDS[fields.distance].build,
-)
 
 
 @constraint("renyi_privacy")
