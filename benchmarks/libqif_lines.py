@@ -48,6 +48,8 @@ measure.shannon.add_leakage ~ | mutual_information (nats) | q.measure.shannon.ad
 measure.shannon.mult_leakage ~ | quotient of entropies | q.measure.shannon.mult_leakage(pi, C) | over(c.prior.entropy, om.measures.conditional_entropy(c.m, c.prior))
 measure.shannon.add_capacity ~1.1e-7 | shannon_capacity (nats; theirs to 1e-7) | q.measure.shannon.add_capacity(C)[0] * math.log(2) | leak.shannon_capacity(c.m).lower
 measure.d_privacy.smallest_epsilon ~ | measures.epsilon(m, distance) | q.measure.d_privacy.smallest_epsilon(C, line) | om.measures.epsilon(c.m, steps(c.n))
+measure.d_privacy.is_private ~ | measures.epsilon(m, distance) ≤ 1 | bool(q.measure.d_privacy.is_private(C, line)) | om.measures.epsilon(c.m, steps(c.n)) <= 1
+channel.posteriors ~ | measures.posterior, of possible reports | np.asarray(q.channel.posteriors(C, pi)).T[pi @ C > 0] | om.measures.posterior(c.m, c.prior)[c.m.push(c.prior.weights) > 0]
 channel.sum_column_min | 1 − additive_capacity(m) | q.channel.sum_column_min(C) | 1 - leak.additive_capacity(c.m).factor
 channel.hyper | hyper, its outer distribution | positive(q.channel.hyper(C, pi)[0]) | positive(np.array(leak.hyper(c.m, c.prior).outer.fractions))
 channel.reduced | reduced, its number of observables | int(np.asarray(q.channel.reduced(C), dtype=float).any(axis=0).sum()) | len(leak.reduced(c.m).observables)
@@ -60,6 +62,7 @@ refinement.max_refined_by | refines(a, b, "max") | bool(q.refinement.max_refined
 refinement.priv_refined_by ~ | refines(a, b, "privacy") | bool(q.refinement.priv_refined_by(C, D)) | leak.refines(c.m, c.second, "privacy").holds
 metric.optimize.l1_diameter | 2 (1 − 1 / bayes_risk_capacity) | q.metric.optimize.l1_diameter(C)[0] | 2 * (1 - over(1, leak.bayes_risk_capacity(c.m).value)) if leak.bayes_risk_capacity(c.m).value < math.inf else Fraction(2)
 metric.total_variation ~ | divergences.total_variation | q.metric.total_variation()(C[0], C[1]) | om.divergences.total_variation(c.m.matrix[0], c.m.matrix[1])
+metric.mult_total_variation ~ | measures.epsilon of the two rows | q.metric.mult_total_variation()(C[0], C[1]) | om.measures.epsilon(c.m, pairs=[[0, 1]])
 metric.kantorovich, default ~1e-5 | transport.wasserstein | q.metric.kantorovich(line)(C[0], C[1]) | om.transport.wasserstein(c.m.matrix[0], c.m.matrix[1], steps(len(c.rows[0]))).value
 metric.kantorovich, "lp" ~ | transport.wasserstein | q.metric.kantorovich(line, "lp")(C[0], C[1]) | om.transport.wasserstein(c.m.matrix[0], c.m.matrix[1], steps(len(c.rows[0]))).value
 utility.expected_distance ~ | measures.expected_loss | q.utility.expected_distance(line, pi, C) | om.measures.expected_loss(c.m, c.prior, steps(c.n, len(c.rows[0])))
@@ -73,6 +76,7 @@ mechanism.l_risk.min_loss_given_min_risk ~2e-6 | solve, DistortionPrivacy(r, dis
 mechanism.bayes_vuln.min_vuln_given_max_loss ~2e-6 | solve, MaximizeDistortion(hamming), LossBound | q.measure.bayes_vuln.posterior(pi, q.mechanism.bayes_vuln.min_vuln_given_max_loss(pi, len(pi), bound(pi), line)) | 1 - largest(c, om.distances.hamming())
 mechanism.bayes_risk.max_risk_given_max_loss ~2e-6 | solve, MaximizeDistortion(hamming), LossBound | q.measure.bayes_risk.posterior(pi, q.mechanism.bayes_risk.max_risk_given_max_loss(pi, len(pi), bound(pi), line)) | largest(c, om.distances.hamming())
 mechanism.l_risk.max_risk_given_max_loss ~2e-6 | solve, MaximizeDistortion(distance), LossBound | q.measure.l_risk.posterior(steps(len(pi)), pi, q.mechanism.l_risk.max_risk_given_max_loss(pi, len(pi), len(pi), bound(pi), line, line)) | largest(c, steps(c.n))
+mechanism.bayes_vuln.min_vuln_for_row ~ | closed form: a row in proportion to max_s π(s) p(o∣s) | float(np.maximum((0.75 * pi[:, None] * C).max(axis=0), 0.25 * np.asarray(q.mechanism.bayes_vuln.min_vuln_for_row(0.75 * pi, 0.25, C))).sum()) | max(0.75 * leak.posterior_vulnerability(c.m, c.prior), 0.25)
 mechanism.d_privacy.geometric ~ | mechanisms.geometric | q.mechanism.d_privacy.geometric(len(pi), 0.7) | om.mechanisms.geometric(om.Domain.range(c.n), 0.7).matrix
 mechanism.d_privacy.exponential ~ | mechanisms.exponential | q.mechanism.d_privacy.exponential(len(pi), line) | om.mechanisms.exponential(om.Domain.range(c.n), 1).matrix
 mechanism.d_privacy.randomized_response ~ | mechanisms.randomized_response | q.mechanism.d_privacy.randomized_response(len(pi), 1.3) | om.mechanisms.randomized_response(om.Domain.range(c.n), 1.3).matrix

@@ -356,3 +356,28 @@ def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyP
     wide = whole([[1, 2, 3, 4], [4, 3, 2, 1], [1, 1, 1, 5]])
     with pytest.raises(om.TooLargeError, match="refines: a remap from 4 to 3 observables"):
         leakage.refines(wide, a)
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=4),
+    st.lists(st.integers(-4, 4), min_size=4, max_size=4),
+    st.lists(st.integers(0, 3), max_size=3, unique=True),
+)
+def test_systems_have_a_solution_or_a_reason_why_not(
+    rows: list[list[int]], wanted: list[int], likely: list[int]
+) -> None:
+    """x >= 0 with A x = b, or y with yA <= 0 < yb (Farkas): never both, never neither."""
+    from optmech.analysis.leakage.exactly import nonnegative_solution
+
+    a = [[F(v, 3) for v in row] for row in rows]
+    b = [F(v, 2) for v in wanted[: len(rows)]]
+    found = nonnegative_solution(a, b, likely, where="here")
+    assert (found.solution is None) != (found.farkas is None)
+    if found.solution is not None:
+        assert min(found.solution) >= 0
+        assert [sum(v * x for v, x in zip(row, found.solution, strict=True)) for row in a] == b
+    else:
+        y = found.farkas
+        assert sum(v * w for v, w in zip(y, b, strict=True)) > 0
+        assert all(sum(v * w for v, w in zip(y, c, strict=True)) <= 0 for c in zip(*a, strict=True))

@@ -14,6 +14,7 @@ from optmech.analysis.leakage.hypers import reduced
 from optmech.analysis.leakage.joint import probabilities, shares
 from optmech.analysis.leakage.losses import delta_of_pair
 from optmech.analysis.leakage.types import exactly_earned, nearly_earned
+from optmech.analysis.leakage.vulnerability import posterior_vulnerability
 from optmech.base.shown import Shown
 from optmech.exact.checked import whole
 from optmech.exact.interval import Interval
@@ -23,8 +24,8 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
 _MOST = 1000
-_EXACT = 20_000
-"""Multisets of reports up to which sums are fractions."""
+_TYPES, _PRODUCTS = 20_000, 4_000_000
+"""Multisets of reports, and terms over all guesses, up to which sums are fractions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,8 +78,9 @@ class Repeated(Shown):
         """What the best guess after k reports earns, V_g[π, P^k] = Σ max_w Σ_s π(s) g(w,s) p^k,
         summed over the multisets of reports.
 
-        The float on both sides of the exact number for up to 20,000 multisets; beyond that the
-        likeliest ones are summed, and the others bounded by all that they can earn.
+        The floats on both sides of the exact number for up to 20,000 multisets (fewer with many
+        guesses); beyond that the likeliest ones are summed, and the others bounded by all that
+        they can earn.
         """
         return self._earned(prior, gain)
 
@@ -100,15 +102,31 @@ class Repeated(Shown):
             else [[Fraction(v, stated.total) for v in row] for row in stated.rows]
         )
         weighted = [[v * pi for v, pi in zip(row, drawn.fractions, strict=True)] for row in rows]
-        if math.comb(self.k + len(m.observables) - 1, self.k) <= _EXACT:
-            found = exactly_earned(probabilities(m), weighted, self.k)
+        if self.k == 1 or self._is_small(self.k, len(rows)):
+            found = self._exactly(self.k, weighted, prior, gain)
             return Interval(rounded_down(found), rounded_up(found))
         # a number for each secret, added to all guesses, changes what is earned by its mean
         least = [min(column) for column in zip(*weighted, strict=True)]
         shifted = [[v - low for v, low in zip(row, least, strict=True)] for row in weighted]
         low, high = nearly_earned(m.matrix, np.array(shifted, dtype=float), self.k)
         moved = sum(least, Fraction(0))
-        return Interval(rounded_down(Fraction(low) + moved), rounded_up(Fraction(high) + moved))
+        # fewer reports earn no more
+        fewer = max((j for j in range(2, self.k) if self._is_small(j, len(rows))), default=1)
+        known = self._exactly(fewer, weighted, prior, gain)
+        return Interval(
+            rounded_down(max(known, Fraction(low) + moved)), rounded_up(Fraction(high) + moved)
+        )
+
+    def _exactly(
+        self, k: int, weighted: list[list[Fraction]], prior: Prior, gain: Gain
+    ) -> Fraction:
+        if k == 1:
+            return posterior_vulnerability(self.mechanism, prior, gain).factor
+        return exactly_earned(probabilities(self.mechanism), weighted, k)
+
+    def _is_small(self, k: int, guesses: int) -> bool:
+        types = math.comb(k + len(self.mechanism.observables) - 1, k)
+        return types <= _TYPES and types * guesses * len(self.mechanism.secrets) <= _PRODUCTS
 
 
 def repeated(m: Mechanism, k: int) -> Repeated:
