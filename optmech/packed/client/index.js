@@ -99,8 +99,9 @@ class Places {
     this.labels = Array.from({ length: rows * columns },
       (_, k) => [Math.floor(k / columns), k % columns]);
     const [west, south, east, north] = this.box;
-    this.points = this.labels.map(([row, column]) =>
-      [west + (column + 0.5) / columns * (east - west), south + (row + 0.5) / rows * (north - south)]);
+    this.points = this.labels.map(([row, column]) => (this.degrees
+      ? [west + (column + 0.5) / columns * (east - west), south + (row + 0.5) / rows * (north - south)]
+      : [west + (column + 0.5) * this.cell[0], south + (row + 0.5) * this.cell[1]]));
   }
 
   #located(plain) {
