@@ -229,6 +229,8 @@ PROMISED = {
     "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
     "measure": ["--epsilon", "--delta", "--json"],
+    "compare-coarsening": ["-q", "--json"],
+    "pack": ["--bits", "--max-loss", "-o", "--sign", "--json"],
     "sample": ["-n", "--seed", "--json"],
     "report": ["-o", "--json"],
     "adopt": ["--problem", "--repair", "-o", "--json"],

@@ -335,9 +335,11 @@ async function unsigned(bytes, signer) {
   const head = size < 24 ? [0x40 + size] : size < 256 ? [0x58, size]
     : size < 65536 ? [0x59, size >> 8, size & 255]
       : [0x5a, size >>> 24, (size >> 16) & 255, (size >> 8) & 255, size & 255];
-  const stated = new Uint8Array([0x84, 0x6a, ...new TextEncoder().encode("Signature1"),
-    0x43, 0xa1, 0x01, 0x27, 0x40, ...head, ...new Uint8Array(size)]);
-  stated.set(payload, stated.length - size);
+  const begin = [0x84, 0x6a, ...new TextEncoder().encode("Signature1"),
+    0x43, 0xa1, 0x01, 0x27, 0x40, ...head];
+  const stated = new Uint8Array(begin.length + size);
+  stated.set(begin);
+  stated.set(payload, begin.length);
   const key = await crypto.subtle.importKey("raw", signer, { name: "Ed25519" }, false, ["verify"]);
   need(await crypto.subtle.verify({ name: "Ed25519" }, key, signature, stated),
     "the signature is not that of the key given");
