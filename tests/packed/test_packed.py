@@ -20,6 +20,7 @@ import optmech as om
 from optmech import audit
 from optmech.cli.main import main
 from optmech.errors import OptmechError
+from optmech.packed.cbor import Tag, decode, encode
 
 PROBLEMS = (
     "grid-4x4", "worst-case", "ages", "approximate", "distortion", "distribution", "support",
@@ -307,6 +308,32 @@ def accepted(content: bytes, path: Path, original: om.PackedMechanism, design: o
         return False
     same = found.secrets == original.secrets and np.array_equal(found.matrix, original.matrix)
     return report.passed and not same
+
+
+def test_figures_of_the_header_are_those_of_the_design(
+    packed: Path, grid: om.Design, tmp_path: Path
+) -> None:
+    """A better accuracy, another loss, a promise that was not made."""
+    _, inner, rows, _ = decode(packed.read_bytes()).value
+    header = decode(inner)
+    accuracy = header["accuracy"]
+    radii = np.frombuffer(accuracy["radius"].value, "<f8")
+    path = tmp_path / "m.omm"
+    for name, value, said in (
+        ("accuracy", {**accuracy, "radius": Tag(86, (radii * (1 + 1e-12)).tobytes())}, None),
+        ("accuracy", {**accuracy, "radius": Tag(86, (radii * 0.99).tobytes())}, "accuracy"),
+        ("loss", {**header["loss"], "packed": header["loss"]["packed"] * 0.999}, "loss"),
+        ("protects", ["everything"], "protects"),
+        ("does not promise", ["nothing is missing"], "does not promise"),
+        ("outside", "nearest", None),
+        ("title", "Another city", None),
+    ):
+        body = {**header, name: value}
+        head = encode(Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)]))[:-32]
+        path.write_bytes(head + hashlib.sha256(head).digest())
+        faults = om.check_packed(path, grid).faults
+        expected = () if said is None else (f"{said} in the file is not that of the design",)
+        assert faults == expected
 
 
 def test_mutated_files_are_refused(packed: Path, grid: om.Design, tmp_path: Path) -> None:
