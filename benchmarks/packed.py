@@ -26,7 +26,6 @@ import numpy as np
 from scipy import stats
 
 import optmech as om
-from optmech.packed.make import check_packed
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "packed.jsonl"
@@ -120,7 +119,7 @@ def mutations(count: int, seed: int = 1) -> dict[str, Any]:
                 same = found.secrets == original.secrets and np.array_equal(
                     found.matrix, original.matrix
                 )
-                tally["passed"] += check_packed(path, design).passed and not same
+                tally["passed"] += om.check_packed(path, design).passed and not same
             except om.OptmechError:
                 pass
             except Exception as error:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism
     from optmech.packed.load import load_packed as load_packed
+    from optmech.packed.make import check_packed as check_packed
     from optmech.packed.make import pack as pack
     from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile

@@ -44,6 +44,7 @@ QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
 _METRES = 1000.0
+_COSINES = 1e-9
 
 
 def pack(
@@ -134,7 +135,7 @@ def check_packed(
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     proper = _header(design, numbers, packed._parts.columns, said.prior_date, said.outside)
     for name, value in vars(proper).items():
-        if getattr(said, name) != value and name != "title":
+        if name != "title" and not _agree(getattr(said, name), value):
             faults.append(f"{name.replace('_', ' ')} in the file is not that of the design")
     loss = values.rounded_up(_expected(design, numbers))
     sign = -1.0 if problem.statement.objective == "maximize_distortion" else 1.0
@@ -160,6 +161,16 @@ def design_digest(design: Design) -> str:
     }
     text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _agree(said: object, proper: object) -> bool:
+    """Whether two entries of headers are the same, lengths as far as cosines of machines are."""
+    if isinstance(said, Accuracy) and isinstance(proper, Accuracy):
+        same = said.quantile == proper.quantile and len(said.radius) == len(proper.radius)
+        return same and bool(np.allclose(said.radius, proper.radius, rtol=_COSINES, atol=0))
+    if isinstance(said, float) and isinstance(proper, float):
+        return math.isclose(said, proper, rel_tol=_COSINES)
+    return said == proper
 
 
 def share(value: float | str, where: str) -> float:

@@ -20,6 +20,8 @@ _HEAD = 200
 _SHOWN = 80
 _MOST_LISTS = 5_000_000
 _PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip"}
+_OMM = (b"\xd9\xd9\xf7", b"\xd2\x84")
+"""How packed mechanisms begin, plain and signed: CBOR's own tag, and COSE's."""
 DESIGN = "optmech-design/2"
 BINARY = "optmech-design/3"
 """A design whose long lists are bytes (``reading.lists``); in every other way as before."""
@@ -79,6 +81,13 @@ def parse_sealed(
     if packed is not None:
         raise ProblemError(
             f"is compressed ({packed})", where=where, remedy="Unpack it and give the file inside"
+        )
+    if content.startswith(_OMM):
+        raise ProblemError(
+            "is a packed mechanism, and this works on designs",
+            where=where,
+            remedy="Give the design that it was packed from; optmech sample and optmech check "
+            "city.omm design.json take packed ones",
         )
     count = content.count(b"[") + content.count(b"{")
     if count > _MOST_LISTS:

@@ -232,6 +232,8 @@ PROMISED = {
     "measure": ["--epsilon", "--delta", "--leakage", "--reports", "--json"],
     "compare": ["--distance", "--picture", "--json"],
     "estimate": ["--bootstrap", "--confidence", "--gap", "-o", "--json"],
+    "compare-coarsening": ["-q", "--json"],
+    "pack": ["--bits", "--max-loss", "-o", "--sign", "--json"],
     "sample": ["-n", "--seed", "--json"],
     "protect": [
         "--x",
@@ -249,8 +251,6 @@ PROMISED = {
     "sweep": ["-o", "--workers", "--dask", "--json"],
     "transport": ["--p", "--distance", "--radius", "--plan", "--json"],
     "trace": ["--json"],
-    "pack": ["--bits", "--max-loss", "-o", "--json"],
-    "compare-coarsening": ["--json"],
     "noise": ["--epsilon", "--delta", "--loss", "-o", "--picture", "--json"],
     "problems": ["--json"],
     "profiles": ["--json"],

@@ -10,6 +10,10 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
     const sticky = new StickyReports(mechanism, bytes(vectors.key));
     const answer = {
       draws: stated.draws.map(([place, entropy]) => [place, entropy, mechanism.draw(place, bytes(entropy))]),
+      reports: stated.reports.map(([report]) => {
+        const { coordinates, accuracy } = mechanism.describe(report);
+        return [report, coordinates, accuracy];
+      }),
       positions: stated.positions.map(([position]) => [position, mechanism.locate(position)]),
       sticky: [],
       ledger: null,

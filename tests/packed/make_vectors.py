@@ -56,6 +56,13 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         om.distances.hamming(),
         title="Labels, reported with certainty",
     )
+    field = om.Grid(3, 4, [0.7, 1.3], unit="km", origin=[0.1, -0.2])
+    plane = om.Problem(
+        om.Prior.uniform(field),
+        euclidean,
+        constraints=[om.MetricPrivacy(1, euclidean)],
+        title="A grid in the plane",
+    )
     line = om.Problem(
         om.Prior.uniform(om.Domain.range(6, unit="years")),
         euclidean,
@@ -68,6 +75,7 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         "hexagons": (hexagonal, 32, "refuse"),
         "labels": (labels, 16, "refuse"),
         "line": (line, 16, "refuse"),
+        "plane": (plane, 24, "nearest"),
     }
     return {
         name: om.pack(
@@ -87,7 +95,14 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
         entropy = edges.pop() if edges else rng.randbytes(found.draw_bytes)
         report = found.observables.index(found.report(labels[place], entropy))
         draws.append([place, entropy.hex(), report])
-    out: dict[str, Any] = {"draws": draws, "positions": [], "ledger": None}
+    seen = np.flatnonzero(found.matrix.any(axis=0)).tolist()
+    reported = [(number, found.observables.labels[number]) for number in seen]
+    out: dict[str, Any] = {
+        "draws": draws,
+        "reports": [[k, found.coordinates(o), found.accuracy(o)] for k, o in reported],
+        "positions": [],
+        "ledger": None,
+    }
     if found.secrets.points is not None:
         box = np.array([found.coordinates(label) for label in labels])
         low, high = box.min(axis=0), box.max(axis=0)

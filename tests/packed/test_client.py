@@ -25,7 +25,7 @@ VECTORS = HERE / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
 STATED: dict[str, Any] = json.loads((VECTORS / "vectors.json").read_text())
 DRAWS = 20_000
-"""Of every one of the five files."""
+"""Of every one of the six files."""
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +65,14 @@ def compare(found: dict[str, Any], folder: Path) -> None:
     for name, stated in STATED["files"].items():
         answer = found["files"][name]
         assert answer["draws"] == stated["draws"]
+        assert answer["reports"] == stated["reports"]
         assert answer["positions"] == stated["positions"]
         assert answer["sticky"] == stated["sticky"]
         assert (answer["ledger"] is None) == (stated["ledger"] is None)
         for figure in ("plain", "rows", "composed") if stated["ledger"] else ():
             assert answer["ledger"][figure] == pytest.approx(stated["ledger"][figure], rel=1e-12)
         assert found["many"][name] == reports(folder, name)
-    assert sum(map(len, found["many"].values())) == 100_000
+    assert sum(map(len, found["many"].values())) == DRAWS * 6 > 100_000
     assert found["refused"] == dict.fromkeys(STATED["refused"], "refused")
 
 
@@ -85,6 +86,10 @@ def test_python_gives_the_committed_answers() -> None:
         for position, place in stated["positions"]:
             where = found.locate(position)
             assert (-1 if where is None else labels.index(where)) == place
+        for report, where, accuracy in stated["reports"]:
+            label = found.observables.labels[report]
+            own = found.coordinates(label)
+            assert (None if own is None else list(own), found.accuracy(label)) == (where, accuracy)
         sticky = om.StickyReports(found, bytes.fromhex(STATED["key"]))
         for place, epoch, entropy in stated["sticky"]:
             assert sticky.entropy(place, epoch).hex() == entropy

@@ -20,7 +20,7 @@ import optmech as om
 from optmech import audit
 from optmech.cli.main import main
 from optmech.errors import OptmechError
-from optmech.packed.make import check_packed
+from optmech.packed.cbor import Tag, decode, encode
 
 PROBLEMS = (
     "grid-4x4", "worst-case", "ages", "approximate", "distortion", "distribution", "support",
@@ -74,7 +74,7 @@ def test_every_ratio_is_kept_exactly(grid: om.Design, tmp_path: Path, bits: int)
 def test_every_kind_of_promise_is_kept(name: str, tmp_path: Path) -> None:
     design = om.solve(om.load_problem(name))
     om.pack(design, tmp_path / "m.omm", bits=48)
-    report = check_packed(tmp_path / "m.omm", design)
+    report = om.check_packed(tmp_path / "m.omm", design)
     assert report.passed, report.faults
     design.save(tmp_path / "m.json")
     audit.judge(str(tmp_path / "m.omm"), str(tmp_path / "m.json"))
@@ -224,12 +224,12 @@ def test_hexagons_keep_their_indices(tmp_path: Path) -> None:
 
 
 def test_check_finds_what_is_not_of_the_design(packed: Path, grid: om.Design) -> None:
-    assert check_packed(packed, grid).passed
+    assert om.check_packed(packed, grid).passed
     euclidean = om.distances.euclidean()
     stricter = om.solve(
         om.Problem(grid.problem.prior, euclidean, constraints=[om.MetricPrivacy("1/2", euclidean)])
     )
-    report = check_packed(packed, stricter)
+    report = om.check_packed(packed, stricter)
     assert not report.passed
     assert any(fault.startswith("ratio") for fault in report.faults)
     assert any(fault.startswith("design") for fault in report.faults)
@@ -238,7 +238,7 @@ def test_check_finds_what_is_not_of_the_design(packed: Path, grid: om.Design) ->
             om.Prior.uniform(om.Grid(3, 4)), euclidean, constraints=[om.MetricPrivacy(1, euclidean)]
         )
     )
-    assert "the secrets are not those of the design" in check_packed(packed, other).faults
+    assert "the secrets are not those of the design" in om.check_packed(packed, other).faults
 
 
 def forged(content: bytes, change: object) -> bytes:
@@ -261,7 +261,7 @@ def test_forged_numbers_do_not_pass(packed: Path, grid: om.Design, tmp_path: Pat
     path = tmp_path / "forged.omm"
     path.write_bytes(forged(content, lambda head: head.replace(row, other)))
     om.load_packed(path)
-    assert not check_packed(path, grid).passed
+    assert not om.check_packed(path, grid).passed
     grid.save(tmp_path / "d.json")
     with pytest.raises(audit.Fault, match="too large beside"):
         audit.judge(str(path), str(tmp_path / "d.json"))
@@ -303,11 +303,37 @@ def accepted(content: bytes, path: Path, original: om.PackedMechanism, design: o
         assert b"".join(int(v).to_bytes(3, "little") for v in rows.ravel()) in content
     try:
         found = om.load_packed(path)
-        report = check_packed(path, design)
+        report = om.check_packed(path, design)
     except OptmechError:
         return False
     same = found.secrets == original.secrets and np.array_equal(found.matrix, original.matrix)
     return report.passed and not same
+
+
+def test_figures_of_the_header_are_those_of_the_design(
+    packed: Path, grid: om.Design, tmp_path: Path
+) -> None:
+    """A better accuracy, another loss, a promise that was not made."""
+    _, inner, rows, _ = decode(packed.read_bytes()).value
+    header = decode(inner)
+    accuracy = header["accuracy"]
+    radii = np.frombuffer(accuracy["radius"].value, "<f8")
+    path = tmp_path / "m.omm"
+    for name, value, said in (
+        ("accuracy", {**accuracy, "radius": Tag(86, (radii * (1 + 1e-12)).tobytes())}, None),
+        ("accuracy", {**accuracy, "radius": Tag(86, (radii * 0.99).tobytes())}, "accuracy"),
+        ("loss", {**header["loss"], "packed": header["loss"]["packed"] * 0.999}, "loss"),
+        ("protects", ["everything"], "protects"),
+        ("does not promise", ["nothing is missing"], "does not promise"),
+        ("outside", "nearest", None),
+        ("title", "Another city", None),
+    ):
+        body = {**header, name: value}
+        head = encode(Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)]))[:-32]
+        path.write_bytes(head + hashlib.sha256(head).digest())
+        faults = om.check_packed(path, grid).faults
+        expected = () if said is None else (f"{said} in the file is not that of the design",)
+        assert faults == expected
 
 
 def test_mutated_files_are_refused(packed: Path, grid: om.Design, tmp_path: Path) -> None:
@@ -348,7 +374,7 @@ def test_signed_files(packed: Path, grid: om.Design, tmp_path: Path) -> None:
     stated = cbor2.dumps(["Signature1", protected, b"", payload], canonical=True)
     keys[0].public_key().verify(signature, stated)
     om.load_packed(path, signer=tmp_path / "0.pub")
-    assert check_packed(path, grid, signer=tmp_path / "0.pub").passed
+    assert om.check_packed(path, grid, signer=tmp_path / "0.pub").passed
     for wrong, signer, said in (
         (path, tmp_path / "1.pub", "not that of the key"),
         (path, None, "no key to verify"),
@@ -428,8 +454,10 @@ def test_the_command_line(
         (["sample", design, "1,2", "--signer", "x.pem"], "is not signed"),
         (["pack", design, "-o", city, "--max-loss", "1e-9"], "24 bits"),
         (["pack", city, "-o", city], "is an input file"),
-        (["pack", city, "-o", city + "2"], "is not"),
+        (["pack", city, "-o", city + "2"], "is a packed mechanism"),
         (["check", design, design], "no packed mechanism"),
+        (["measure", city], "is a packed mechanism"),
+        (["report", city, "-o", str(tmp_path / "r.html")], "is a packed mechanism"),
     ):
         assert main(arguments) != 0
         assert said_then in capsys.readouterr().err, arguments

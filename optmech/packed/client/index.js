@@ -99,8 +99,9 @@ class Places {
     this.labels = Array.from({ length: rows * columns },
       (_, k) => [Math.floor(k / columns), k % columns]);
     const [west, south, east, north] = this.box;
-    this.points = this.labels.map(([row, column]) =>
-      [west + (column + 0.5) / columns * (east - west), south + (row + 0.5) / rows * (north - south)]);
+    this.points = this.labels.map(([row, column]) => (this.degrees
+      ? [west + (column + 0.5) / columns * (east - west), south + (row + 0.5) / rows * (north - south)]
+      : [west + (column + 0.5) * this.cell[0], south + (row + 0.5) * this.cell[1]]));
   }
 
   #located(plain) {
@@ -334,9 +335,11 @@ async function unsigned(bytes, signer) {
   const head = size < 24 ? [0x40 + size] : size < 256 ? [0x58, size]
     : size < 65536 ? [0x59, size >> 8, size & 255]
       : [0x5a, size >>> 24, (size >> 16) & 255, (size >> 8) & 255, size & 255];
-  const stated = new Uint8Array([0x84, 0x6a, ...new TextEncoder().encode("Signature1"),
-    0x43, 0xa1, 0x01, 0x27, 0x40, ...head, ...new Uint8Array(size)]);
-  stated.set(payload, stated.length - size);
+  const begin = [0x84, 0x6a, ...new TextEncoder().encode("Signature1"),
+    0x43, 0xa1, 0x01, 0x27, 0x40, ...head];
+  const stated = new Uint8Array(begin.length + size);
+  stated.set(begin);
+  stated.set(payload, begin.length);
   const key = await crypto.subtle.importKey("raw", signer, { name: "Ed25519" }, false, ["verify"]);
   need(await crypto.subtle.verify({ name: "Ed25519" }, key, signature, stated),
     "the signature is not that of the key given");
