@@ -1,7 +1,7 @@
 """Noise that people use, beside the certified optimum: the table and the figure of docs/noise.md.
 
-    python benchmarks/noise.py run        # results/noise.jsonl; what is there is not done again
-    python benchmarks/noise.py figures    # docs/figures/noise.png, and the table on the page
+python benchmarks/noise.py run        # results/noise.jsonl; what is there is not done again
+python benchmarks/noise.py figures    # docs/figures/noise.png, and the table on the page
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.additive.design import NoiseDesign
 from optmech.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
@@ -21,6 +23,7 @@ from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeE
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.noise.bounded import best_in_range
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,
@@ -38,7 +41,40 @@ _LEAST_EPSILON = 1e-4
 _ROUNDS = 12
 _MIXES = 6
 
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+
 Note = Callable[[str], None]
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> NoiseDesign: ...
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    bounded: tuple[int, int],
+    prior: ArrayLike | None = ...,
+) -> Design: ...
 
 
 def optimal(
@@ -51,7 +87,9 @@ def optimal(
     reach: int = 64,
     gap: float = OPTIMAL_GAP,
     note: Note | None = None,
-) -> NoiseDesign:
+    bounded: tuple[int, int] | None = None,
+    prior: ArrayLike | None = None,
+) -> NoiseDesign | Design:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
 
@@ -70,6 +108,10 @@ def optimal(
         The search ends at this certified relative gap, or where wider windows no longer help.
     note:
         Called with a line of progress now and then.
+    bounded:
+        The ends of a range that the number is known to lie in. The result is then a ``Design``: the
+        best mechanism at all from the range to itself, of least loss at the worst number, or of
+        least expected loss under ``prior``.
 
     Raises
     ------
@@ -97,6 +139,12 @@ def optimal(
     measure = NoiseLoss.of(loss, width, reach)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    if bounded is not None:
+        return best_in_range(measure, rate, part, steps, bounded, prior, gap)
+    if prior is not None:
+        raise ProblemError(
+            "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
+        )
     if part >= 1:
         law = Law(1, (2,))
         return NoiseDesign(law, measure, rate, part, steps)
