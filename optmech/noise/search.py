@@ -37,7 +37,10 @@ from optmech.noise.proposals import (
 
 MOST_PLACES = 12_000
 """The widest window that is searched."""
+MOST_ROWS = 400_000
+"""Places times sensitivity."""
 _LEAST_EPSILON = 1e-4
+_LEAST_DELTA = 1e-100
 _ROUNDS = 12
 _MIXES = 6
 
@@ -129,6 +132,10 @@ def optimal(
             where="epsilon",
             remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
         )
+    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
+        raise ProblemError(
+            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
+        )
     if not rate > 0 and not part > 0:
         raise InfeasibleError(
             "with ε = δ = 0 all shifts of the noise would be the same distribution",
@@ -186,10 +193,11 @@ class _Search:
                 )
                 if self._gap() <= self.gap or self._gap() > 0.7 * before:
                     break
-                n = min(2 * n, MOST_PLACES)
-        except (KeyboardInterrupt, SolverError):
+                n = min(2 * n, MOST_PLACES, MOST_ROWS // self.sensitivity)
+        except (KeyboardInterrupt, SolverError) as stop:
             if self.law is None:
                 raise
+            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
         return self._joined()
 
     def _gap(self) -> float:
@@ -213,19 +221,22 @@ class _Search:
         rate, part, steps = float(self.epsilon), float(self.delta), self.sensitivity
         least = self.loss.last + 3 * steps + 2
         if part == 0:
-            return least + steps
+            return self._affordable(least + steps)
         # where the truncated Laplace law ends (Geng, Ding, Guo and Kumar, AISTATS 2020)
         if rate > 0:
             end = steps / rate * math.log1p(math.expm1(rate) / (2 * part))
         else:
             end = steps / (2 * part)
-        width = int(1.1 * end) + least
-        if width > MOST_PLACES:
+        return self._affordable(int(min(1.1 * end, 1e9)) + least)
+
+    def _affordable(self, width: int) -> int:
+        """The width of a window; raises TooLargeError where a search would take hours."""
+        if width > MOST_PLACES or width * self.sensitivity > MOST_ROWS:
             raise TooLargeError(
                 f"such noise spreads over about {width:,} places to either side",
                 where="epsilon",
                 remedy=f"Allow a larger ε or δ, or count in coarser units: at most {MOST_PLACES:,} "
-                "are searched",
+                f"are searched, and {MOST_ROWS:,} over the sensitivity",
             )
         return width
 

@@ -93,6 +93,18 @@ def made() -> Made:
             ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
             ["transport", "home-out-target", "-o", str(place / "targets.json")],
             ["trace", "ten-points", "-o", str(place / "noise.json")],
+            ["noise", "--epsilon", "1", "--delta", "0.01", "-o", str(place / "additive.json")],
+            [
+                "noise",
+                "--epsilon",
+                "ln 3",
+                "--sensitivity",
+                "2",
+                "--loss",
+                "square",
+                "-o",
+                str(place / "staircase.json"),
+            ],
         ]
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
@@ -357,7 +369,8 @@ def matrix(rng: random.Random, suffix: str = "") -> Case:
 
 def design(rng: random.Random) -> Case:
     """A saved design or family: changed and sealed again, or with changed bytes."""
-    name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json"])
+    name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
+                       "additive.json", "staircase.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:
         document = json.loads(content)
@@ -410,6 +423,11 @@ def line(rng: random.Random) -> Case:
             ["solve", "metric", "-q", "--gap", text],
             ["solve", "metric", "-q", "--time-limit", text],
             ["trace", "ten-points", "--seed", text],
+            ["noise", "--epsilon", text],
+            ["noise", "--epsilon", "1", "--delta", text, "--sensitivity", "2"],
+            ["noise", "--epsilon", "1", "--loss", text],
+            ["noise", "--epsilon", "1", "--loss", "threshold", "--width", text],
+            ["noise", "--epsilon", "1", "--sensitivity", text],
             ["transport", "home-out", "--p", text],
             ["transport", "home-out", "--radius", text],
             ["transport", "home-out", "--distance", text],

@@ -26,7 +26,7 @@ def noise_picture(design: NoiseDesign, file: str | Path) -> None:
     law = design.law
     far = min(law.n + 3 * len(law.tails), _MOST_BARS)
     places = np.arange(-far, far + 1)
-    values = np.array([float(law.at(abs(k))) for k in places])
+    values = np.array([float(law.at(abs(k))) for k in places.tolist()])
     share = np.cumsum(values[far:] * np.where(np.arange(far + 1), 2, 1))
     near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
     figure = new_figure(10.4, 3.8)
