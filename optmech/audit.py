@@ -2519,6 +2519,9 @@ class Noise:
         need(self.ratio < 1, "the ratio of the tails is not below 1")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.n, self.period = len(self.window) - 1, len(self.tails)
+        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        need(terms <= 4_000_000, "too many places for the sensitivity")
+        need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
         self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"])

@@ -87,10 +87,12 @@ class LowerBound:
         if max(part.shift for part in parts) > self.sensitivity:
             raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
         cost = Fraction(0)
-        if self.delta > 0:
+        # exactly: the float of a tiny δ is 0
+        most = bracket(self.delta)[1]
+        if most > 0:
             if not self.multipliers.are_limited():
                 raise ProblemError("there is a multiplier above its limit", where="multipliers")
-            cost = 2 * bracket(self.delta)[1] * sum(part.limit for part in parts)
+            cost = 2 * most * sum(part.limit for part in parts)
         steep = self.loss.slope > 0 or self.loss.curvature > 0
         if any((p.tail[1] and not steep) or (p.tail[2] and not self.loss.curvature) for p in parts):
             # what is summed must be summable wherever the loss is

@@ -28,6 +28,8 @@ Plain = Any
 MOST_SENSITIVITY = 1000
 LARGEST_EPSILON = 64
 MOST_MULTIPLIERS = 4_000_000
+MOST_TERMS = 4_000_000
+"""Places times shifts: what the decision looks at."""
 _REWRITE = "Make the noise again with optmech noise -o"
 _HEX = re.compile(r"0|[1-9a-f][0-9a-f]{0,1200}", re.ASCII)
 _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "multipliers",
@@ -173,12 +175,18 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
             raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")
         if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
             raise ProblemError("is no number", where="seconds")
+        law = _decode_law(body["law"])
+        sensitivity = whole(body["sensitivity"], "sensitivity", 1, MOST_SENSITIVITY)
+        if (law.n + len(law.tails) + sensitivity) * sensitivity > MOST_TERMS:
+            raise ProblemError("has too many places for its sensitivity", where="law")
+        if 0 < len(law.tails) < sensitivity:
+            raise ProblemError("has fewer tails than the sensitivity", where="law")
         return NoiseDesign(
-            law=_decode_law(body["law"]),
+            law=law,
             measure=_decode_loss(body["loss"]),
             epsilon=epsilon,
             delta=delta,
-            sensitivity=whole(body["sensitivity"], "sensitivity", 1, MOST_SENSITIVITY),
+            sensitivity=sensitivity,
             multipliers=_decode_multipliers(body["multipliers"]),
             seconds=body["seconds"],
         )

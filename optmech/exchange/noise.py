@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.additive.design import NoiseDesign
+from optmech.additive.file import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
 from optmech.base.needed import needed
@@ -47,7 +48,9 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
         steps = int(distance)
         if steps == 0:
             return 0.0, 0.0
-        worst = largest_delta(law, epsilon, max(steps, 1))[0]
+        if steps > MOST_SENSITIVITY:
+            return rounded_up(above), 1.0
+        worst = largest_delta(law, epsilon, steps)[0]
         return rounded_up(above), min(1.0, rounded_up(worst))
 
     # what a library cannot verify of foreign code, its user has to ask for

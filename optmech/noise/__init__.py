@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from optmech.additive.loss import NoiseLoss as NoiseLoss
     from optmech.noise.known import NoisePeer as NoisePeer
     from optmech.noise.known import peers as peers
+    from optmech.noise.releases import ReleaseNoise as ReleaseNoise
+    from optmech.noise.releases import for_releases as for_releases
     from optmech.noise.search import optimal as optimal
 else:
     __getattr__, __dir__ = lazily(__name__)

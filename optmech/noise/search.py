@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.additive.design import NoiseDesign
 from optmech.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
@@ -21,6 +23,7 @@ from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeE
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.noise.bounded import best_in_range
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,
@@ -34,11 +37,47 @@ from optmech.noise.proposals import (
 
 MOST_PLACES = 12_000
 """The widest window that is searched."""
+MOST_ROWS = 400_000
+"""Places times sensitivity."""
 _LEAST_EPSILON = 1e-4
+_LEAST_DELTA = 1e-100
 _ROUNDS = 12
 _MIXES = 6
 
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+
 Note = Callable[[str], None]
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> NoiseDesign: ...
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    bounded: tuple[int, int],
+    prior: ArrayLike | None = ...,
+) -> Design: ...
 
 
 def optimal(
@@ -51,7 +90,9 @@ def optimal(
     reach: int = 64,
     gap: float = OPTIMAL_GAP,
     note: Note | None = None,
-) -> NoiseDesign:
+    bounded: tuple[int, int] | None = None,
+    prior: ArrayLike | None = None,
+) -> NoiseDesign | Design:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
 
@@ -70,6 +111,10 @@ def optimal(
         The search ends at this certified relative gap, or where wider windows no longer help.
     note:
         Called with a line of progress now and then.
+    bounded:
+        The ends of a range that the number is known to lie in. The result is then a ``Design``: the
+        best mechanism at all from the range to itself, of least loss at the worst number, or of
+        least expected loss under ``prior``.
 
     Raises
     ------
@@ -87,6 +132,10 @@ def optimal(
             where="epsilon",
             remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
         )
+    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
+        raise ProblemError(
+            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
+        )
     if not rate > 0 and not part > 0:
         raise InfeasibleError(
             "with ε = δ = 0 all shifts of the noise would be the same distribution",
@@ -97,6 +146,12 @@ def optimal(
     measure = NoiseLoss.of(loss, width, reach)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    if bounded is not None:
+        return best_in_range(measure, rate, part, steps, bounded, prior, gap)
+    if prior is not None:
+        raise ProblemError(
+            "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
+        )
     if part >= 1:
         law = Law(1, (2,))
         return NoiseDesign(law, measure, rate, part, steps)
@@ -138,10 +193,11 @@ class _Search:
                 )
                 if self._gap() <= self.gap or self._gap() > 0.7 * before:
                     break
-                n = min(2 * n, MOST_PLACES)
-        except (KeyboardInterrupt, SolverError):
+                n = min(2 * n, MOST_PLACES, MOST_ROWS // self.sensitivity)
+        except (KeyboardInterrupt, SolverError) as stop:
             if self.law is None:
                 raise
+            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
         return self._joined()
 
     def _gap(self) -> float:
@@ -165,19 +221,22 @@ class _Search:
         rate, part, steps = float(self.epsilon), float(self.delta), self.sensitivity
         least = self.loss.last + 3 * steps + 2
         if part == 0:
-            return least + steps
+            return self._affordable(least + steps)
         # where the truncated Laplace law ends (Geng, Ding, Guo and Kumar, AISTATS 2020)
         if rate > 0:
             end = steps / rate * math.log1p(math.expm1(rate) / (2 * part))
         else:
             end = steps / (2 * part)
-        width = int(1.1 * end) + least
-        if width > MOST_PLACES:
+        return self._affordable(int(min(1.1 * end, 1e9)) + least)
+
+    def _affordable(self, width: int) -> int:
+        """The width of a window; raises TooLargeError where a search would take hours."""
+        if width > MOST_PLACES or width * self.sensitivity > MOST_ROWS:
             raise TooLargeError(
                 f"such noise spreads over about {width:,} places to either side",
                 where="epsilon",
                 remedy=f"Allow a larger ε or δ, or count in coarser units: at most {MOST_PLACES:,} "
-                "are searched",
+                f"are searched, and {MOST_ROWS:,} over the sensitivity",
             )
         return width
 

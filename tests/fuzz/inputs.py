@@ -95,6 +95,18 @@ def made() -> Made:
             ["transport", "home-out-target", "-o", str(place / "targets.json")],
             ["trace", "ten-points", "-o", str(place / "noise.json")],
             ["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")],
+            ["noise", "--epsilon", "1", "--delta", "0.01", "-o", str(place / "additive.json")],
+            [
+                "noise",
+                "--epsilon",
+                "ln 3",
+                "--sensitivity",
+                "2",
+                "--loss",
+                "square",
+                "-o",
+                str(place / "staircase.json"),
+            ],
         ]
         (place / "map.geojson").write_text(json.dumps(MAP))
         zoned = {"kind": "zones", "file": "map.geojson"}
@@ -372,7 +384,8 @@ def matrix(rng: random.Random, suffix: str = "") -> Case:
 
 def design(rng: random.Random) -> Case:
     """A saved design or family: changed and sealed again, or with changed bytes."""
-    name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json"])
+    name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
+                       "additive.json", "staircase.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:
         document = json.loads(content)
@@ -448,6 +461,11 @@ def line(rng: random.Random) -> Case:
             ["solve", "metric", "-q", "--gap", text],
             ["solve", "metric", "-q", "--time-limit", text],
             ["trace", "ten-points", "--seed", text],
+            ["noise", "--epsilon", text],
+            ["noise", "--epsilon", "1", "--delta", text, "--sensitivity", "2"],
+            ["noise", "--epsilon", "1", "--loss", text],
+            ["noise", "--epsilon", "1", "--loss", "threshold", "--width", text],
+            ["noise", "--epsilon", "1", "--sensitivity", text],
             ["transport", "home-out", "--p", text],
             ["transport", "home-out", "--radius", text],
             ["transport", "home-out", "--distance", text],

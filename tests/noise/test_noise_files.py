@@ -253,3 +253,25 @@ def test_the_command_makes_checks_samples_and_draws(
     assert main(["noise", "--epsilon", "1", "--loss", "1,x"]) == 2
     assert main(["solve", str(path)]) == 2
     capsys.readouterr()
+
+
+def test_a_delta_whose_float_is_zero_is_none(made: dict[str, bytes], tmp_path: Path) -> None:
+    """The bound for δ = 0 is not one for a δ > 0, however small."""
+    body = json.loads(made["staircase"])
+    del body["digest"]
+    body["delta"] = "1/1" + "0" * 400
+    assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+
+
+def test_work_is_bounded_before_it_is_done(made: dict[str, bytes], tmp_path: Path) -> None:
+    """More shifts than tails, or places times shifts by the million, are refused at once."""
+    body = json.loads(made["finite"])
+    del body["digest"]
+    law = body["law"]
+    law["window"] += ["0"] * 150_000
+    body["sensitivity"] = 900
+    assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
+    body = json.loads(made["geometric"])
+    del body["digest"]
+    body["sensitivity"] = 2
+    assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)

@@ -1,0 +1,173 @@
+"""Noise for several releases: the least loss for which all of them together keep (ε, δ)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from optmech.additive.composition import ComposedPrivacy
+from optmech.additive.design import NoiseDesign
+from optmech.additive.law import Law
+from optmech.additive.loss import LossLike, NoiseLoss
+from optmech.additive.privacy import largest_delta
+from optmech.base.arrays import Floats
+from optmech.base.shown import Shown
+from optmech.errors import OptmechError, ProblemError
+from optmech.exact.checked import probability, whole
+from optmech.exact.number import Exact, Number, parse_exact, rounded_up
+from optmech.noise.proposals import with_tails
+from optmech.noise.search import Note, optimal
+
+EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
+"""Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
+SHARES = (0.0, 0.1, 0.5, 0.9)
+"""Of δ that single releases may spend, all together."""
+_MOST_RELEASES = 10_000
+_NODES = 2**16
+_BISECTIONS = 14
+_TAIL = 60.0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleaseNoise(Shown):
+    """The result of ``om.noise.for_releases``: ``design`` is the noise of every release, with its
+    own promise for one; ``privacy`` what all of them together promise, proved by ``bounds``.
+
+    ``loss`` is that of one release. ``lower_bound`` is of all noise that is (ε, δ)-private for a
+    single release, as noise for several is. ``tried`` has the loss of every law that was
+    calibrated, by name, the calibrated "discrete Gaussian" among them.
+    """
+
+    design: NoiseDesign
+    privacy: ComposedPrivacy
+    epsilon: Exact
+    delta: Exact
+    lower_bound: float
+    name: str
+    tried: dict[str, float]
+
+    @property
+    def loss(self) -> float:
+        """E c(Z) of one release, rounded up."""
+        return self.design.loss
+
+
+def for_releases(
+    epsilon: Number,
+    delta: Number,
+    releases: int,
+    *,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    note: Note | None = None,
+) -> ReleaseNoise:
+    """Noise for ``releases`` numbers, each changed by at most ``sensitivity``, that are together
+    (ε, δ)-private; of small loss, which is searched among calibrated families: the best noise of a
+    single release at a smaller ε and δ, and exp(-(|k|/a)^p) for several p.
+
+    The promise is proved (the upper bound of ``ComposedPrivacy.delta``); that no other noise does
+    better is not, but for the bound from a single release. Raises ProblemError for arguments that
+    are none of this, δ = 0 among them.
+    """
+    rate, part = parse_exact(epsilon, where="epsilon", positive=True), probability(delta)
+    if not part > 0:
+        raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
+    count = whole(releases, "releases", 1, _MOST_RELEASES)
+    steps = whole(sensitivity, "sensitivity", 1, 1000)
+    measure = NoiseLoss.of(loss, width)
+    say = note or (lambda _: None)
+    once = optimal(rate, part, sensitivity=steps, loss=loss, width=width)
+    best: tuple[float, str, Law] | None = None
+    tried: dict[str, float] = {}
+
+    def private(law: Law, nodes: int) -> bool:
+        found = ComposedPrivacy(law, steps, count, nodes).delta(rate)
+        return found.upper <= float(part)
+
+    for name, made, start in _families(measure, rate, part, steps, count):
+        law = _calibrated(made, start, private)
+        if law is None:
+            continue
+        tried[name] = float(law.expected(measure))
+        say(f"{name}: loss {tried[name]:.6g}")
+        if best is None or tried[name] < best[0]:
+            best = tried[name], name, law
+    if best is None:
+        raise ProblemError(
+            "no noise of the families tried keeps it",
+            where="epsilon",
+            remedy="Allow a larger ε or δ, or fewer releases",
+        )
+    law = best[2]
+    single = Exact(Fraction(rounded_up(largest_delta(law, rate, steps)[0])))
+    design = NoiseDesign(law, measure, rate, single, steps).require_private()
+    privacy = ComposedPrivacy(law, steps, count)
+    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best[1], tried)
+
+
+Made = Callable[[float], Law | None]
+
+
+def _families(
+    loss: NoiseLoss, rate: Exact, part: Exact, steps: int, count: int
+) -> Iterator[tuple[str, Made, float]]:
+    """Names, laws as functions of a size (more is more private), and a size to start from."""
+    spread = steps * math.sqrt(count) / float(rate)
+    for p in EXPONENTS:
+        name = {1.0: "discrete Laplace", 2.0: "discrete Gaussian"}.get(p, f"exponent {p:g}")
+        yield name, lambda size, p=p: _power(size, p), spread  # type: ignore[misc]
+    for share in SHARES:
+        one = Exact(Fraction(float(part) * share / count))
+
+        def single(size: float, one: Exact = one) -> Law | None:
+            try:
+                return optimal(
+                    Fraction(steps / size), one, sensitivity=steps, loss=_given(loss), gap=1e-4
+                ).law
+            except OptmechError:
+                return None
+
+        yield f"optimal for one, δ share {share:g}", single, spread
+
+
+def _given(loss: NoiseLoss) -> LossLike:
+    """The loss again, as it is given."""
+    if loss.name in ("absolute", "square"):
+        return loss.name
+    return [float(value) for value in loss.values] + [float(loss(loss.last + 1))]
+
+
+def _power(size: float, p: float) -> Law:
+    """z(k) ∝ exp(-(|k|/size)^p), cut where it is below e^-60 of the most."""
+    k = np.arange(math.ceil(size * _TAIL ** (1 / p)) + 2.0)
+    pmf: Floats = np.exp(-((k / size) ** p))
+    pmf[-1] = 0.0
+    return with_tails(pmf, Exact(Fraction(1)), 1)
+
+
+def _calibrated(made: Made, start: float, private: Callable[[Law, int], bool]) -> Law | None:
+    """The law of the least size that is private, proved on the finer lattice."""
+
+    def holds(size: float) -> bool:
+        law = made(size)
+        return law is not None and private(law, _NODES)
+
+    high = start
+    for _ in range(12):
+        if holds(high):
+            break
+        high *= 1.6
+    else:
+        return None
+    low = high / 1.6
+    while low > start / 100 and holds(low):
+        low, high = low / 1.6, low
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return made(high)
