@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
 from optmech.problem.everywhere import Gradient, gradient_of
 from optmech.statement import Statement
+
+if TYPE_CHECKING:
+    import geopandas as gpd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,6 +114,18 @@ class EverywhereDesign(Shown):
     def total_gap(self) -> float:
         """The relative difference of ``loss`` and ``lower_bound``."""
         return relative_gap(self.loss, self.lower_bound)
+
+    def to_geopandas(self, report: Hashable | None = None) -> gpd.GeoDataFrame:
+        """The triangles, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
+        from optmech.designs.cells import to_geopandas
+
+        return to_geopandas(self, report)
+
+    def explore(self, report: Hashable | None = None, **options: Any) -> Any:
+        """The same on a map of folium; see ``om.exchange.explore``."""
+        from optmech.designs.cells import explore
+
+        return explore(self, report, **options)
 
     @property
     def matrix(self) -> Floats:
