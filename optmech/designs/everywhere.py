@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,9 +23,6 @@ from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
 from optmech.problem.everywhere import Gradient, gradient_of
 from optmech.statement import Statement
-
-if TYPE_CHECKING:
-    import geopandas as gpd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,13 +111,13 @@ class EverywhereDesign(Shown):
         """The relative difference of ``loss`` and ``lower_bound``."""
         return relative_gap(self.loss, self.lower_bound)
 
-    def to_geopandas(self, report: Hashable | None = None) -> gpd.GeoDataFrame:
+    def to_geopandas(self, report: Any = None) -> Any:
         """The triangles, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
         from optmech.designs.cells import to_geopandas
 
         return to_geopandas(self, report)
 
-    def explore(self, report: Hashable | None = None, **options: Any) -> Any:
+    def explore(self, report: Any = None, **options: Any) -> Any:
         """The same on a map of folium; see ``om.exchange.explore``."""
         from optmech.designs.cells import explore
 
