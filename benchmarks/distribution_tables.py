@@ -34,6 +34,7 @@ def sections(found: Results) -> dict[str, str]:
     return {
         "overview": _overview(found),
         "carried": _carried(found),
+        "pointwise": _pointwise(found),
         "claims": table(("the paper says", "verdict", "here"), claims(found)),
         "table2": _table2(found),
         "table3": _table3(found),
@@ -64,6 +65,20 @@ def _carried(found: Results) -> str:
         rows.append((row["attribute"], *values))
     names = [f"eps {at['epsilon']:g} per km" for at in found["carried"][0]["carried"]]
     return table(("attribute", *names), rows)
+
+
+def _pointwise(found: Results) -> str:
+    rows = [
+        (
+            row["attribute"],
+            *(" / ".join(_number(row[kind][how]) for how in ("exact", "rows", "metric"))
+              for kind in ("tv", "kl")),
+            " / ".join(_number(row["delta"][how]) for how in ("exact", "rows")),
+        )
+        for row in found["pointwise"]
+    ]  # fmt: skip
+    head = ("attribute", "total variation", "KL divergence", "delta at eps 0.5")
+    return table(head, rows)
 
 
 def _table2(found: Results) -> str:

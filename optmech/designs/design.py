@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Statement
+
+if TYPE_CHECKING:
+    import geopandas as gpd
 
 Status = Literal["optimal", "feasible", "infeasible"]
 _SUMMARY = (
@@ -144,6 +148,18 @@ class Design:
     def bits(self) -> int | None:
         """The power of two that the released numerators are over."""
         return None if self.exact is None else self.exact.bits
+
+    def to_geopandas(self, report: Hashable | None = None) -> gpd.GeoDataFrame:
+        """The cells of the secrets, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
+        from optmech.designs.cells import to_geopandas
+
+        return to_geopandas(self, report)
+
+    def explore(self, report: Hashable | None = None, **options: Any) -> Any:
+        """The same on a map of folium; see ``om.exchange.explore``."""
+        from optmech.designs.cells import explore
+
+        return explore(self, report, **options)
 
     def summary(self) -> dict[str, Any]:
         """The design's figures as plain values, ready for JSON (nan and inf become None)."""

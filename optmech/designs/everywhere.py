@@ -103,6 +103,18 @@ class EverywhereDesign(Shown):
         """The relative difference of ``loss`` and ``lower_bound``."""
         return relative_gap(self.loss, self.lower_bound)
 
+    def to_geopandas(self, report: Any = None) -> Any:
+        """The triangles, see ``om.exchange.features``, as a GeoDataFrame in WGS 84."""
+        from optmech.designs.cells import to_geopandas
+
+        return to_geopandas(self, report)
+
+    def explore(self, report: Any = None, **options: Any) -> Any:
+        """The same on a map of folium; see ``om.exchange.explore``."""
+        from optmech.designs.cells import explore
+
+        return explore(self, report, **options)
+
     @property
     def matrix(self) -> Floats:
         """The float64 numbers nearest to the released rows, (control points, observables)."""

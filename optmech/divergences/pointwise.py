@@ -9,12 +9,11 @@ import numpy as np
 
 from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.base.arrays import Floats
-from optmech.divergences.named import FUNCTIONS
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.exact.outward import exp_down
-from optmech.ratios.generators import divergence_name
+from optmech.ratios.generators import divergence_name, generator
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
@@ -96,12 +95,17 @@ def _least(first: Shares, second: Shares, costs: Floats) -> float:
 
 
 def _divergences(matrix: Floats, rows: list[int], columns: list[int], name: str) -> Floats:
+    """D of every pair of rows, raised by more than roundings amount to."""
     out = np.zeros((len(matrix), len(matrix)))
-    measure = FUNCTIONS[name]
+    others = matrix[columns]
     for s in rows:
-        for t in columns:
-            if not np.array_equal(matrix[s], matrix[t]):
-                out[s, t] = measure(matrix[s], matrix[t]) * (1 + _RELATIVE) + _ABSOLUTE
+        if name == "tv":
+            terms = np.maximum(matrix[s] - others, 0.0)
+        else:
+            terms = generator(name).terms(matrix[s], others)
+        found = terms.sum(axis=1) * (1 + _RELATIVE) + _ABSOLUTE
+        same = (others == matrix[s]).all(axis=1)
+        out[s, columns] = np.where(same, 0.0, found)
     return out
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.designs.cells import explore as explore
+    from optmech.designs.cells import features as features
+    from optmech.designs.cells import to_geopandas as to_geopandas
+    from optmech.designs.cells import write_geojson as write_geojson
     from optmech.exchange.adoption import adopt as adopt
     from optmech.exchange.arrays import read_netcdf as read_netcdf
     from optmech.exchange.arrays import to_xarray as to_xarray
     from optmech.exchange.arrays import write_netcdf as write_netcdf
-    from optmech.exchange.cells import explore as explore
-    from optmech.exchange.cells import features as features
-    from optmech.exchange.cells import to_geopandas as to_geopandas
-    from optmech.exchange.cells import write_geojson as write_geojson
     from optmech.exchange.geo import from_geopandas as from_geopandas
     from optmech.exchange.geo import read_geojson as read_geojson
     from optmech.exchange.hexagons import from_h3 as from_h3

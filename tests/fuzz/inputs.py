@@ -108,14 +108,14 @@ def made() -> Made:
                 str(place / "staircase.json"),
             ],
         ]
-        (place / "map.geojson").write_text(json.dumps(MAP))
-        zoned = {"kind": "zones", "file": "map.geojson"}
-        (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
         orders += [["pack", design, "-o", str(place / "metric.omm")]]
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
             for suffix in (".csv", ".npy", ".nc", ".parquet")
         ]
+        (place / "map.geojson").write_text(json.dumps(MAP))
+        zoned = {"kind": "zones", "file": "map.geojson"}
+        (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
         silent = os.open(os.devnull, os.O_WRONLY)
         held = os.dup(1), os.dup(2)
         os.dup2(silent, 1)
@@ -529,8 +529,9 @@ def bomb(rng: random.Random) -> Case:
 
 
 KINDS: list[tuple[Callable[[random.Random], Case], float]] = [
+    (backdrop, 3),
     (problem, 22), (toml, 6), (targets, 5), (trace, 6), (sweep, 0.5), (profile, 6), (table, 10),
     (zones, 8), (roads, 6), (edges, 4), (parquet, 2), (netcdf, 1), (matrix, 6), (design, 12),
-    (counts, 3), (line, 5), (bomb, 0.4), (backdrop, 3), (packed, 4),
+    (counts, 3), (line, 5), (bomb, 0.4), (packed, 4),
 ]  # fmt: skip
 """What is made how often, in per cent about."""

@@ -73,8 +73,8 @@ def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 
 def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
+    from optmech.designs.cells import write_geojson
     from optmech.designs.design import Design
-    from optmech.exchange.cells import write_geojson
     from optmech.spaces.labels import find_label
 
     output.claim_outputs(args, [args.problem])
