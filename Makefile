@@ -20,7 +20,7 @@ wheel: .venv/installed
 	$(BIN)/check-wheel-contents dist/*.whl
 
 docs: .venv/installed
-	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 
 check: lint wheel docs test
 

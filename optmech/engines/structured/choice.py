@@ -9,8 +9,9 @@ from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone
 
-SMALL = 6000
-"""Variables times blocks up to which loading compiled code takes longer than solving."""
+SMALL = 21_000
+"""Variables times blocks up to which loading compiled code gains nothing: 144 places and metric
+privacy take as long with NumPy, and the first solve on a machine need not compile."""
 
 
 def has_numba() -> bool:

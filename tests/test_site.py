@@ -1,0 +1,202 @@
+"""The documentation site as it is built: no dead link, no missing image, formulas set without a
+network, every public name found by its search."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+from test_reference import PUBLIC
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="not a checkout")
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the places in it that others may refer to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.images: list[tuple[str, str]] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attributes}
+        self.places |= {found[name] for name in ("id", "name") if name in found}
+        if tag == "img":
+            self.images.append((found.get("src", ""), found.get("alt", "")))
+        self.links += [found[name] for name in ("href", "src") if name in found]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(place)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
+
+
+def target(site: Path, page: Path, link: str) -> tuple[Path, str]:
+    """The file that a link of a page leads to, and the place in it."""
+    plain, place = urldefrag(link)
+    path = unquote(urlsplit(plain).path)
+    found = page if not path else site / path.lstrip("/") if path[0] == "/" else page.parent / path
+    found = found.resolve()
+    return found / "index.html" if found.is_dir() else found, unquote(place)
+
+
+def test_no_link_is_dead_and_none_leads_to_the_network(site: Path, pages: dict[Path, Page]) -> None:
+    assert len(pages) > 30
+    dead, count = [], 0
+    for path, page in pages.items():
+        if path.name == "404.html":
+            continue
+        for link in page.links:
+            if urlsplit(link).scheme in ("http", "https"):
+                continue
+            if link.startswith(("data:", "mailto:", "javascript:")):
+                continue
+            count += 1
+            found, place = target(site, path, link)
+            known = pages.get(found)
+            missing = place and known is not None and place not in known.places
+            if not found.is_file() or (missing and not place.startswith("__")):
+                dead.append(f"{path.relative_to(site)}: {link}")
+    assert count > 2000
+    assert not dead
+
+
+def test_every_image_is_there_and_described(site: Path, pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        for source, words in page.images:
+            assert target(site, path, source)[0].stat().st_size > 100, (path, source)
+            assert len(words) > 10, (path, source)
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=\"(https?:[^\"]*)", text)
+        loaded += re.findall(r"<link[^>]*rel=\"stylesheet\"[^>]*href=\"(https?:[^\"]*)", text)
+        assert not loaded, path
+
+
+def test_every_guide_has_a_picture_and_the_first_page_says_where_to_get_it(
+    site: Path, pages: dict[Path, Page]
+) -> None:
+    guides = sorted((ROOT / "docs" / "guides").glob("*.md"))
+    assert len(guides) >= 9
+    for guide in guides:
+        assert pages[site / "guides" / guide.stem / "index.html"].images, guide
+    first = (site / "index.html").read_text(encoding="utf-8")
+    assert "pip" in first
+    assert "not on a package index" in first
+
+
+def test_the_gallery_has_every_problem(site: Path, pages: dict[Path, Page]) -> None:
+    text = (site / "gallery" / "index.html").read_text(encoding="utf-8")
+    shown = {Path(source).stem for source, _ in pages[site / "gallery" / "index.html"].images}
+    assert shown == {path.stem for path in (ROOT / "problems").glob("*.toml")}
+    for name in shown:
+        assert f"{name}.toml" in text
+
+
+def test_every_public_name_is_found(site: Path) -> None:
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    places = {entry["location"].partition("#")[2] for entry in index["docs"]}
+    # a function that shares its name with its module stands under both
+    missing = [
+        name
+        for name in sorted(PUBLIC)
+        if not {f"optmech.{name}", f"optmech.{name}.{name.rpartition('.')[2]}"} & places
+    ]
+    assert not missing
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            return None
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its driver (Debian: apt-get install chromium-driver)")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+                 "--window-size=1280,1000", "--disable-background-networking"):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    found = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService(executable_path=driver)
+    )
+    found.set_script_timeout(60)
+    yield found
+    found.quit()
+
+
+def test_in_a_browser(chromium: Any, address: str) -> None:
+    """Formulas are set, pictures are drawn, the search answers, and nothing complains."""
+    chromium.get(f"{address}/theory/")
+    js = chromium.execute_script
+    marked = js("return document.querySelectorAll('.arithmatex').length")
+    assert marked > 40
+    assert js("return document.querySelectorAll('.arithmatex .katex').length") == marked
+    assert js("return document.querySelectorAll('.katex-error').length") == 0
+    chromium.get(f"{address}/gallery/")
+    widths = js("return [...document.images].map((i) => { i.loading = 'eager'; return i.src; })")
+    assert len(widths) > 25
+    found = chromium.execute_async_script(
+        """const done = arguments[0];
+        const field = document.querySelector('[data-md-component=search-query]');
+        document.querySelector('[data-md-toggle=search]').click();
+        field.focus(); field.value = 'least_epsilon';
+        field.dispatchEvent(new Event('keyup'));
+        const look = () => {
+          const links = [...document.querySelectorAll('.md-search-result__link')];
+          if (links.length) done(links.map((link) => link.textContent));
+          else setTimeout(look, 100);
+        };
+        look();"""
+    )
+    assert any("least_epsilon" in text for text in found)
+    severe = [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
+    assert not severe
