@@ -155,6 +155,16 @@ def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.Mo
     assert whole.gap <= 1e-3
 
 
+def test_what_takes_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "_LARGE", 30)
+    monkeypatch.setattr(fitting, "CELLS", 9)
+    monkeypatch.setattr(fitting, "whole_seconds", lambda *_: 1e6)
+    design = om.solve(grid_problem(6, 0.5), time_limit=30)
+    assert design.engine == "resolution"
+    assert "1,000,000 processor seconds, for 30 s: 9 cells instead" in design.engine_reason
+    assert om.solve(grid_problem(5, 0.5), time_limit=30).engine != "resolution"
+
+
 def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 2**20)
     with pytest.raises(om.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"):

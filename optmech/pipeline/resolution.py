@@ -63,6 +63,8 @@ def solve_at_resolution(
     if reason:
         raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
     _require_memory(problem, profile.resolution)
+    if progress is not None:
+        progress(why)
     return _Resolved(problem, profile, progress, why).run()
 
 
@@ -88,7 +90,7 @@ class _Resolved:
     def run(self) -> Design:
         """Coarse first, then as fine as the profile says, until the gap or the time is reached."""
         cells, count = self.profile.resolution, len(self.problem.secrets)
-        coarse = min(max(cells // 4, 16), count)
+        coarse = min(max(cells // 4, 16), cells, count)
         fine = min(LANDMARKS * cells, count)
         for work, size in (
             (self._design, coarse),
@@ -190,6 +192,10 @@ class _Resolved:
         assert released is not None
         bound = Bound(self._bound, 0.0, self._bound)
         figures = figures_of(self._statement, released.exact, bound, Multipliers())
+        coarse = "no lower bound was proved"
+        if self._proof is not None:
+            count = self._proof.statement.secrets
+            coarse = f"the lower bound is that of {count:,} cells of the secrets"
         message = self._message or "cells and landmarks are no finer"
         return Design(
             problem,
@@ -201,7 +207,7 @@ class _Resolved:
             engine_reason=self.why,
             seconds=time.monotonic() - self._started,
             reason=ending(figures.gap, self.profile.gap, message),
-            notes=design_notes(problem, released.exact.matrix),
+            notes=(*design_notes(problem, released.exact.matrix), f"{coarse} ({self.why})"),
         )
 
 
@@ -239,7 +245,7 @@ def _require_memory(problem: Problem, cells: int) -> None:
     secrets, observables = float(len(problem.secrets)), float(len(problem.observables))
     marks = min(LANDMARKS * cells, secrets)
     tables = 5 * 8 * secrets**2 + 60 * secrets * observables
-    smaller = max(cells * observables, marks * min(observables, cells)) * 1_400
+    smaller = max(cells * observables, marks * min(observables, cells)) * 2_300
     memory.require(
         tables + smaller + 300 * marks**2,
         what=f"{cells:,} cells of {len(problem.secrets):,} secrets and "

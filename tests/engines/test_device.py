@@ -259,7 +259,7 @@ def test_memory_that_runs_out_on_the_way_leaves_the_best_design_so_far(
 
     factor = ArrayBackend.factor
 
-    def failing(self: ArrayBackend, rows: Rows) -> object:
+    def failing(self: ArrayBackend, rows: Rows, wanted: object = None) -> object:
         left[0] -= 1
         if left[0] < 0:
             raise OutOfMemoryError("CUDA out of memory")
