@@ -21,8 +21,8 @@ _REDUNDANT = 1e-9
 
 
 def near_pairs(log_ratio: Floats) -> Ints:
-    """Pairs (i, j), i < j, shape (E, 2): of each place those with the least ``log_ratio`` (K, K)
-    that no path over a third place implies."""
+    """Pairs (i, j), i < j, shape (E, 2): of each place's 24 with the least ``log_ratio`` (K, K)
+    those that no path over a third of these implies. What is left out makes the bound smaller."""
     count = len(log_ratio)
     most = min(_NEAREST, count - 1)
     own = np.array(log_ratio)

@@ -11,7 +11,7 @@ makes p continuous. With a, b the rises of the coefficients along the edges from
     a[α] = Σ_k α_k (P[α−e_k+e_1] − P[α−e_k+e_0]),   b[α] = Σ_k α_k (P[α−e_k+e_2] − P[α−e_k+e_0]),
 
 a ∇λ_1 + b ∇λ_2 are the coefficients of ∇p, written in degree d. In degree 1 the control points are
-the corners.
+the corners. This is trusted: what is decided of a matrix over control points rests on it.
 """
 
 from __future__ import annotations
