@@ -93,7 +93,6 @@ def made() -> Made:
             ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
             ["transport", "home-out-target", "-o", str(place / "targets.json")],
             ["trace", "ten-points", "-o", str(place / "noise.json")],
-            ["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")],
         ]
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
@@ -102,6 +101,7 @@ def made() -> Made:
         (place / "map.geojson").write_text(json.dumps(MAP))
         zoned = {"kind": "zones", "file": "map.geojson"}
         (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
+        orders.append(["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")])
         silent = os.open(os.devnull, os.O_WRONLY)
         held = os.dup(1), os.dup(2)
         os.dup2(silent, 1)
