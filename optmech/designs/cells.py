@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,10 +18,9 @@ from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
-from optmech.spaces.domain import Domain
+from optmech.spaces.geometries import closed, geometries
 from optmech.spaces.labels import label_text
-from optmech.spaces.layout import layout, plane_of
-from optmech.spaces.observables import Suppressible
+from optmech.spaces.layout import plane_of
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -154,52 +153,11 @@ def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[F
         o = m.observables.index(report)
         columns["probability"] = m.matrix[:, o]
         columns["posterior"] = measures.posterior(m, problem.prior)[o]
-    for s, shape in enumerate(_shapes(problem.secrets, degrees)):
+    for s, shape in enumerate(geometries(problem.secrets, degrees=degrees)):
         label = problem.secrets.labels[s]
         properties = {"label": label if isinstance(label, int) else label_text(label)}
         numbers = {name: float(values[s]) for name, values in columns.items()}
         yield {"type": "Feature", "properties": properties | numbers, "geometry": shape}
-
-
-def _shapes(domain: Domain, degrees: bool) -> Iterator[Any]:
-    """The outline of every element as a GeoJSON geometry."""
-    drawn = layout(domain)
-    if drawn is None or (degrees and drawn.degrees is None):
-        raise ProblemError(
-            "the secrets have no longitudes and latitudes",
-            where="secrets",
-            remedy="Use a grid over bounds in degrees, or points with longitude and latitude",
-        )
-    shown = domain.inner if isinstance(domain, Suppressible) else domain
-    offset, scale = np.zeros(2), np.ones(2)
-    if degrees and drawn.degrees is not None:
-        offset, scale = np.array(drawn.degrees[:2]), np.array(drawn.degrees[2:])
-    elif shown.coordinates == "lonlat":
-        scale = np.array(plane_of(shown).stretch)
-    rings = np.split(drawn.corners / scale + offset, drawn.ring_ends[:-1])
-    begin = 0
-    for end in drawn.shape_ends.tolist():
-        own = [_closed(ring) for ring in rings[begin:end]]
-        begin = end
-        yield {"type": "Polygon", "coordinates": own} if len(own) == 1 else _even_odd(own)
-
-
-def _closed(ring: Floats) -> list[list[float]]:
-    area = float(
-        (ring[:, 0] * np.roll(ring[:, 1], -1) - ring[:, 1] * np.roll(ring[:, 0], -1)).sum()
-    )
-    # RFC 7946: outer rings run counterclockwise
-    turned = ring if area >= 0 else ring[::-1]
-    return np.vstack([turned, turned[:1]]).tolist()  # type: ignore[no-any-return]
-
-
-def _even_odd(rings: Sequence[list[list[float]]]) -> Any:
-    """What lies inside an odd number of rings."""
-    shapely = needed("shapely.geometry", "geo", where="secrets")
-    shape = shapely.Polygon()
-    for ring in rings:
-        shape = shape.symmetric_difference(shapely.Polygon(ring).buffer(0))
-    return json.loads(json.dumps(shapely.mapping(shape)))
 
 
 def _triangles(
@@ -233,5 +191,5 @@ def _triangles(
             "probability": float(row[best]),
             **{f"p_{names[o]}": float(row[o]) for o in chosen},
         }
-        geometry = {"type": "Polygon", "coordinates": [_closed(ring)]}
+        geometry = {"type": "Polygon", "coordinates": [closed(ring)]}
         yield {"type": "Feature", "properties": properties, "geometry": geometry}

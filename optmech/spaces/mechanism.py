@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from optmech.base import html
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
+from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -28,7 +29,7 @@ from optmech.exact.sampler import (
     system_bytes,
 )
 from optmech.spaces.domain import Domain
-from optmech.spaces.labels import indices_of
+from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed
 
@@ -241,6 +242,32 @@ class Mechanism:
         rows, exponent = integers(self.matrix)
         whole = all(sum(row) == 1 << exponent for row in rows)
         return RationalRows(tuple(map(tuple, rows))) if whole else None
+
+    def to_geopandas(self, secret: Hashable) -> Any:
+        """Where a secret is reported, as a GeoDataFrame in WGS 84: the cells of the observables
+        with ``label`` and ``probability``, p(o|secret).
+
+        Raises
+        ------
+        ProblemError
+            Without geopandas, on an unknown label, or where the observables have no longitudes and
+            latitudes.
+        """
+        from optmech.spaces.geometries import geometries
+
+        geopandas = needed("geopandas", "geo", where="to_geopandas")
+        row = self.matrix[self.secrets.index(secret)]
+        shapes = list(geometries(self.observables))
+        rows = [
+            {
+                "type": "Feature",
+                "properties": {"label": label_text(label), "probability": float(p)},
+                "geometry": shape,
+            }
+            # a suppression symbol has no place
+            for label, p, shape in zip(self.observables.labels, row.tolist(), shapes, strict=False)
+        ]
+        return geopandas.GeoDataFrame.from_features(rows, crs=4326)
 
     def push(self, lam: Distribution) -> Floats:
         """λP, the distribution of the output when the secret is drawn from λ, shape (n_o,).

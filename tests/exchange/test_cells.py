@@ -91,6 +91,19 @@ def test_a_geodataframe_knows_where_it_is(design: om.Design) -> None:
     assert domain.labels == ("a", "b", "c", "d")
 
 
+def test_a_row_of_a_mechanism_as_a_geodataframe(design: om.Design) -> None:
+    pytest.importorskip("geopandas")
+    frame = design.mechanism.to_geopandas("b")
+    assert frame["label"].tolist() == ["a", "b", "c", "d"]
+    assert frame["probability"].tolist() == design.mechanism.matrix[1].tolist()
+    assert frame.geometry.iloc[2].contains(frame.geometry.iloc[2].centroid)
+    with pytest.raises(om.ProblemError, match="there is no 'z'"):
+        design.mechanism.to_geopandas("z")
+    line = om.mechanisms.geometric(om.Domain.range(3), 1.0)
+    with pytest.raises(om.ProblemError, match="no longitudes"):
+        line.to_geopandas(1)
+
+
 def test_a_region_is_exported_by_its_triangles(tmp_path: Path) -> None:
     places = om.Domain.geographic(range(4), POINTS)
     mesh = om.Mesh.around(places, 4)

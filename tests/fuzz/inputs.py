@@ -94,7 +94,6 @@ def made() -> Made:
             ["solve", "grid-4x4", "-q", "-o", str(place / "grid.json")],
             ["transport", "home-out-target", "-o", str(place / "targets.json")],
             ["trace", "ten-points", "-o", str(place / "noise.json")],
-            ["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")],
             ["noise", "--epsilon", "1", "--delta", "0.01", "-o", str(place / "additive.json")],
             [
                 "noise",
@@ -116,6 +115,7 @@ def made() -> Made:
         (place / "map.geojson").write_text(json.dumps(MAP))
         zoned = {"kind": "zones", "file": "map.geojson"}
         (place / "map.json").write_bytes(_secrets(zoned, "uniform", "haversine"))
+        orders.append(["solve", str(place / "map.json"), "-q", "-o", str(place / "zones.json")])
         silent = os.open(os.devnull, os.O_WRONLY)
         held = os.dup(1), os.dup(2)
         os.dup2(silent, 1)
