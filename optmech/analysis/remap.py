@@ -1,7 +1,7 @@
 """Post-processing that costs no privacy: the best use of a mechanism's reports.
 
 Source: Chatzikokolakis, ElSalamouny and Palamidessi, Efficient Utility Improvement for Location
-Privacy (PETS 2017), section 3.
+Privacy (PETS 2017).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def concave_maximum(start: Floats, value: Value, enough: float, most: int) -> tu
     ``most`` steps; and the steps.
 
     Newton's method on gradient - ν + μ = 0, π μ = t, Σ π = 1 for falling t (Nocedal and Wright,
-    Numerical Optimization, chapter 14).
+    Numerical Optimization, chapter 19).
     """
     count = len(start)
     weights = (start + 1e-4 / count) / (1 + 1e-4)

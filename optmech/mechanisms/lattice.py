@@ -23,7 +23,7 @@ def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
     """Planar geometric noise on the cells of a grid: on the infinite grid p(o|s) is proportional to
     e^{-ε ‖s - o‖}, and what falls beyond the border is reported as the nearest cell
     (Chatzikokolakis, ElSalamouny and Palamidessi, Efficient Utility Improvement for Location
-    Privacy, PETS 2017, section 2.3).
+    Privacy, PETS 2017).
 
     ε-private per unit of Euclidean distance of the centres: e^{-ε‖s - o‖} is, up to one constant
     for all secrets, and moving reports to the border is post-processing. Masses below 10⁻²⁵⁰

@@ -65,7 +65,7 @@ def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
     """Optimised unary encoding: the secret as a unit vector of n bits, of which the one is kept
     with probability ½ and every zero becomes a one with probability 1 / (e^ε + 1) (Wang, Blocki,
     Li and Jha, Locally Differentially Private Protocols for Frequency Estimation, USENIX Security
-    2017, section 4.3). Tightly ε-differentially private for all pairs.
+    2017). Tightly ε-differentially private for all pairs.
 
     Observables are the 2^n tuples of bits.
 
@@ -97,7 +97,7 @@ def tight_constraints(
 ) -> Mechanism:
     """The mechanism all of whose constraints are tight: p(o|s) = x(o) e^{-ε d(s,o)}, where x makes
     every row sum to one (ElSalamouny, Chatzikokolakis and Palamidessi, Generalized Differential
-    Privacy: Regions of Priors That Admit Robust Optimal Mechanisms, 2014, section 4). ε-private
+    Privacy: Regions of Priors That Admit Robust Optimal Mechanisms, 2014). ε-private
     per unit of d; the truncated geometric mechanism on a line, and k-ary randomised response
     for the Hamming distance. ``distance`` is Euclidean unless given.
 

@@ -255,8 +255,8 @@ def elastic(
 ) -> Distance:
     """A distance that stretches where much is: within r of any point lies a mass of at least
     ``unit`` · r^exponent, or everything. The requirement is that of Chatzikokolakis, Palamidessi
-    and Stronati, Constructing Elastic Distinguishability Metrics for Location Privacy (PETS 2015,
-    section 4); steps between points take the place of their rounds over levels.
+    and Stronati, Constructing Elastic Distinguishability Metrics for Location Privacy (PETS 2015);
+    steps between points take the place of their rounds over levels.
 
     With ε of metric privacy, points within r are distinguished by at most e^{εr}: everybody is
     hidden among as many people or places, with little noise in town and much in the country.

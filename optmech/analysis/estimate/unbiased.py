@@ -46,8 +46,7 @@ def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> 
     Of all a(s, o) with Σ_o p(o|t) a(s,o) = 1 for t = s and 0 for other t, that of least variance
     at ``prior`` (by default the uniform one): a = (P D⁻¹ Pᵀ)⁻¹ P D⁻¹ with D the output
     probabilities there (Aitken 1935). For k-ary randomised response, subset selection and
-    symmetric encodings that is the estimator of the literature (Wang et al., USENIX Security 2017,
-    eq. 2).
+    symmetric encodings that is the estimator of the literature (Wang et al., USENIX Security 2017).
 
     ``counts`` as in ``om.estimate.prior``.
 
@@ -94,7 +93,7 @@ def from_supports(
     held: ArrayLike, reports: float, *, own: Number, other: Number
 ) -> tuple[Floats, Floats]:
     """The same from how many reports support each secret, for any number of secrets: values and
-    variances, each of shape (n,) (Wang et al., USENIX Security 2017, eq. 2 and 3).
+    variances, each of shape (n,) (Wang et al., USENIX Security 2017).
 
     A report supports its true secret with probability p and any other with q. For optimised unary
     encoding a report supports the secrets whose bits are set, p = ½ and q = 1 / (e^ε + 1); for

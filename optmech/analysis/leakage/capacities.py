@@ -31,7 +31,7 @@ class Capacity(Shown):
 
 def multiplicative_capacity(m: Mechanism) -> Exact:
     """Σ_o max_s p(o|s): the largest multiplicative leakage over all priors and all gains >= 0,
-    attained by the uniform prior and the identity (the miracle theorem, QIF Thm. 7.5)."""
+    attained by the uniform prior and the identity (the miracle theorem, QIF chapter 7)."""
     found = probabilities(m)
     return Exact(Fraction(sum(map(max, found.columns)), found.total))
 
@@ -47,7 +47,7 @@ def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str
 
     Without ``prior`` over all priors too, and with it for that prior, of which only the support
     matters: 1 - Σ_o min_s p(o|s) over the secrets of positive weight (1 minus the Doeblin
-    coefficient; QIF section 7.2.2).
+    coefficient; QIF chapter 7).
 
     With ``spanning="gains"``, and a prior, over the smaller class of gains where those of each
     guess differ by at most 1: Σ_o (πP)(o) TV(π, π(·|o)), the mean distance between prior and
@@ -76,8 +76,8 @@ def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str
 def bayes_risk_capacity(m: Mechanism) -> Capacity:
     """The largest ratio of the risk of a wrong guess before and after a report, over all priors:
     1 / (1 - max TV of two rows), attained by those two secrets with weight ½ each; infinite where
-    two rows share no observable. 1 over it is Bayes security (Cherubin, Chatzikokolakis and
-    Jaggi, CSF 2023, Thm. 1 and Cor. 1)."""
+    two rows share no observable. 1 over it is Bayes security (Chatzikokolakis, Cherubin,
+    Palamidessi and Troncoso, Bayes Security: A Not So Average Metric, CSF 2023)."""
     return _of_pairs(m, combinations(range(len(m.secrets)), 2), risk=True)
 
 

@@ -1,4 +1,4 @@
-"""Hyper-distributions and reduced mechanisms (QIF sections 4.3 and 4.4): what a mechanism says,
+"""Hyper-distributions and reduced mechanisms (QIF chapter 4): what a mechanism says,
 whatever its observables are called."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Hyper(Shown):
 
 
 def hyper(m: Mechanism, prior: Prior) -> Hyper:
-    """[π ▹ P]: the posteriors of ``m`` and how likely each is (QIF Def. 4.7). Observables with the
+    """[π ▹ P]: the posteriors of ``m`` and how likely each is. Observables with the
     same posterior are one, and impossible ones are left out."""
     columns = joint(m, prior).columns
     groups = proportional(columns)
@@ -50,7 +50,7 @@ def hyper(m: Mechanism, prior: Prior) -> Hyper:
 
 def reduced(m: Mechanism) -> Mechanism:
     """The mechanism with proportional columns merged and columns of zeros left out: it leaks the
-    same under every prior and gain, with the least number of observables (QIF Def. 4.9).
+    same under every prior and gain, with the least number of observables.
 
     Each observable of the result has the label of the first one that is merged into it.
     Probabilities are exact.

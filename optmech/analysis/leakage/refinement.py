@@ -61,7 +61,7 @@ def refines(
     """Whether a ⊑ b: b never leaks more than a.
 
     * ``"average"``: b = a followed by some post-processing, which is to say that V_g[π, b] <=
-      V_g[π, a] for every prior π and gain g (QIF Def. 9.5, Thm. 9.11).
+      V_g[π, a] for every prior π and gain g (QIF chapter 9).
     * ``"max"``: every posterior of b is a mixture of posteriors of a, so that no report of b is
       worse than all reports of a, for every quasi-convex measure of posteriors (Chatzikokolakis,
       Fernandes and Palamidessi, Comparing systems: max-case refinement orders and application to

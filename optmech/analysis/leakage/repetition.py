@@ -1,4 +1,4 @@
-"""What k independent reports of one secret give away (QIF section 8.2; composition)."""
+"""What k independent reports of one secret give away (QIF chapter 8: composition)."""
 
 from __future__ import annotations
 
