@@ -135,9 +135,9 @@ class NoiseLoss:
         )
 
     @property
-    def is_nondecreasing(self) -> bool:
-        """Whether larger noise never costs less."""
-        return all(a <= b for a, b in zip(self.values, self.values[1:], strict=False))
+    def is_bounded(self) -> bool:
+        """Whether noise far out costs no more than a constant."""
+        return not self.slope and not self.curvature
 
 
 def _tabulated(loss: Callable[[int], float], reach: int) -> list[Fraction]:

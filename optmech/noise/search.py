@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
 from optmech.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
 from optmech.additive.law import Law
@@ -183,6 +184,10 @@ class _Search:
 
     def best(self) -> NoiseDesign:
         """The design: the best law with the best multipliers that were found."""
+        if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
+            self._without_delta()
+            if self.law is not None and self._gap() <= self.gap:
+                return self._joined()
         n = self._first_window()
         try:
             for _ in range(_ROUNDS):
@@ -199,6 +204,28 @@ class _Search:
                 raise
             self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
         return self._joined()
+
+    def _without_delta(self) -> None:
+        """The best noise for δ = 0, and its multipliers where they are bounded: for a tiny δ, with
+        which programs are ill-scaled, nothing more is needed."""
+        pure = self._pure()
+        pure.best()
+        if pure.law is None or pure.proof is None or pure.proof.multipliers is None:
+            return
+        self.places = pure.places
+        self._take(pure.law.law)
+        known = pure.proof.multipliers
+        if not any(part.tail[1] or part.tail[2] for part in known.shifts):
+            limited = [
+                ShiftMultipliers(s.shift, s.inner, s.tail, max(*s.inner, s.tail[0]))
+                for s in known.shifts
+            ]
+            self._keep(NoiseMultipliers(known.bits, tuple(limited)))
+
+    def _pure(self) -> _Search:
+        """The same search for δ = 0."""
+        none = Exact(Fraction(0))
+        return _Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
 
     def _gap(self) -> float:
         return self._joined().gap if self.law is not None else math.inf
@@ -278,8 +305,7 @@ class _Search:
     def _anchor(self) -> Floats:
         """The best noise for δ = 0, as places that go on with the ratio."""
         if self.places is None:
-            pure = _Search(self.loss, self.epsilon, Exact(Fraction(0)), self.sensitivity, self.gap,
-                           lambda _: None)  # fmt: skip
+            pure = self._pure()
             pure._window(pure._first_window())
             self.places = pure.places
         assert self.places is not None
@@ -325,7 +351,10 @@ class _Search:
 
     def _prove(self, window: Window, solution: Solution) -> None:
         least = solution.value if self.law is None else self.law.loss
-        multipliers = Dual(window, solution).best(least)
+        self._keep(Dual(window, solution).best(least))
+
+    def _keep(self, multipliers: NoiseMultipliers) -> None:
+        """Keep multipliers that prove more than those there are."""
         law = Law(1, (2,))
         made = NoiseDesign(law, self.loss, self.epsilon, self.delta, self.sensitivity, multipliers)
         try:
