@@ -17,3 +17,7 @@ __all__ = [
     "posterior",
     "save",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
