@@ -35,6 +35,11 @@ __all__ = [
     "sharpened",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Over = Literal["secrets", "pairs"]
 
 _METHODS: dict[Over, tuple[dict[str, str], ...]] = {

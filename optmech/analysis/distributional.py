@@ -43,6 +43,11 @@ __all__ = [
     "simulated_success",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _UNIT = 2.0**-53
 
 

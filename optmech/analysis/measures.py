@@ -53,6 +53,11 @@ __all__ = [
     "worst_loss",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
 
 

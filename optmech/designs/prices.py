@@ -35,6 +35,11 @@ from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Parameter = Literal["epsilon", "delta", "minimum", "maximum"]
 
 

@@ -76,3 +76,7 @@ __all__ = [
     "weaken",
     "weaken_metric",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base import html, memory
@@ -147,6 +148,28 @@ class Problem:
         if len(self.constraints) > 5:
             shown.append(f"<{len(self.constraints) - 5} more constraints>")
         return ",\n        ".join([*parts, *shown]) + ")"
+
+    def __eq__(self, other: object) -> bool:
+        """The same problem exactly: prior, observables, losses, objective and constraints, with
+        every distance as its numbers. Titles do not count, nor do names of distances."""
+        if not isinstance(other, Problem):
+            return NotImplemented
+        if self is other:
+            return True
+        same = self.prior == other.prior and self.observables == other.observables
+        return same and (
+            np.array_equal(self.loss_matrix, other.loss_matrix) and self._asked() == other._asked()
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.prior, self.observables, (self.loss_matrix + 0.0).tobytes()))
+
+    def _asked(self) -> tuple[object, list[object]]:
+        """The objective and the constraints as plain values."""
+        objective: object = self.objective
+        if isinstance(self.objective, MaximizeDistortion):
+            objective = self.objective.plain(self.space)
+        return objective, [(c.kind, c.plain(self.space)) for c in self.constraints]
 
     def _repr_html_(self) -> str:
         stated = [(f"constraints[{k}]", stated) for k, stated in enumerate(self.constraints[:8])]

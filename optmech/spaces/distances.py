@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @runtime_checkable
 class Distance(Protocol):
     """Anything that maps two domains to the matrix of distances between their elements."""

@@ -29,6 +29,11 @@ from optmech.spaces.observables import Subsets, Suppressible
 
 __all__ = ["over_members", "powered", "with_suppression"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Reduce = Literal["mean", "max", "min"]
 
 

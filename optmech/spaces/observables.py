@@ -19,6 +19,10 @@ from optmech.spaces.domain import Domain, Grid
 __all__ = ["Subsets", "Suppressible", "coarser", "subsets", "suppressible"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Subsets(Domain):
     """Observables that stand for sets of elements of ``base`` (PG section 3.1).

@@ -18,6 +18,11 @@ from optmech.spaces.prior import Prior
 
 __all__ = ["Regions", "attribute_distributions", "quadrisect"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _DEEPEST = 12
 
 

@@ -25,6 +25,11 @@ from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Row = Mapping[str, Cell]
 _SHARPER = 0.01
 _SHARPEST = 1e-9

@@ -42,6 +42,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @also_called(distance_matrix="distance")
 def wasserstein(
     a: Distribution, b: Distribution, distance: DistanceLike, p: float | str = 1

@@ -62,3 +62,7 @@ __all__ = [
     "weaken_metric",
     "with_dummies",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -22,3 +22,7 @@ __all__ = [
     "region_picture",
     "save",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
