@@ -169,7 +169,8 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
         epsilon = parse_exact(body["epsilon"], where="epsilon")
         delta = probability(body["delta"])
         for name, number in (("epsilon", epsilon), ("delta", delta)):
-            if number.text != body[name] or type(body[name]) is int:
+            # as text, which also tells 0.0 from -0.0
+            if repr(number.text) != repr(body[name]):
                 raise ProblemError("is not written as it must be", where=name)
         if epsilon > LARGEST_EPSILON:
             raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")

@@ -19,7 +19,7 @@ from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
-from optmech.certificate.objective import OPTIMAL_GAP
+from optmech.certificate.objective import OPTIMAL_GAP, relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
@@ -228,7 +228,9 @@ class _Search:
         return _Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
 
     def _gap(self) -> float:
-        return self._joined().gap if self.law is not None else math.inf
+        if self.law is None or self.proof is None:
+            return math.inf
+        return relative_gap(self.law.loss, self.proof.lower_bound)
 
     def _joined(self) -> NoiseDesign:
         if self.law is None:

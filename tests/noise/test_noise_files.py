@@ -259,6 +259,8 @@ def test_a_delta_whose_float_is_zero_is_none(made: dict[str, bytes], tmp_path: P
     """The bound for δ = 0 is not one for a δ > 0, however small."""
     body = json.loads(made["staircase"])
     del body["digest"]
+    body["delta"] = -0.0
+    assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
     body["delta"] = "1/1" + "0" * 400
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
 
