@@ -8,7 +8,7 @@ from conformance.problems import KINDS, Make, metric
 from oracle import optimum
 
 import optmech as om
-from optmech.certificate.families import Divergence
+from optmech.certificate.families import Divergence, Information
 from optmech.engines import load_engine
 from optmech.engines.structured import choice
 from optmech.lp.compile import compile_lp
@@ -22,7 +22,8 @@ SEEDS = range(2)
 
 def curved(make: Make) -> bool:
     """Whether a kind of problem has divergences, which are not linear."""
-    return bool(make(np.random.default_rng(0)).statement.of_kind(Divergence))
+    statement = make(np.random.default_rng(0)).statement
+    return bool(statement.of_kind(Divergence) or statement.of_kind(Information))
 
 
 CURVED = [make for make in KINDS if curved(make)]
