@@ -147,7 +147,7 @@ class Mechanism:
                 whole(value, where)
         source = system_bytes if seed is None else seeded_bytes(int(seed))
         labels = list(self.observables.labels)  # touches all of them
-        if isinstance(secret, list | np.ndarray) or hasattr(secret, "to_numpy"):
+        if isinstance(secret, list | np.ndarray) or hasattr(secret, "iloc"):
             if size is not None:
                 raise ProblemError(
                     "there is one draw for each of the secrets",

@@ -430,6 +430,22 @@ def packed(rng: random.Random) -> Case:
     return Case("", argv, files)
 
 
+def places(rng: random.Random) -> Case:
+    """A table that is protected, or that a first problem is written for."""
+    name, content = _packed(POINTS.encode(), "data.csv", rng)
+    place = rng.choice([["--x", "x", "--y", "y"], ["--label", "name"], ["--x", "weight"]])
+    files = {"metric.json": made().files["metric.json"], "key": bytes(range(40)), name: content}
+    if rng.random() < 0.2:
+        name = "map.geojson"
+        files[name], place = _document(rng, MAP), []
+    if rng.random() < 0.3:
+        return Case("", ["init", name, *place, "--cells", "9", "-o", "made.toml"], files)
+    outside = ["--outside", rng.choice(["refuse", "nearest", "drop"])]
+    sticky = rng.choice([[], ["--sticky-key-file", "key", "--sticky-by", "weight"]])
+    out = ["-o", rng.choice(["out.csv", "out.csv.gz", "out.geojson", "-"])]
+    return Case("", ["protect", "metric.json", name, *place, *outside, *sticky, *out], files)
+
+
 def line(rng: random.Random) -> Case:
     """A command line with hostile arguments, and inputs that are no files."""
     names = ["pipe", "folder", "loop", "/dev/zero", "/dev/null", "/dev/stdin", "/proc/self/mem"]
@@ -532,6 +548,6 @@ KINDS: list[tuple[Callable[[random.Random], Case], float]] = [
     (backdrop, 3),
     (problem, 22), (toml, 6), (targets, 5), (trace, 6), (sweep, 0.5), (profile, 6), (table, 10),
     (zones, 8), (roads, 6), (edges, 4), (parquet, 2), (netcdf, 1), (matrix, 6), (design, 12),
-    (counts, 3), (line, 5), (bomb, 0.4), (packed, 4),
+    (counts, 3), (line, 5), (places, 5), (bomb, 0.4), (packed, 4),
 ]  # fmt: skip
 """What is made how often, in per cent about."""
