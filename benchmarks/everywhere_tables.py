@@ -144,8 +144,17 @@ def city(lines: Lines, part: str) -> dict[float, dict[str, Any]]:
     }
 
 
+def bounds(lines: Lines) -> dict[float, dict[str, Any]]:
+    """The largest lower bound of Rome that was found for each ε."""
+    out = city(lines, "lower")
+    for epsilon, line in city(lines, "bound").items():
+        if epsilon not in out or line["lower_bound"] > out[epsilon]["lower_bound"]:
+            out[epsilon] = line
+    return out
+
+
 def _rome(lines: Lines) -> str:
-    least, linear = city(lines, "bound"), city(lines, "upper")
+    least, linear = bounds(lines), city(lines, "upper")
     rows = []
     for epsilon, line in city(lines, "cubic").items():
         if epsilon not in least:
@@ -174,7 +183,7 @@ def _above(line: dict[str, Any], bound: dict[str, Any]) -> str:
 
 def _others(lines: Lines) -> str:
     exponential, laplace = city(lines, "exponential"), city(lines, "laplace")
-    least = city(lines, "bound")
+    least = bounds(lines)
     rows = [
         (
             f"{epsilon:g}",
@@ -240,7 +249,7 @@ def _effort(lines: Lines) -> str:
     """Where the seconds of Rome go."""
     rows = []
     for epsilon, line in city(lines, "cubic").items():
-        found = city(lines, "bound").get(epsilon)
+        found = bounds(lines).get(epsilon)
         if not found:
             continue
         first, second = found["aggregation"], line["solved"]
@@ -271,12 +280,12 @@ def _seconds(line: dict[str, Any], before: dict[str, Any] | None = None) -> str:
 def _limits(lines: Lines) -> str:
     """Losses on several meshes and bounds from several numbers of cells."""
     meshes = [city(lines, part) for part in ("upper", "cubic coarse", "cubic")]
-    bounds = [city(lines, part) for part in ("bound", "lower")]
+    cells = [city(lines, part) for part in ("bound", "lower")]
     rows = [
         (
             f"{epsilon:g}",
             *(_at(found.get(epsilon), "loss", rows_of) for found in meshes),
-            *(_at(found.get(epsilon), "lower_bound", _cells) for found in bounds),
+            *(_at(found.get(epsilon), "lower_bound", _cells) for found in cells),
         )
         for epsilon in meshes[-1]
     ]
