@@ -75,7 +75,7 @@ def solve(
     """
     if not isinstance(problem, Problem) or gradient_of(problem.statement.families) is None:
         chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
-        if isinstance(problem, Problem) and not start and not device:
+        if isinstance(problem, Problem) and start is None and not device:
             cells, why = resolution_for(problem, chosen, asked=resolution is not None)
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution

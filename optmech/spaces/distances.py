@@ -278,8 +278,8 @@ def elastic(
     exponent:
         Of the growth of mass with the radius: 2 as for areas.
 
-    It is a metric by construction: the length of shortest paths over steps from x to y of length
-    (mass closer to x than y is / unit)^(1/exponent). Points without mass around them are at
+    It is a metric by construction: the length of shortest paths, where a step from x to y has the
+    length (mass closer to x than y is / unit)^(1/exponent). Points without mass around them are at
     distance 0 from their neighbours: not distinguished at all.
 
     Raises

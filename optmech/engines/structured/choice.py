@@ -12,6 +12,8 @@ from optmech.engines.structured.pairs import Cone
 SMALL = 21_000
 """Variables times blocks up to which loading compiled code gains nothing: 144 places and metric
 privacy take as long with NumPy, and the first solve on a machine need not compile."""
+FEW = 6000
+"""Variables times blocks up to which a neighbour's columns save nothing."""
 
 
 def has_numba() -> bool:
@@ -23,6 +25,12 @@ def has_numba() -> bool:
 def compiles(model: Model) -> bool:
     """Whether compiled kernels are there, and worth loading."""
     return has_numba() and model.blocks * model.variables > SMALL
+
+
+def starts_warm(model: Model) -> bool:
+    """Whether to begin on a neighbour's columns, which compiled kernels price: one of many solves,
+    so that loading these pays sooner than for one."""
+    return has_numba() and model.blocks * model.variables > FEW
 
 
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:

@@ -19,7 +19,7 @@ from optmech.engines.base import EngineResult, Monitor, Options, Outcome, progra
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.bounds import AllColumns
-from optmech.engines.structured.choice import compiles, make_backend
+from optmech.engines.structured.choice import make_backend, starts_warm
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
 from optmech.engines.structured.run import Run
@@ -85,7 +85,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     """Runs and their most iterations, until one does not fail: from a neighbour's design where that
     applies, on its columns, and from the usual start on all."""
     cone = make_cone(model)
-    if options.start is not None and not options.device and compiles(model):
+    if options.start is not None and not options.device and starts_warm(model):
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.compiled import CompiledBackend
         from optmech.engines.structured.warm_start import WarmStart

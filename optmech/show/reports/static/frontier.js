@@ -1,7 +1,7 @@
 // Several designs against each other.
 function quantities(designs) {
   const found = [
-    { name: "error of the best attack", value: (d) => (d.attack ? real(d.attack.error) : NaN), bound: (d) => (d.objective === "maximize_distortion" ? real(d.bound) : NaN), unit: (d) => d.attack.unit },
+    { name: "error of the best attack", value: (d) => (d.attack ? real(d.attack.error) : NaN), bound: (d) => (d.objective === "maximize_distortion" ? real(d.bound) : NaN), unit: (d) => (d.attack ? d.attack.unit : "") },
     { name: "loss", value: (d) => real(d.loss), bound: (d) => real(d.lower_bound), unit: (d) => d.lossUnit },
     { name: "best guess is right", value: (d) => (d.attack ? real(d.attack.vulnerability) : NaN), bound: () => NaN, unit: () => "" },
   ];
@@ -36,7 +36,7 @@ function frontier(designs, choose) {
     const points = designs.map((d, k) => ({ k, x: x.value(d), y: y.value(d), bound: y.bound(d) })).filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
     fill(byId("frontier-chart"), points.length ? scatter(points, x, y, { designs, groups, middle: middle.checked && groups.length >= 4 }, current, choose) : element("p", { text: "No design has both numbers." }));
     const first = designs.find((d) => d.status !== "infeasible") || designs[0];
-    const header = ["design", "status", ...known.map((q) => ({ text: named(q, first), number: true })), { text: "gap", number: true }];
+    const header = ["design", "status", ...known.map((q) => ({ text: named(q, designs.find((d) => Number.isFinite(q.value(d))) || first), number: true })), { text: "gap", number: true }];
     table(byId("frontier-table"), header, designs.map((d, k) => ({
       pick: () => choose(k),
       chosen: k === current,
