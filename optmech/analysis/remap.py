@@ -18,6 +18,10 @@ from optmech.spaces.prior import Prior
 __all__ = ["optimal"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def optimal(
     m: Mechanism, prior: Prior, loss: DistanceLike, *, outputs: Domain | None = None
 ) -> Mechanism:

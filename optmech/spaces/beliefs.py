@@ -25,6 +25,11 @@ from optmech.spaces.prior import Prior
 
 __all__ = ["Beliefs", "chains", "products", "tables", "union"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 MOST_ANSWERS = 10_000
 
 
