@@ -71,6 +71,18 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
         assert found[o] >= np.exp(-4 * ratio.max()) * (weight @ cost[:, o]) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("apart", [1385.0, 1390.0, 1399.0, 1500.0, 1e6])
+def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
+    # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
+    ratio = np.array([[0.0, apart], [apart, 0.0]])
+    members = Members.of(np.array([0.5, 0.5]), np.zeros(2, dtype=np.int64), 2)
+    for cheap in (0.0, 1.0, 1e10):
+        cost = np.array([[cheap], [cheap + 1e10]])
+        found = boxed_costs(members, cost, lambda i, j: ratio[i, j])
+        assert 0 <= found[0, 0] <= cheap
+        assert found[0, 0] == pytest.approx(cheap)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
 def test_lifted_columns_keep_all_ratios_and_the_landmarks(seed: int) -> None:

@@ -78,9 +78,12 @@ def boxed_costs(members: Members, cost: Floats, limits: Limits) -> Floats:
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
-            over = _cheapest_high(own * high[order], own * low[order])
-            under = _cheapest_high(high[order], low[order])
-            out[k, part] = (over / under).min(axis=0)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                over = _cheapest_high(own * high[order], own * low[order])
+                under = _cheapest_high(high[order], low[order])
+                found = over / under
+            # where a sum overflows or vanishes the cheapest member still is below every mean
+            out[k, part] = np.where(np.isfinite(found), found, own[0]).min(axis=0)
         out[k] *= 1 - (4 * len(group) + 64) * _UNIT
     return np.maximum(out, 0.0)
 
