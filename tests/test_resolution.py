@@ -154,6 +154,27 @@ def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
     assert np.allclose(found, limits, rtol=1e-9)
 
 
+def test_places_in_parts_far_apart_have_cells() -> None:
+    rng = np.random.default_rng(1)
+    near = rng.uniform(0, 4, (60, 2))
+    points = np.vstack([near, near + 30])
+    problem = om.Problem(
+        om.Prior.uniform(om.Domain(range(120), points=points)),
+        E,
+        constraints=[om.MetricPrivacy(0.5, E)],
+    )
+    # more than a cell's nearest ones lie in its own part
+    cells = problem_of_cells(problem, np.arange(120))
+    found = cells.statement.log_ratio
+    assert np.isfinite(found[~np.eye(120, dtype=bool)]).all()
+    assert (found >= 0.5 * E(problem.secrets, problem.secrets)).all()
+    pairs = problem_of_cells(problem, np.arange(120) // 2).statement.log_ratio
+    apart = 0.5 * E(problem.secrets, problem.secrets).reshape(60, 2, 60, 2)
+    part = np.arange(60) // 30
+    other = part[:, None] != part
+    assert np.allclose(pairs[other], apart.max(axis=(1, 3))[other], rtol=1e-12)
+
+
 def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = grid_problem(6, 0.5)
     monkeypatch.setattr(fitting.memory, "available_bytes", lambda: 2**20)
