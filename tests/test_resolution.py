@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import optmech as om
+from optmech import audit
 from optmech.designs.file import seal
 from optmech.designs.resolution import limits_of, problem_of_cells
 from optmech.pipeline import fitting
@@ -143,6 +144,22 @@ def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
     path.write_bytes(seal(json.dumps(body).encode()))
     with pytest.raises(om.VerificationError, match="24 cells"):
         om.check(path)
+
+
+def test_the_audit_does_not_say_what_only_cells_prove(tmp_path: Path) -> None:
+    design = om.solve(grid_problem(4, 0.5), resolution=9)
+    path = tmp_path / "design.json"
+    design.save(path)
+    body = json.loads(path.read_text())
+    del body["digest"]
+    result = body["result"]
+    result["bound"] = result["lower_bound"] = result["loss"]
+    result["status"] = "optimal"
+    path.write_bytes(seal(json.dumps(body).encode()))
+    assert not om.check(path).passed
+    lines, unchecked = audit.judge(str(path))
+    assert not any("bound" in line or "optimal" in line for line in lines)
+    assert "the lower bound, gap and status, by cells" in unchecked
 
 
 def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
