@@ -221,6 +221,21 @@ def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch
         om.solve(grid_problem(6, 0.5), resolution=9)
 
 
+def test_a_resolution_that_is_not_used_is_refused() -> None:
+    problem = grid_problem(3, 0.5)
+    design = om.solve(problem, gap=1e-2)
+    with pytest.raises(om.ProblemError, match="resolution: is not used with a start"):
+        om.solve(problem, start=design, resolution=4)
+    with pytest.raises(om.ProblemError, match="resolution: is not used with a start"):
+        om.solve(problem, device="numpy", resolution=4)
+    mesh = om.Mesh.grid((0, 0, 3, 3), 1)
+    everywhere = om.Problem(
+        problem.prior, E, constraints=[om.MetricPrivacy(0.5, E, everywhere=mesh)]
+    )
+    with pytest.raises(om.ProblemError, match="resolution: is not used for privacy at every"):
+        om.solve(everywhere, resolution=4)
+
+
 def test_problems_without_cells_are_refused() -> None:
     line = om.Domain(["a", "b"])
     hamming = om.distances.hamming()
