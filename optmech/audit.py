@@ -1616,7 +1616,8 @@ def with_cells(body: Body, stated: Statement) -> str:
         return ""
     for cell in listing(keys(body["outer"], "cells multipliers")["cells"], stated.n):
         whole(cell, stated.n)
-    return "the lower bound, by cells of the secrets"
+    need(stated.objective == "expected_loss", "cells of another objective")
+    return "the lower bound, gap and status, by cells of the secrets"
 
 
 def read_result(plain: object, released: bool) -> Body:
@@ -1720,14 +1721,18 @@ def check_figures(
         need(bool(cells) or claimed <= max(proved, ZERO), "the bound is not proved")
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(exact), "the loss is another one")
-    yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
-    yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
+    if cells:
+        yield f"loss {float(loss):.15g}"
+    else:
+        yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
+        yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
     off = float(claimed) - float(objective)
     off = max(0.0, off if maximise else -off)
     gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
     best = gap <= OPTIMAL_GAP
     need(best or result["status"] == "feasible", f"the gap is {gap:.2g}: not optimal")
-    yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+    if not cells:
+        yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
 
 
 def least_loss(stated: Statement, bound: Lagrangian, gap: Fraction) -> Fraction:

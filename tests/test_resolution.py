@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import optmech as om
+from optmech import audit
 from optmech.designs.file import seal
 from optmech.designs.resolution import limits_of, problem_of_cells
 from optmech.pipeline import fitting
@@ -69,6 +70,18 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
         # no worse than letting every column differ by the widest ratio both ways
         assert found[o] >= cost[:, o].min() * (1 - 1e-12)
         assert found[o] >= np.exp(-4 * ratio.max()) * (weight @ cost[:, o]) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("apart", [1385.0, 1390.0, 1399.0, 1500.0, 1e6])
+def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
+    # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
+    ratio = np.array([[0.0, apart], [apart, 0.0]])
+    members = Members.of(np.array([0.5, 0.5]), np.zeros(2, dtype=np.int64), 2)
+    for cheap in (0.0, 1.0, 1e10):
+        cost = np.array([[cheap], [cheap + 1e10]])
+        found = boxed_costs(members, cost, lambda i, j: ratio[i, j])
+        assert 0 <= found[0, 0] <= cheap
+        assert found[0, 0] == pytest.approx(cheap)
 
 
 @settings(max_examples=20, deadline=None)
@@ -133,6 +146,22 @@ def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
         om.check(path)
 
 
+def test_the_audit_does_not_say_what_only_cells_prove(tmp_path: Path) -> None:
+    design = om.solve(grid_problem(4, 0.5), resolution=9)
+    path = tmp_path / "design.json"
+    design.save(path)
+    body = json.loads(path.read_text())
+    del body["digest"]
+    result = body["result"]
+    result["bound"] = result["lower_bound"] = result["loss"]
+    result["status"] = "optimal"
+    path.write_bytes(seal(json.dumps(body).encode()))
+    assert not om.check(path).passed
+    lines, unchecked = audit.judge(str(path))
+    assert not any("bound" in line or "optimal" in line for line in lines)
+    assert "the lower bound, gap and status, by cells" in unchecked
+
+
 def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
     problem = grid_problem(4, 0.6, 5)
     cells = problem_of_cells(problem, np.arange(16))
@@ -140,6 +169,27 @@ def test_the_problem_of_one_cell_per_secret_is_the_problem() -> None:
     limits = limits_of(problem.statement)(np.arange(16)[:, None], np.arange(16)[None, :])
     found = np.where(np.eye(16, dtype=bool), 0.0, cells.statement.log_ratio)
     assert np.allclose(found, limits, rtol=1e-9)
+
+
+def test_places_in_parts_far_apart_have_cells() -> None:
+    rng = np.random.default_rng(1)
+    near = rng.uniform(0, 4, (60, 2))
+    points = np.vstack([near, near + 30])
+    problem = om.Problem(
+        om.Prior.uniform(om.Domain(range(120), points=points)),
+        E,
+        constraints=[om.MetricPrivacy(0.5, E)],
+    )
+    # more than a cell's nearest ones lie in its own part
+    cells = problem_of_cells(problem, np.arange(120))
+    found = cells.statement.log_ratio
+    assert np.isfinite(found[~np.eye(120, dtype=bool)]).all()
+    assert (found >= 0.5 * E(problem.secrets, problem.secrets)).all()
+    pairs = problem_of_cells(problem, np.arange(120) // 2).statement.log_ratio
+    apart = 0.5 * E(problem.secrets, problem.secrets).reshape(60, 2, 60, 2)
+    part = np.arange(60) // 30
+    other = part[:, None] != part
+    assert np.allclose(pairs[other], apart.max(axis=(1, 3))[other], rtol=1e-12)
 
 
 def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +219,21 @@ def test_too_many_cells_are_refused_with_numbers(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("optmech.base.memory.available_bytes", lambda: 2**20)
     with pytest.raises(om.TooLargeError, match=r"9 cells of 36 secrets .* MiB are available"):
         om.solve(grid_problem(6, 0.5), resolution=9)
+
+
+def test_a_resolution_that_is_not_used_is_refused() -> None:
+    problem = grid_problem(3, 0.5)
+    design = om.solve(problem, gap=1e-2)
+    with pytest.raises(om.ProblemError, match="resolution: is not used with a start"):
+        om.solve(problem, start=design, resolution=4)
+    with pytest.raises(om.ProblemError, match="resolution: is not used with a start"):
+        om.solve(problem, device="numpy", resolution=4)
+    mesh = om.Mesh.grid((0, 0, 3, 3), 1)
+    everywhere = om.Problem(
+        problem.prior, E, constraints=[om.MetricPrivacy(0.5, E, everywhere=mesh)]
+    )
+    with pytest.raises(om.ProblemError, match="resolution: is not used for privacy at every"):
+        om.solve(everywhere, resolution=4)
 
 
 def test_problems_without_cells_are_refused() -> None:

@@ -81,6 +81,10 @@ def solve(
                 from optmech.pipeline.resolution import solve_at_resolution
 
                 return solve_at_resolution(problem, chosen.at_resolution(cells), progress, why)
+        elif resolution:
+            raise ProblemError(
+                "is not used with a start or a device", where="resolution", remedy="Leave it out"
+            )
         return search.solve(
             problem,
             profile,
@@ -90,7 +94,7 @@ def solve(
             start=start,
             device=device,
         )
-    for name, given in (("start", start), ("device", device)):
+    for name, given in (("start", start), ("device", device), ("resolution", resolution)):
         if given:
             raise ProblemError(
                 "is not used for privacy at every point", where=name, remedy="Leave it out"

@@ -42,11 +42,22 @@ def coarsened(prior: Prior, cost: Floats, limits: Limits, cells: Ints) -> Coarse
 
     near = near_pairs(limits(centres[:, None], centres[None, :]), _CLOSE)
     ratio = ratios_between(members, blocks, near)
+    if not np.isfinite(ratio).all():
+        # cells that no path over near ones joins, as of places far apart
+        ratio = np.where(np.isfinite(ratio), ratio, _widest(members, limits))
     found = assembled(members, boxed_costs(members, cost, limits), ratio)
     # the aggregation divides weights by their sum, the loss does not
     total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
     least = np.maximum(down(found.cost * min(total, 1.0)), 0.0)
     return Coarse(found.prior, least, found.log_ratio, found.labels)
+
+
+def _widest(members: Members, limits: Limits) -> Floats:
+    """The largest limit between members of two cells, which no ratio of means exceeds: (K, K)."""
+    every = np.concatenate(members.groups)
+    starts = np.cumsum([0, *(len(group) for group in members.groups[:-1])])
+    rows = [limits(group[:, None], every[None, :]).max(axis=0) for group in members.groups]
+    return np.asarray(np.maximum.reduceat(np.array(rows), starts, axis=1))
 
 
 def radii(ratio: Floats) -> Floats:
@@ -78,9 +89,12 @@ def boxed_costs(members: Members, cost: Floats, limits: Limits) -> Floats:
             own = cost[group, part]
             order = np.argsort(own, axis=0)
             own = np.take_along_axis(own, order, axis=0)
-            over = _cheapest_high(own * high[order], own * low[order])
-            under = _cheapest_high(high[order], low[order])
-            out[k, part] = (over / under).min(axis=0)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                over = _cheapest_high(own * high[order], own * low[order])
+                under = _cheapest_high(high[order], low[order])
+                found = over / under
+            # where a sum overflows or vanishes the cheapest member still is below every mean
+            out[k, part] = np.where(np.isfinite(found), found, own[0]).min(axis=0)
         out[k] *= 1 - (4 * len(group) + 64) * _UNIT
     return np.maximum(out, 0.0)
 
