@@ -2696,7 +2696,9 @@ class Cbor:
             code, content = self.codes.get(count, ""), self.item(depth + 1)
             if not code or not isinstance(content, bytes):
                 raise Fault("an unknown tag")
-            return list(struct.unpack(f"<{len(content) // struct.calcsize(code)}{code}", content))
+            size, rest = divmod(len(content), struct.calcsize(f"<{code}"))
+            need(rest == 0, "an array that ends in the middle of a number")
+            return list(struct.unpack(f"<{size}{code}", content))
         need(count <= len(self.content) - self.at, "ends in the middle of an item")
         if major == 4:
             return [self.item(depth + 1) for _ in range(count)]
@@ -2741,6 +2743,8 @@ def judge_packed(path: str, design: str) -> Verdict:
     sign = -1 if stated.objective == "distortion" else 1
     loss = keys(head["loss"], "objective design packed increase")
     need(loss["packed"] == sign * float(rounded_up(after)), "the loss is another one")
+    need(loss["design"] == sign * float(rounded_up(before)), "the design's loss is another one")
+    same_promises(head["constraints"], listing(problem["constraints"]))
     change = (after - before) / abs(before) if before else after - before
     need(loss["increase"] == float(rounded_up(change)), "the increase is another one")
     lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
@@ -2765,6 +2769,17 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
         need(sum(out) == 1 << bits, "a row does not sum to one")
         found.append(out)
     return Mechanism(bits, [found[row] for row in row_of])
+
+
+def same_promises(plain: object, stated: list[object]) -> None:
+    """Kinds, and no ε below the design's."""
+    for said, own in zip(listing(plain, len(stated)), stated, strict=True):
+        if not isinstance(said, dict) or not isinstance(own, dict):
+            raise Fault("a constraint is no object")
+        need(said["kind"] == own["kind"], "a constraint is of another kind")
+        if said["epsilon"] is not None:
+            least = Real.read(own["epsilon"]).bounds().high
+            need(Fraction(real(said["epsilon"], 0)) >= least, "an ε is below the design's")
 
 
 def same_places(plain: object, stated: Body) -> None:

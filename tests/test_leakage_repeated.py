@@ -135,3 +135,12 @@ def test_mistakes_are_answered() -> None:
         om.leakage.repeated(m, 2).delta(1, points=3)
     with pytest.raises(om.ProblemError, match="epsilon"):
         om.leakage.repeated(m, 2).delta(-1)
+
+
+@pytest.mark.parametrize("k", [64, 100, 200, 1000])
+def test_reports_that_tell_two_secrets_apart_for_sure(k: int) -> None:
+    # all but 2^-k of the reports: δ is 1 - 2^-k, as those that are left have no loss
+    shared = whole([[1, 1, 0], [0, 1, 1]])
+    found = om.leakage.repeated(shared, k).delta(1)
+    assert found.lower <= 1 - 0.5**k <= found.upper <= 1
+    assert found.lower > 1 - 0.5**k - 1e-12

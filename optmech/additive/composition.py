@@ -31,6 +31,7 @@ from optmech.exact.summation import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, chernoff, fourier_error, reach, spread_reach
 
 MOST_RELEASES = 100_000
+LARGEST_RATE = 10**6
 NODES = 2**19
 """Length of the lattice."""
 
@@ -45,9 +46,13 @@ class ComposedPrivacy(Shown):
     nodes: int = NODES
 
     def delta(self, epsilon: Number) -> Interval:
-        """Bounds on δ(ε) of all releases together; raises ProblemError unless ε is a number
-        >= 0."""
+        """Bounds on δ(ε) of all releases together; raises ProblemError unless ε is a number from
+        0 to a million."""
         rate = parse_exact(epsilon, where="epsilon")
+        if rate > LARGEST_RATE:
+            raise ProblemError(
+                f"is above {LARGEST_RATE:,}", where="epsilon", remedy="Ask for a smaller ε"
+            )
         if self.releases == 1:
             exact = largest_delta(self.law, rate, self.sensitivity)[0]
             return Interval(
@@ -108,9 +113,9 @@ class _Sums:
     """The law of the sum of losses on a cyclic lattice, where none is infinite."""
 
     def __init__(self, pair: Pair, releases: int, nodes: int) -> None:
-        if not len(pair.losses):
-            raise ProblemError("there is no finite privacy loss", where="privacy")
         self.pair, self.releases, self.nodes = pair, releases, nodes
+        if not len(pair.losses):
+            return
         losses, chances = pair.losses, pair.chances
         low, high = float(losses.min()), float(losses.max())
         top = max(-low, high, 1e-12)
@@ -157,12 +162,16 @@ class _Sums:
 
     def delta(self, rate: float) -> Interval:
         """Bounds on P(some loss is infinite) + E max(0, 1 - e^{rate - S})."""
+        n = self.releases
+        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
+        if not len(self.pair.losses):
+            slack = n * (self.pair.error + 16 * UNIT)
+            return Interval(lost - slack, lost + slack)
         places, cyclic, fourier = self._power
-        n, h = self.releases, self.step
+        h = self.step
         value = np.where(places > rate, -np.expm1(np.minimum(rate - places, 0.0)), 0.0)
         mean = float(total(cyclic * value))
         blur = fourier * float(np.sqrt((value**2).sum()))
-        lost = -math.expm1(n * math.log1p(-self.pair.lost)) if self.pair.lost < 1 else 1.0
         size = float(np.abs(self.pair.losses).max()) + h
         # losses to 8 units each, and max(0, 1 - e^-x) changes by at most as much as x
         noise = 16 * n * UNIT * size + n * self.pair.error + 2 * depth(self.nodes) * UNIT

@@ -94,14 +94,14 @@ def most_likely(law: Law, released: int | Sequence[int], low: int | None, high: 
     # beyond all released numbers by more than the window and a period nothing gets likelier
     margin = law.n + 2 * len(law.tails) + 1
     start, end = first - margin, last + margin
-    start = start if low is None else max(start, min(low, end))
-    end = end if high is None else min(end, max(high, start))
+    # a range that lies out there: some number of the period that is next is likeliest
+    period = len(law.tails)
+    end = end if low is None else max(end, low + period)
+    start = start if high is None else min(start, high - period)
+    start = start if low is None else max(start, low)
+    end = end if high is None else min(end, high)
     if (low is not None and high is not None and low > high) or end - start > 10**6:
         raise ProblemError("the range is empty or too wide", where="low")
-    if low is not None and low > end:
-        start = end = low
-    if high is not None and high < start:
-        start = end = high
     middle = sorted(values)[len(values) // 2]
 
     def likelihood(x: int) -> Fraction:

@@ -57,10 +57,11 @@ def single(law: Law, shift: int) -> Pair:
     """The pair of one shift."""
     first, second, unit = masses(law, shift)
     lost = sum(p for p, q in zip(first, second, strict=True) if not q)
-    found = [(p, q) for p, q in zip(first, second, strict=True) if p and q]
+    # what is below all floats is within the error
+    found = [(p, q) for p, q in zip(first, second, strict=True) if q and p / unit > 0]
     losses = np.array([_log(p, q) for p, q in found])
     chances = np.array([p / unit for p, _ in found])
-    return Pair(losses, chances, lost / unit, 4 * len(found) * 2.0**-53)
+    return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * 2.0**-53)
 
 
 def dominating(law: Law, sensitivity: int) -> Pair:
@@ -97,7 +98,7 @@ class _Curve:
         found: dict[float, int] = {}
         for p, q in zip(first, second, strict=True):
             if p:
-                ratio = math.nextafter(p / q, math.inf) if q else math.inf
+                ratio = _quotient_up(p, q)
                 found[ratio] = found.get(ratio, 0) + p
         self.lost = found.pop(math.inf, 0)
         self.ratios = sorted(found)
@@ -144,4 +145,13 @@ def _log(p: int, q: int) -> float:
     ratio = Fraction(p, q)
     if Fraction(1, 2) < ratio < 2:
         return math.log1p(float(ratio - 1))
-    return math.log(ratio) if ratio < 2**1000 else math.log(p) - math.log(q)
+    # what is no normal float has no accurate logarithm as one
+    held = Fraction(1, 2**1000) < ratio < 2**1000
+    return math.log(ratio) if held else math.log(p) - math.log(q)
+
+
+def _quotient_up(p: int, q: int) -> float:
+    """A float above p/q; infinite where there is none."""
+    if not q or p >= q << 1023:
+        return math.inf
+    return math.nextafter(p / q, math.inf)

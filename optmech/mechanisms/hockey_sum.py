@@ -205,7 +205,9 @@ def chernoff(values: Floats, weights: Floats, copies: int, at: float) -> tuple[f
 
 
 def _rates(values: Floats) -> list[float]:
-    rates: list[float] = (np.geomspace(1e-3, 1e3, 61) / float(np.abs(values).max())).tolist()
+    rates: list[float] = (
+        np.geomspace(1e-3, 1e3, 61) / (float(np.abs(values).max()) or 1.0)
+    ).tolist()
     return rates
 
 

@@ -18,7 +18,8 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.checked import probability, whole
-from optmech.exact.number import Exact, Number, parse_exact, rounded_up
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.noise.proposals import with_tails
 from optmech.noise.search import Note, optimal
 
@@ -85,9 +86,11 @@ def for_releases(
     best: tuple[float, str, Law] | None = None
     tried: dict[str, float] = {}
 
+    limit = rounded_down(bracket(part)[0])
+
     def private(law: Law, nodes: int) -> bool:
         found = ComposedPrivacy(law, steps, count, nodes).delta(rate)
-        return found.upper <= float(part)
+        return found.upper <= limit
 
     for name, made, start in _families(measure, rate, part, steps, count):
         law = _calibrated(made, start, private)
@@ -107,6 +110,9 @@ def for_releases(
     single = Exact(Fraction(rounded_up(largest_delta(law, rate, steps)[0])))
     design = NoiseDesign(law, measure, rate, single, steps).require_private()
     privacy = ComposedPrivacy(law, steps, count)
+    if privacy.delta(rate).upper > limit:
+        # for a tiny δ the transform's error grows with the lattice: that of the proof is kept
+        privacy = ComposedPrivacy(law, steps, count, _NODES)
     return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best[1], tried)
 
 

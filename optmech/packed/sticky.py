@@ -72,6 +72,8 @@ class StickyReports:
         epoch = int(time // self.period) if math.isfinite(time) else -1
         if epoch < 0:
             raise ProblemError(f"{time!r} is before 1970", where="time")
+        if epoch >= 2**64:
+            raise ProblemError(f"{time!r} is too late for epochs of 64 bits", where="time")
         fresh = (place, epoch) not in self._entered
         if fresh and self.ledger is not None:
             if not self.ledger.allows(secret):

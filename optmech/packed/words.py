@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, rounded_up
 from optmech.problem import Problem
 from optmech.spaces.domain import Domain, Grid
 
@@ -29,7 +29,9 @@ def constraints_of(problem: Problem) -> tuple[dict[str, Any], ...]:
         exact = isinstance(epsilon, Exact) and epsilon.log_of is None
         rounded = None
         if isinstance(epsilon, Exact):
-            rounded = float(epsilon) if exact else math.nextafter(float(epsilon), math.inf)
+            rounded = (
+                rounded_up(epsilon.factor) if exact else math.nextafter(float(epsilon), math.inf)
+            )
         found.append(
             {
                 "kind": stated.kind,

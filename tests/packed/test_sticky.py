@@ -145,3 +145,9 @@ def test_a_ledger_survives_a_restart(line: om.PackedMechanism) -> None:
 def test_bad_arguments_have_words(line: om.PackedMechanism, make: object, said: str) -> None:
     with pytest.raises(om.ProblemError, match=said):
         make(line)  # type: ignore[operator]
+
+
+def test_a_time_beyond_all_epochs_is_refused(line: om.PackedMechanism) -> None:
+    sticky = om.StickyReports(line, bytes(32), period=1)
+    with pytest.raises(om.ProblemError, match="time"):
+        sticky.report(line.secrets.labels[0], 1e300)

@@ -126,8 +126,13 @@ def _cut(found: _Weights, points: int, *, upward: bool) -> tuple[_Weights, float
         # wider than was thought of: the ends with the least mass go
         middle = int(np.searchsorted(rising, rising[-1] / 2))
         low, high = max(low, middle - 2 * points), min(high, middle + 2 * points)
-    parts = [part[low:high].copy() for part in found.parts]
     error = found.error + len(p) * _UNIT
+    if high <= low:
+        # all of it is next to nothing, as where most reports tell the two apart for sure
+        nothing = tuple(np.zeros(1) for _ in found.parts)
+        above = float(rising[-1]) * (1 + error) if upward else 0.0
+        return _Weights(found.start, nothing, error), above
+    parts = [part[low:high].copy() for part in found.parts]
     above = 0.0
     if upward:
         parts[0][0] += rising[low - 1] if low else 0.0
