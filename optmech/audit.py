@@ -1203,8 +1203,8 @@ def pufferfish(stated: Statement, c: Body) -> Inequalities:
 
 
 def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
-    """Rényi divergence of the reports of all pairs of secrets; of order 1 that of Kullback and
-    Leibler."""
+    """Rényi divergence of the reports of all pairs of secrets, both ways; of order 1 that of
+    Kullback and Leibler."""
     keys(c, "kind order epsilon distance")
     order, n = Real.read(c["order"]), stated.n
     need(order.log_of is None, "an order is no fraction")
@@ -1218,7 +1218,9 @@ def renyi_privacy(stated: Statement, c: Body) -> Inequalities:
     body = {
         "kind": "", "epsilon": c["epsilon"], "delta": 0.0, "divergence": name,
         "pairs": [[rows[i], rows[j]] for i, j in ends],
-        "scale": None if apart is None else [float(apart[i][j]) for i, j in ends],
+        "scale": None if apart is None else [
+            float(min(apart[i][j], apart[j][i])) for i, j in ends
+        ],
     }  # fmt: skip
     yield from distribution_privacy(stated, body)
 
@@ -1272,6 +1274,7 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
     if c["within"] is not None:
         apart = stated.among(c["within"])
+        need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
     rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
     need(all(v >= 0 for row in rows for v in row), "a gain below 0")
     for near in corners(weights, Real.read(c["radius"]).bounds().high, apart):

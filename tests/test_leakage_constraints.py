@@ -321,3 +321,9 @@ def test_objectives_that_cannot_be_meant() -> None:
         om.Problem(uniform(3), H, objective=om.MinimizeLeakage())
     with pytest.raises(om.ProblemError, match="the same for every prior"):
         om.MinimizeLeakage("maximal", uniform(3))
+
+
+@pytest.mark.parametrize("short", [0.0, 1e-14, 2e-13])
+def test_a_gain_that_misses_the_least_by_rounding_is_designed_for(short: float) -> None:
+    """Of three secrets a blind guess is right a third of the time, and constants lose 2/3."""
+    assert solved(uniform(3), om.GainLeakage(1 / 3 - short), loss=E).loss == pytest.approx(2 / 3)

@@ -10,8 +10,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from optmech.analysis.guarantees.guarantee import Guarantee, require, require_kept
+from optmech.analysis.guarantees.guarantee import ALL_POINTS, Guarantee, require, require_kept
+from optmech.analysis.guarantees.lifting import COUPLED
 from optmech.base.arrays import Floats
+from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
@@ -27,7 +29,7 @@ _UNIT = 2.0**-53
 def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
     """For a pair of populations that is known roughly: what holds for the estimates λ̂0, λ̂1 with
     (ε, δ) holds for all λ0 within total variation ρ = ``first`` of λ̂0 and λ1 within ρ' = ``second``
-    of λ̂1 with (ε, δ + ρ + e^ε ρ'). Attained.
+    of λ̂1 with (ε, δ + ρ + e^ε ρ'), λ0 against λ1. Attained.
 
     For "tv" the divergence grows to ε + ρ + ρ'. Without δ see ``estimated_pair``, which looks at
     the matrix.
@@ -45,6 +47,8 @@ def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
         for value, name in ((first, "first"), (second, "second"))
     )
     pairs = f"populations within total variation {near:g} and {far:g} of {premise.pairs}"
+    if near != far:
+        pairs += ", in this order"
     theorem = f"total variation around estimates after {premise.theorem}"
     if kind == "tv":
         total = premise.capped(sum_up(premise.epsilon, near, far))
@@ -128,7 +132,8 @@ def misestimated_inputs(
         premise,
         epsilon=sum_up(near, premise.epsilon, far),
         delta=min(1.0, delta),
-        pairs=f"inputs within ({near:g}, {aside:g}) and ({far:g}, {beside:g}) of the assumed ones",
+        pairs=f"inputs within ({near:g}, {aside:g}) and ({far:g}, {beside:g}) of the assumed ones, "
+        "in this order",
         theorem=f"CM19 Theorem 3 with δ after {premise.theorem}",
     )
 
@@ -141,11 +146,18 @@ def mixtures(premise: Guarantee) -> Guarantee:
     Raises
     ------
     ProblemError
-        On a premise of points, per unit of a distance, or a probabilistic one, whose rare reports
-        differ from pair to pair.
+        On a premise of points, per unit of a distance, of all pairs that couple within a relation,
+        or a probabilistic one, whose rare reports differ from pair to pair.
     """
     require_kept(premise)
     require(premise, "distributions", rate=False, use="Lift it to the pairs first")
+    if COUPLED in premise.pairs and ALL_POINTS not in premise.pairs:
+        raise ProblemError(
+            f"is about {premise.pairs}, which need not be all pairs of two sets",
+            where="premise",
+            remedy="Lift it to every pair of the two sets (lift_pair), and state the largest of "
+            "them with distributions(...)",
+        )
     theorem = f"joint convexity after {premise.theorem}"
     return replace(premise, pairs=f"mixtures of the sides of {premise.pairs}", theorem=theorem)
 

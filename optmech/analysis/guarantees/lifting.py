@@ -22,7 +22,7 @@ from optmech.transport import Coupling, Violation, lifted, wasserstein
 from optmech.transport.carry import least_log_factor
 from optmech.transport.rational import longest_move, mean_move, outside
 
-_COUPLED = "pairs that couple within "
+COUPLED = "pairs that couple within "
 _OPTIMALLY = "pairs with an optimal coupling within "
 _MASSES = "pairs of points whose point masses are among "
 _GIVEN = "the given pair"
@@ -34,7 +34,7 @@ def lift(premise: Guarantee) -> Guarantee:
     factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
     2, for which W_1 is false) and W_1,d for the others (CM19 Theorem 2)."""
     require(premise, "points")
-    theorem, pairs, per = "Theorem 1", f"{_COUPLED}{premise.pairs}", ""
+    theorem, pairs, per = "Theorem 1", f"{COUPLED}{premise.pairs}", ""
     if premise.per:
         every = premise.pairs == ALL_POINTS
         theorem, pairs = "Theorem 2", ALL_DISTRIBUTIONS if every else f"{_OPTIMALLY}{premise.pairs}"
@@ -105,15 +105,16 @@ def lift_metric_pair(
     ln Λ(λ1, λ0) for the max divergence (``carry_over``), which is at most ε W_∞ (DP19 Theorem 2),
     and ε W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
 
-    ``distance`` is as in ``transport.wasserstein``. Where W_∞ serves, with more than 1,000 places
-    of mass on a side, mass within rounding that moves farther (see ``transport``) is added to δ.
+    ``distance`` is as in ``transport.wasserstein``, and symmetric. Where W_∞ serves, with more
+    than 1,000 places of mass on a side, mass within rounding that moves farther (see ``transport``)
+    is added to δ.
     """
     if premise.divergence != "max":
         return lift_metric_pair_exactly(premise, lam0, lam1, distance)
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
     given = values_between(distance, domain_of(lam0), domain_of(lam1))
-    values = nonnegative(given, "distance", (len(first), len(second)))
+    values = _both_ways(nonnegative(given, "distance", (len(first), len(second))))
     carried = _carried(premise, first, second, values)
     found = wasserstein(lam0, lam1, distance, math.inf)
     moved = _moved(_with_loss(premise, found), found.value)
@@ -133,7 +134,7 @@ def lift_metric_pair_exactly(
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
     given = values_between(distance, domain_of(lam0), domain_of(lam1))
-    values = nonnegative(given, "distance", (len(first), len(second)))
+    values = _both_ways(nonnegative(given, "distance", (len(first), len(second))))
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
     carried = _carried(premise, first, second, values)
@@ -164,6 +165,20 @@ def weaken_metric(premise: Guarantee) -> Guarantee:
     require(premise, "distributions")
     per = f"W_∞ of {_ground_distance(premise.per)}"
     return replace(premise, per=per, theorem="CM19 Proposition 9")
+
+
+def _both_ways(values: Floats) -> Floats:
+    """Distances that are the same both ways; refused where they can be seen not to be: the diagonal
+    of zeros says that rows and columns are the same places."""
+    if values.shape[0] == values.shape[1] and not values.diagonal().any():
+        if not np.allclose(values, values.T, rtol=1e-9, atol=0.0):
+            raise ProblemError(
+                "is not symmetric, and what follows for a pair holds both ways",
+                where="distance",
+                remedy="Give the larger of the two, np.maximum(d, d.T)",
+            )
+        return np.asarray(np.maximum(values, values.T))
+    return values
 
 
 def _moved(premise: Guarantee, apart: float) -> Guarantee:
@@ -210,7 +225,7 @@ def _point_pairs(distributions: str) -> str:
     """The pairs of points whose point masses are among these pairs: Φ for Φ#."""
     if distributions == ALL_DISTRIBUTIONS:
         return ALL_POINTS
-    for prefix in (_COUPLED, _OPTIMALLY):
+    for prefix in (COUPLED, _OPTIMALLY):
         if distributions.startswith(prefix):
             return distributions.removeprefix(prefix)
     return f"{_MASSES}{distributions}"

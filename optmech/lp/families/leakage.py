@@ -29,6 +29,8 @@ class LeakagePart(Part):
         most = float(family.maximum)
         if family.natural:
             most = math.exp(min(most, LARGEST_LOG))
+        if family.most != family.stated:
+            most = float(family.most[0])
         # what knows the secret gains at most this: a limit beyond it says nothing
         known = float(family.weighted.max(axis=0).sum())
         return cls(number, family.weighted, min(most, 2 * abs(known) + 1))

@@ -79,6 +79,12 @@ class GainLeakage(Constraint):
             return [weights]
         count = len(weights)
         apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
+        if apart.diagonal().any():
+            raise ProblemError(
+                "puts a place away from itself, so that no prior is near itself",
+                where="within",
+                remedy="Give a distance that is 0 from a place to itself",
+            )
         rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
         exact = tuple(map(Fraction, weights.tolist()))
         found = corners(exact, bracket(self.radius)[1], rows)

@@ -43,8 +43,9 @@ class RenyiPrivacy(Constraint):
     in nats (Mironov, *Rényi Differential Privacy*, CSF 2017, Definition 4).
 
     ``order`` α is 1, where the divergence is that of Kullback and Leibler, or a fraction of whole
-    numbers up to 64; ``distance`` is 1 by default. ε d is at most 10. For pairs of distributions
-    in the place of secrets see ``DistributionPrivacy`` with ``divergence="renyi:α"``.
+    numbers up to 64; ``distance`` is 1 by default, and the smaller of d(s,s') and d(s',s) counts
+    where they differ. ε d is at most 10. For pairs of distributions in the place of secrets see
+    ``DistributionPrivacy`` with ``divergence="renyi:α"``.
     """
 
     order: Exact = field(converter=as_order)
@@ -64,7 +65,9 @@ class RenyiPrivacy(Constraint):
         i, j = np.triu_indices(count, 1)
         if not len(i):
             return None
-        scale = None if self.distance is None else space.apart(self.distance)[i, j]
+        apart = None if self.distance is None else space.apart(self.distance)
+        # what is stated holds both ways
+        scale = None if apart is None else np.minimum(apart, apart.T)[i, j]
         pairs = list(zip(unit[i], unit[j], strict=True))
         return DistributionPrivacy(self.epsilon, pairs, divergence=self.divergence, scale=scale)
 
