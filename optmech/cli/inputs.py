@@ -93,3 +93,13 @@ def released_mechanism(
             remedy=f"Choose one with --input: {', '.join(family.names)}",
         )
     return family.mechanisms[family.index(name)]
+
+
+def add_draw_seed(parser: argparse.ArgumentParser) -> None:
+    """The option --seed of commands that draw reports."""
+    parser.add_argument(
+        "--seed",
+        type=int,
+        metavar="K",
+        help="make the draws reproducible, and unfit for release (default: system entropy)",
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_family_input, released_mechanism
+from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -85,12 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="as long as these columns are the same, such as a user and a day",
     )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="K",
-        help="make the draws reproducible, and unfit for release (default: system entropy)",
-    )
+    add_draw_seed(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from optmech.cli import output
-from optmech.cli.inputs import add_family_input, released_mechanism
+from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
 from optmech.errors import ProblemError
 
 SUMMARY = "draw observables for a secret"
@@ -30,12 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
     )
     parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="K",
-        help="make the draws reproducible, and unfit for release (default: system entropy)",
-    )
+    add_draw_seed(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from optmech.analysis import measures
 from optmech.base.arrays import Floats
+from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
+from optmech.designs.everywhere import EverywhereDesign
 from optmech.problem import MetricPrivacy, Problem
 from optmech.show import words
 from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
@@ -29,18 +32,24 @@ _TELLING_GAP = 0.01
 _RINGS = 2**16 - 1
 
 
-def design_payload(design: Design, name: str, store: Store) -> Plain:
-    """Everything that the page says about one design."""
+def heading(
+    design: Design | EverywhereDesign,
+    name: str,
+    lead: str,
+    notes: Sequence[str],
+    checks: Sequence[Check],
+) -> Plain:
+    """What the page says of either sort of design, but for its figures."""
     problem = design.problem
     loss = figures.loss_name(problem)
-    out: Plain = {
+    return {
         "name": name,
         "title": problem.title or name,
         "status": design.status,
         "reason": design.reason,
         "verified": design.verified,
-        "notes": [*design.notes, *sentences.threshold_notes(design)],
-        "lead": sentences.lead(design, loss),
+        "notes": [*design.notes, *notes],
+        "lead": lead,
         "words": [list(row) for row in words.describe(problem, loss)],
         "objective": problem.statement.objective,
         "engine": f"{design.engine} ({design.engine_reason})",
@@ -48,13 +57,20 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
         "bits": None if design.exact is None else design.exact.bits,
         "lossName": loss,
         "lossUnit": words.unit_of(problem, loss).strip(),
-        "secrets": domain_payload(problem.secrets, store),
         "checks": [
             {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
              "passed": c.passed, "detail": c.detail}
-            for c in design.certificate.checks
+            for c in checks
         ],
     }  # fmt: skip
+
+
+def design_payload(design: Design, name: str, store: Store) -> Plain:
+    """Everything that the page says about one design."""
+    problem = design.problem
+    lead = sentences.lead(design, figures.loss_name(problem))
+    out = heading(design, name, lead, sentences.threshold_notes(design), design.certificate.checks)
+    out["secrets"] = domain_payload(problem.secrets, store)
     for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
         out["value" if key == "objective" else key] = number(getattr(design, key))
     if design.exact is None:

@@ -15,7 +15,7 @@ from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
-from optmech.show.reports.payload import domain_payload
+from optmech.show.reports.payload import domain_payload, heading
 
 Plain = Any
 
@@ -27,31 +27,12 @@ _TRIANGLES = 20_000
 def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
     """Everything that the page says about one design for every point."""
     problem = design.problem
-    loss = figures.loss_name(problem)
-    out: Plain = {
-        "name": name,
-        "title": problem.title or name,
-        "status": design.status,
-        "reason": design.reason,
-        "verified": design.verified,
-        "notes": [*design.notes, *about_bounds(design)],
-        "lead": _lead(design, loss),
-        "words": [list(row) for row in words.describe(problem, loss)],
-        "objective": "expected_loss",
-        "engine": f"{design.engine} ({design.engine_reason})",
-        "seconds": number(design.seconds),
-        "bits": design.exact.bits,
+    lead = _lead(design, figures.loss_name(problem))
+    out = heading(design, name, lead, about_bounds(design), design.checks) | {
         "rounding_cost": None,
-        "lossName": loss,
-        "lossUnit": words.unit_of(problem, loss).strip(),
         "mechanism": None,
         "pairs": [],
         "attack": None,
-        "checks": [
-            {"name": c.name, "constraint": c.constraint, "inequalities": c.inequalities,
-             "passed": c.passed, "detail": c.detail}
-            for c in design.checks
-        ],
         "constraints": [
             {"kind": constraint.title, "promise": constraint.promise(problem.space),
              "quantity": None, "sense": None, "promised": None, "measured": None, "prices": []}
