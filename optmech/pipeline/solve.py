@@ -85,15 +85,7 @@ def solve(
             raise ProblemError(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"
             )
-        return search.solve(
-            problem,
-            profile,
-            gap=gap,
-            time_limit=time_limit,
-            progress=progress,
-            start=start,
-            device=device,
-        )
+        return search.solve(problem, chosen, progress=progress, start=start, device=device)
     for name, given in (("start", start), ("device", device), ("resolution", resolution)):
         if given:
             raise ProblemError(
