@@ -17,7 +17,7 @@ from optmech.additive.privacy import largest_delta
 from optmech.base import html
 from optmech.base.arrays import Ints
 from optmech.base.shown import Shown
-from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.certificate.objective import relative_gap, status_of
 from optmech.errors import VerificationError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import bracket
@@ -100,7 +100,7 @@ class NoiseDesign(Shown):
     @property
     def status(self) -> Literal["optimal", "feasible"]:
         """ "optimal" where the gap is at most 1e-6, else "feasible"."""
-        return "optimal" if is_optimal(self.gap) else "feasible"
+        return status_of(self.gap)
 
     @cached_property
     def largest_delta(self) -> tuple[Fraction, int]:

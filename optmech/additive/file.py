@@ -18,7 +18,7 @@ from optmech.additive.law import MOST_ENTRIES, Law
 from optmech.additive.loss import NAMES, NoiseLoss
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.certificate.objective import relative_gap, status_of
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import probability, require_keys, whole
 from optmech.exact.number import parse_exact
@@ -88,7 +88,7 @@ def _examined(design: NoiseDesign, body: dict[str, Any], path: str) -> CheckRepo
     if not 0 <= stated <= proved:
         faults.append(f"lower_bound is {stated!r} in the file, and {proved!r} is proved")
     gap = relative_gap(cost, stated)
-    status = "optimal" if is_optimal(gap) else "feasible"
+    status = status_of(gap)
     if claims["status"] != status:
         faults.append(f"the status is {claims['status']!r} in the file, with a gap of {gap:.6g}")
     return CheckReport(

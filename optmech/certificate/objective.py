@@ -4,7 +4,7 @@ released one, exact and then rounded to the safe side."""
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,11 @@ OPTIMAL_GAP = 1e-6
 def is_optimal(gap: float) -> bool:
     """Whether a certified relative gap is small enough for the word; never where it is unknown."""
     return gap <= OPTIMAL_GAP
+
+
+def status_of(gap: float) -> Literal["optimal", "feasible"]:
+    """What a mechanism with this certified relative gap is called."""
+    return "optimal" if is_optimal(gap) else "feasible"
 
 
 def relative_gap(value: float, bound: float) -> float:

@@ -15,7 +15,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate import Bound, Check, Multipliers
-from optmech.certificate.objective import is_optimal
+from optmech.certificate.objective import status_of
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
@@ -124,7 +124,7 @@ class Design:
         whatever gap was asked for; else "feasible"."""
         if self.exact is None:
             return "infeasible"
-        return "optimal" if is_optimal(self.gap) else "feasible"
+        return status_of(self.gap)
 
     @property
     def matrix(self) -> Floats | None:

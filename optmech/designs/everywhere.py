@@ -15,7 +15,7 @@ from optmech.base.shown import Shown
 from optmech.certificate import Check
 from optmech.certificate.everywhere import Edges, check_gradients, check_mesh
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
-from optmech.certificate.objective import is_optimal, relative_gap
+from optmech.certificate.objective import relative_gap, status_of
 from optmech.designs.design import OuterProof as OuterProof
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
@@ -96,7 +96,7 @@ class EverywhereDesign(Shown):
     @property
     def status(self) -> Literal["optimal", "feasible"]:
         """ "optimal" where the certified gap on this mesh is at most 1e-6, else "feasible"."""
-        return "optimal" if is_optimal(self.gap) else "feasible"
+        return status_of(self.gap)
 
     @property
     def total_gap(self) -> float:

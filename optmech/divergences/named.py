@@ -12,6 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
+from optmech.exact.balls import above, below
 from optmech.exact.checked import distribution, probability
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number
@@ -101,8 +102,7 @@ def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
         ball = divergence_ball(chosen, left, right)
         if ball is None:
             return Interval(math.inf, math.inf)
-        lower, upper = float(ball.lower()), float(ball.upper())
-    return Interval(max(0.0, math.nextafter(lower, -math.inf)), math.nextafter(upper, math.inf))
+        return Interval(max(0.0, below(ball)), above(ball))
 
 
 def _smooth(name: str, p: Distribution, q: Distribution) -> float:

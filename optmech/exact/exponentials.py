@@ -15,11 +15,13 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.exact.balls import above, below
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.outward import down, exp_down, exp_up, up
 
 _OVERFLOW = 709.0
 """e^709 is the last power of e that is a float64, and above 2^1022."""
+_BITS = 448
 _ROOT = 64
 _POWER_BITS = 100_000
 _MANY = 3_000_000
@@ -117,12 +119,17 @@ def exact_exp(epsilon: Exact, d: float) -> Fraction | None:
 def exp_bracket(epsilon: Exact) -> tuple[Fraction, Fraction | None]:
     """Lower and upper bound of e^ε; equal where it is known to be rational. Beyond the floats
     there is a lower bound only."""
+    if float(epsilon) > _OVERFLOW and exact_exp(epsilon, 1.0) is None:
+        return Fraction(1 << 1022), None
+    return exp_bounds(epsilon, _BITS)
+
+
+def exp_bounds(epsilon: Exact, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of e^ε, within 2^-bits of each other relatively; equal where it is rational."""
     known = exact_exp(epsilon, 1.0)
     if known is not None:
         return known, known
-    if float(epsilon) > _OVERFLOW:
-        return Fraction(1 << 1022), None
-    with flint.ctx.workprec(512):
+    with flint.ctx.workprec(bits + 64):
         return _ends(log_ball(epsilon, 1.0).exp())
 
 
@@ -160,8 +167,7 @@ def _float_ends(epsilon: Exact, d: float) -> tuple[float, float]:
     if float(epsilon) * d > _OVERFLOW:
         return 2.0**1022, math.inf
     ball = log_ball(epsilon, d).exp()
-    low, high = float(ball.lower()), float(ball.upper())
-    return max(1.0, math.nextafter(low, 0.0)), math.nextafter(high, math.inf)
+    return max(1.0, below(ball)), above(ball)
 
 
 def log_ball(epsilon: Exact, d: float) -> Any:
@@ -185,12 +191,3 @@ def _root(value: Fraction, q: int) -> Fraction | None:
     parts = [int(flint.fmpz(part).root(q)) for part in (value.numerator, value.denominator)]
     found = Fraction(parts[0], parts[1])
     return found if found**q == value else None
-
-
-def exp_bounds(epsilon: Exact, bits: int) -> tuple[Fraction, Fraction]:
-    """Bounds of e^ε, within 2^-bits of each other relatively; equal where it is rational."""
-    known = exact_exp(epsilon, 1.0)
-    if known is not None:
-        return known, known
-    with flint.ctx.workprec(bits + 64):
-        return _ends(log_ball(epsilon, 1.0).exp())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 from functools import partial
@@ -12,7 +11,7 @@ from optmech.base.needed import needed
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact
+from optmech.exact.number import Exact, rounded_up
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
 from optmech.spaces.labels import label_text
 from optmech.spaces.tabulated import distance_words
@@ -91,6 +90,4 @@ def _step(epsilon: Exact, distance: float) -> float:
 
 def _product(epsilon: Exact, distance: float) -> float:
     """The least float at or above ε·d."""
-    exact = bracket(epsilon)[1] * Fraction(distance)
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+    return rounded_up(bracket(epsilon)[1] * Fraction(distance))

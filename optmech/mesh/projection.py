@@ -5,7 +5,6 @@ every point").
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import flint
@@ -13,6 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
+from optmech.exact.balls import below
 from optmech.spaces.domain import EARTH_RADIUS_KM
 
 _BITS = 128
@@ -37,8 +37,8 @@ def kilometres_per_degree(vertices: Floats, triangles: Ints) -> Floats:
         share = _share(vertices) * flint.arb(EARTH_RADIUS_KM) * flint.arb.pi() / 180
         top = poleward[triangles].max(axis=1)
         distinct, back = np.unique(top, return_inverse=True)
-        across = np.array([_below(share * _radians(d).cos()) for d in distinct.tolist()])
-        along = _below(share)
+        across = np.array([below(share * _radians(d).cos()) for d in distinct.tolist()])
+        along = below(share)
     return np.column_stack([across[back], np.full(len(triangles), along)])
 
 
@@ -46,7 +46,7 @@ def least_share(vertices: Floats) -> float:
     """A float that no great-circle distance within the box of the vertices falls below, relative
     to the length of the straight line of the map between the same points."""
     with flint.ctx.workprec(_BITS):
-        return _below(_share(vertices))
+        return below(_share(vertices))
 
 
 def _share(vertices: Floats) -> Any:
@@ -71,10 +71,6 @@ def _share(vertices: Floats) -> Any:
 
 def _radians(degrees: float) -> Any:
     return flint.arb(degrees) * flint.arb.pi() / 180
-
-
-def _below(ball: Any) -> float:
-    return math.nextafter(float(ball.lower()), -math.inf)
 
 
 def _too_large() -> ProblemError:

@@ -11,6 +11,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.exact.balls import above, below
 from optmech.ratios.generator import Ball, Generator
 
 
@@ -38,10 +39,8 @@ def intercepts_below(generator: Generator, slopes: Floats) -> Floats:
     """Floats <= -f*(α) for slopes α within the generator's limits, of the same shape."""
     distinct, back = np.unique(slopes, return_inverse=True)
     with flint.ctx.workprec(128):
-        low = [float(generator.intercept_ball(flint.arb(a)).lower()) for a in distinct.tolist()]
-    # the conversion to a float rounds to nearest
-    out = np.nextafter(np.array(low, dtype=np.float64), -np.inf)
-    return np.asarray(out[back].reshape(slopes.shape))
+        low = [below(generator.intercept_ball(flint.arb(a))) for a in distinct.tolist()]
+    return np.array(low, dtype=np.float64)[back].reshape(slopes.shape)
 
 
 def divergence_at_most(
@@ -69,10 +68,10 @@ def average_at_most(
                 if ball is None:
                     return False, math.inf
                 total += ball * flint.arb(flint.fmpq(share.numerator, share.denominator))
-            above = math.nextafter(float(total.upper()), math.inf)
+            most = above(total)
             edge = flint.arb(flint.fmpq(limit.numerator, limit.denominator))
             if total <= edge:
-                return True, above
+                return True, most
             if total > edge or bits >= 8192:
-                return False, above
+                return False, most
         bits *= 4

@@ -12,6 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError
+from optmech.exact.balls import above
 from optmech.exact.exponentials import at_most, bracket, exp_lower
 from optmech.exact.number import Exact
 from optmech.spaces.prior import Distribution
@@ -63,8 +64,7 @@ def _log_above(ratio: Fraction) -> float:
     # as many digits as a ratio close to 1 has in common with it, and a float's
     bits = ratio.numerator.bit_length() + ratio.denominator.bit_length() + 128
     with flint.ctx.workprec(bits):
-        ball = flint.arb(flint.fmpq(ratio.numerator, ratio.denominator)).log()
-        return math.nextafter(float(ball.upper()), math.inf)
+        return above(flint.arb(flint.fmpq(ratio.numerator, ratio.denominator)).log())
 
 
 def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.certificate.objective import is_optimal
+from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
@@ -178,7 +178,7 @@ class TargetDesign(Shown):
     @property
     def status(self) -> Literal["optimal", "feasible"]:
         """What the gap allows: "optimal" up to 1e-6."""
-        return "optimal" if is_optimal(self.gap) else "feasible"
+        return status_of(self.gap)
 
     def claims(self) -> dict[str, Any]:
         """What a file of it states, to be computed again by its reader."""

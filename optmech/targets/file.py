@@ -20,7 +20,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import is_optimal
+from optmech.certificate.objective import status_of
 from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
@@ -95,7 +95,7 @@ def _examined(stated: StatedDesign, path: str) -> CheckReport:
     ]
     bound = Fraction(stated_bound) if weaker else design.exact_bound
     gap = relative_gap(design.exact_loss, bound)
-    status = "optimal" if is_optimal(gap) else "feasible"
+    status = status_of(gap)
     if claims["status"] != status:
         faults.append(f"the status is {claims['status']!r} in the file, with a gap of {gap:.6g}")
     return CheckReport(

@@ -18,6 +18,7 @@ from optmech.analysis.simplex import concave_maximum
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.balls import above
 from optmech.exact.checked import positive, probability, whole
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -223,5 +224,4 @@ def _proved(m: Mechanism, found: Prior, reported: Floats) -> tuple[float, float]
         for row in scaled.rows:
             gradient = sum((share * row[o] for o, share in shares), flint.arb(0))
             best = gradient if best is None or gradient.upper() > best.upper() else best
-        bound = float(best.log().upper())
-        return max(0.0, float(np.nextafter(bound, np.inf))), float(logs.mid())
+        return max(0.0, above(best.log())), float(logs.mid())

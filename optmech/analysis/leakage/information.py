@@ -12,6 +12,7 @@ from optmech.analysis.simplex import concave_maximum
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
+from optmech.exact.balls import above, below
 from optmech.exact.checked import positive, whole
 from optmech.exact.interval import Interval
 from optmech.spaces.mechanism import Mechanism
@@ -112,7 +113,7 @@ class _Enclosed:
         import flint
 
         with flint.ctx.workprec(_BITS):
-            return [_float_ends(ball) for ball in self._balls(drawn)]
+            return [(below(ball), above(ball)) for ball in self._balls(drawn)]
 
     def information(self, drawn: Shares) -> Interval:
         """I(S;O) under π."""
@@ -123,8 +124,7 @@ class _Enclosed:
             for unit, ball in zip(drawn.units, self._balls(drawn), strict=True):
                 if unit:
                     total += flint.arb(unit) / drawn.total * ball
-            low, high = _float_ends(total)
-        return Interval(max(0.0, low), high)
+            return Interval(max(0.0, below(total)), above(total))
 
     def _balls(self, drawn: Shares) -> list[Any]:
         import flint
@@ -143,8 +143,3 @@ class _Enclosed:
                 ball = flint.arb("inf") if log is None else ball - p * log
             out.append(ball)
         return out
-
-
-def _float_ends(ball: Any) -> tuple[float, float]:
-    low, high = float(ball.lower()), float(ball.upper())
-    return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))

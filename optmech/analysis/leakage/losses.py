@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.exact.balls import above
 from optmech.exact.exponentials import bracket, exp_range
 from optmech.exact.number import Exact, rounded_down, rounded_up
 
@@ -78,11 +79,11 @@ def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: 
             second = growth * (p - (flint.arb(at) * step).exp() * q) / (growth - 1)
             rest = p - second
             if second >= 0 and rest >= 0:
-                out[at - first] += _up(rest)
-                out[at + 1 - first] += _up(second)
+                out[at - first] += above(rest)
+                out[at + 1 - first] += above(second)
             else:
                 # at a point of the grid, as far as can be told: the whole to the next one above
-                out[at + 1 - first + int(not rest >= 0)] += _up(p)
+                out[at + 1 - first + int(not rest >= 0)] += above(p)
     return _Weights(first, (out,), (len(atoms) + 2) * _UNIT)
 
 
@@ -152,7 +153,7 @@ def _above(found: _Weights, epsilon: Exact, step: float) -> float:
         for loss, p in zip(losses.tolist(), found.parts[0].tolist(), strict=True):
             if p and loss * step > epsilon * (1 - 1e-12) - 1e-300:
                 share = 1 - (rate - flint.arb(loss) * step).exp()
-                mass += p * max(0.0, _up(share))
+                mass += p * max(0.0, above(share))
     return mass * (1 + found.error + (len(losses) + 4) * _UNIT)
 
 
@@ -163,7 +164,3 @@ def _excess(found: _Weights, epsilon: Exact) -> float:
     spare = p * (1 - found.error - 2 * _UNIT) - rate * q * (1 + found.error + 4 * _UNIT)
     kept = spare[spare > 0]
     return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT)) if rate < math.inf else 0.0
-
-
-def _up(ball: object) -> float:
-    return float(np.nextafter(float(ball.upper()), np.inf))  # type: ignore[attr-defined]
