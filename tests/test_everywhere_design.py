@@ -13,13 +13,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from altered_regions import (
+    altered,
+    drop_triangle,
+    last_digit,
+    lower_loss,
+    move_vertex,
+    moved_mass,
+    raise_figure,
+)
 
 import optmech as om
 from optmech import audit
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.cli.main import main
 from optmech.exact.number import parse_exact
-from optmech.reading.sealed import seal
 
 E = om.distances.euclidean()
 PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
@@ -184,60 +192,8 @@ def test_files_are_read_and_checked_again(design, saved):
     assert "every mechanism that is private at every point" in " ".join(report.notes)
 
 
-def altered(saved: Path, change) -> Path:
-    """The file with its content changed and a digest that fits."""
-    body = json.loads(saved.read_text())
-    del body["digest"]
-    change(body)
-    out = saved.with_name("altered.json")
-    out.write_bytes(seal(json.dumps(body).encode()))
-    return out
-
-
-def mesh_of(body):
-    return body["problem"]["constraints"][0]["everywhere"]
-
-
-def move_vertex(body):
-    vertices = mesh_of(body)["vertices"]
-    k = vertices.index([2.0, 2.0])
-    vertices[k] = [2.0 + 2.0**-20, 2.0]
-
-
-def last_digit(body):
-    texts = body["mechanism"]["rows"][0][1]
-    texts[0] = f"{int(texts[0], 16) + 1:x}"
-
-
-def moved_mass(body):
-    """A part in 10^9 from the largest entry of a row to another."""
-    mechanism = body["mechanism"]
-    texts = mechanism["rows"][12][1]
-    values = [int(text, 16) for text in texts]
-    most = (1 << mechanism["bits"]) // 10**9
-    values[values.index(max(values))] -= most
-    values[0] += most
-    texts[:] = [f"{value:x}" for value in values]
-
-
-def drop_triangle(body):
-    mesh_of(body)["triangles"].pop()
-    body["multipliers"]["vectors"].pop()
-
-
 def other_epsilon(body):
     body["problem"]["constraints"][0]["epsilon"] = 0.4999
-
-
-def raise_figure(name, by=1e-6):
-    def change(body):
-        body["result"][name] *= 1 + by
-
-    return change
-
-
-def lower_loss(body):
-    body["result"]["loss"] = math.nextafter(body["result"]["loss"], 0)
 
 
 def claim_optimal(body):
@@ -262,7 +218,7 @@ def nothing_promised(body):
 
 ALTERATIONS = {
     "vertex": move_vertex,
-    "row": last_digit,
+    "row": last_digit(0),
     "mass": moved_mass,
     "triangle": drop_triangle,
     "epsilon": other_epsilon,

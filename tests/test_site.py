@@ -8,7 +8,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
+from chromium import opened
 from test_reference import PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -154,23 +154,9 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    binary = shutil.which("chromium") or shutil.which("chromium-browser")
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver (Debian: apt-get install chromium-driver)")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
-                 "--window-size=1280,1000", "--disable-background-networking"):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(
-        options=options, service=webdriver.ChromeService(executable_path=driver)
-    )
-    found.set_script_timeout(60)
-    yield found
-    found.quit()
+    with opened("browser") as found:
+        found.set_script_timeout(60)
+        yield found
 
 
 def test_in_a_browser(chromium: Any, address: str) -> None:

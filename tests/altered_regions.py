@@ -1,0 +1,63 @@
+"""Files of designs that are private at every point, changed in ways that a reader must notice."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from optmech.reading.sealed import seal
+
+
+def altered(saved: Path, change) -> Path:
+    """The file with its content changed and a digest that fits."""
+    body = json.loads(saved.read_text())
+    del body["digest"]
+    change(body)
+    out = saved.with_name("altered.json")
+    out.write_bytes(seal(json.dumps(body).encode()))
+    return out
+
+
+def mesh_of(body):
+    return body["problem"]["constraints"][0]["everywhere"]
+
+
+def move_vertex(body):
+    vertices = mesh_of(body)["vertices"]
+    vertices[vertices.index([2.0, 2.0])] = [2.0 + 2.0**-20, 2.0]
+
+
+def last_digit(row):
+    def change(body):
+        texts = body["mechanism"]["rows"][row][1]
+        texts[0] = f"{int(texts[0], 16) + 1:x}"
+
+    return change
+
+
+def moved_mass(body):
+    """A part in 10^9 from the largest entry of a row to another."""
+    mechanism = body["mechanism"]
+    texts = mechanism["rows"][12][1]
+    values = [int(text, 16) for text in texts]
+    most = (1 << mechanism["bits"]) // 10**9
+    values[values.index(max(values))] -= most
+    values[0] += most
+    texts[:] = [f"{value:x}" for value in values]
+
+
+def drop_triangle(body):
+    mesh_of(body)["triangles"].pop()
+    body["multipliers"]["vectors"].pop()
+
+
+def raise_figure(name, by=1e-6):
+    def change(body):
+        body["result"][name] *= 1 + by
+
+    return change
+
+
+def lower_loss(body):
+    body["result"]["loss"] = math.nextafter(body["result"]["loss"], 0)
