@@ -5,18 +5,18 @@ guarantee over to distributions")."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.designs.coarse import problem_over
 from optmech.exact.exponentials import stated_up
-from optmech.exact.outward import down, up
+from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.everywhere import Gradient
 from optmech.spaces import distances
-from optmech.spaces.domain import Domain
-from optmech.spaces.prior import Prior
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Coarse
@@ -79,12 +79,7 @@ def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> P
     # where nothing nearer is known, no two places of the region differ by more
     most = _diameter_up(gradient)
     ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
-    return Problem(
-        Prior(Domain(range(len(coarse.prior))), coarse.prior),
-        coarse.cost,
-        problem.observables,
-        constraints=[MetricPrivacy(1, distances.matrix(ratio))],
-    )
+    return problem_over(replace(coarse, log_ratio=ratio), problem.observables)
 
 
 def claimable(bound: float) -> float:
@@ -96,7 +91,7 @@ def claimable(bound: float) -> float:
 
 def _aggregated(problem: Problem, gradient: Gradient, cells: Ints) -> Coarse:
     # checking a design over few places needs nothing of this
-    from optmech.reductions.aggregation import Coarse, aggregated, aggregated_places
+    from optmech.reductions.aggregation import aggregated, aggregated_places
 
     prior, loss = problem.prior, problem.loss_matrix
     if gradient.mesh.coordinates == "plane":
@@ -105,10 +100,7 @@ def _aggregated(problem: Problem, gradient: Gradient, cells: Ints) -> Coarse:
     else:
         rate = stated_up(gradient.epsilon)
         found = aggregated(prior, loss, up(rate * _apart_up(problem, gradient)), cells)
-    # the aggregation divides weights by their sum, the loss does not
-    total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
-    cost = np.maximum(down(found.cost * min(total, 1.0)), 0.0)
-    return Coarse(found.prior, cost, found.log_ratio, found.labels)
+    return found.undivided(prior)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

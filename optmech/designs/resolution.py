@@ -7,13 +7,11 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import Ratio
+from optmech.designs.coarse import problem_over
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
-from optmech.problem import MetricPrivacy, Problem
+from optmech.problem import Problem
 from optmech.reductions.cells import Limits, coarsened
-from optmech.spaces import distances
-from optmech.spaces.domain import Domain
-from optmech.spaces.prior import Prior
 from optmech.statement import Statement
 
 
@@ -50,9 +48,4 @@ def problem_of_cells(problem: Problem, cells: Ints) -> Problem:
     fit."""
     statement = problem.statement
     found = coarsened(problem.prior, statement.loss, limits_of(statement), cells)
-    return Problem(
-        Prior(Domain(range(len(found.prior))), found.prior),
-        found.cost,
-        problem.observables,
-        constraints=[MetricPrivacy(1, distances.matrix(found.log_ratio))],
-    )
+    return problem_over(found, problem.observables)

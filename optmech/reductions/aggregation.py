@@ -11,6 +11,7 @@ Proof: docs/theory.md, "Carrying a guarantee over to distributions".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -52,6 +53,13 @@ class Coarse:
     """Shape (K, K): at least ln Λ."""
     labels: Ints
     """The cells that have mass, as they were numbered."""
+
+    def undivided(self, prior: Prior) -> Coarse:
+        """With costs for the weights of ``prior`` as they are: the aggregation divides them by
+        their sum, which may be a little below one, and a loss does not."""
+        total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
+        least = np.maximum(down(self.cost * min(total, 1.0)), 0.0)
+        return Coarse(self.prior, least, self.log_ratio, self.labels)
 
 
 def aggregated(

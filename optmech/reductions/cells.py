@@ -9,14 +9,13 @@ Proofs: docs/theory.md, "Cells and landmarks".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.exact.outward import down, exp_down, exp_up, up
+from optmech.exact.outward import exp_down, exp_up, up
 from optmech.reductions.aggregation import Coarse, Members, assembled, near_pairs, ratios_between
 from optmech.spaces.prior import Prior
 
@@ -45,11 +44,7 @@ def coarsened(prior: Prior, cost: Floats, limits: Limits, cells: Ints) -> Coarse
     if not np.isfinite(ratio).all():
         # cells that no path over near ones joins, as of places far apart
         ratio = np.where(np.isfinite(ratio), ratio, _widest(members, limits))
-    found = assembled(members, boxed_costs(members, cost, limits), ratio)
-    # the aggregation divides weights by their sum, the loss does not
-    total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
-    least = np.maximum(down(found.cost * min(total, 1.0)), 0.0)
-    return Coarse(found.prior, least, found.log_ratio, found.labels)
+    return assembled(members, boxed_costs(members, cost, limits), ratio).undivided(prior)
 
 
 def _widest(members: Members, limits: Limits) -> Floats:
