@@ -178,35 +178,42 @@ def cholesky(lapack, block, info):
 
 
 @part
+def _inverse_rows(lapack, block, k, later, R, below, G, info):
+    """Rows of panel k of the inverse in R, (size, size + later) by columns: of its own variables,
+    and of ``later`` ones whose columns in the rows of panel k + 1 are ``below``. The size."""
+    size, L, W = _panel(block, k)
+    for c in range(size):
+        for r in range(c, size):
+            R[c * size + r] = L[c * size + r]
+    fortran(lapack[POTRI], (LOWER, size, R, size, info))
+    for c in range(size):
+        for r in range(c + 1, size):
+            R[r * size + c] = R[c * size + r]
+    if k + 1 < block.panels:
+        width = block.ends[k + 2] - block.ends[k + 1]
+        G[: size * width] = W[: size * width]
+        fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, size, width, 1.0, L, size, G, size))
+        right = R[size * size :]
+        fortran(
+            lapack[GEMM],
+            (NO, NO, size, later, width, -1.0, G, size, below, width, 0.0, right, size),
+        )
+        fortran(
+            lapack[GEMM],
+            (NO, TRANSPOSED, size, size, width, -1.0, right, size, G, size, 1.0, R, size),
+        )
+    return size
+
+
+@part
 def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
     """Add H⁻¹ to the lower triangle of ``total``, in ordered places; with ``whole`` also put it
     into ``inverse``. R, below and G are room for a panel of rows each."""
     ends, scale = block.ends, block.scale
     m = len(scale)
     for k in range(block.panels - 1, -1, -1):
-        # rows of panel k of the inverse, from its diagonal on: R is size x (m - first)
         first = ends[k]
-        size, L, W = _panel(block, k)
-        for c in range(size):
-            for r in range(c, size):
-                R[c * size + r] = L[c * size + r]
-        fortran(lapack[POTRI], (LOWER, size, R, size, info))
-        for c in range(size):
-            for r in range(c + 1, size):
-                R[r * size + c] = R[c * size + r]
-        if k + 1 < block.panels:
-            width, rest = ends[k + 2] - ends[k + 1], m - ends[k + 1]
-            G[: size * width] = W[: size * width]
-            fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, size, width, 1.0, L, size, G, size))
-            right = R[size * size :]
-            fortran(
-                lapack[GEMM],
-                (NO, NO, size, rest, width, -1.0, G, size, below, width, 0.0, right, size),
-            )
-            fortran(
-                lapack[GEMM],
-                (NO, TRANSPOSED, size, size, width, -1.0, right, size, G, size, 1.0, R, size),
-            )
+        size = _inverse_rows(lapack, block, k, m - ends[k + 1], R, below, G, info)
         for c in range(m - first):
             own = scale[first + c]
             for r in range(size):
@@ -229,32 +236,13 @@ def _add_some(lapack, block, R, below, G, own, later, wanted, total, info):
     held = 0
     for k in range(block.panels - 1, -1, -1):
         first = ends[k]
-        size, L, W = _panel(block, k)
+        # ``below`` has all columns of panel k + 1, then the wanted ones of later panels
+        size = _inverse_rows(lapack, block, k, held, R, below, G, info)
         for c in range(size):
             own[c] = first + c
-            for r in range(c, size):
-                R[c * size + r] = L[c * size + r]
-        fortran(lapack[POTRI], (LOWER, size, R, size, info))
-        for c in range(size):
-            for r in range(c + 1, size):
-                R[r * size + c] = R[c * size + r]
-        if k + 1 < block.panels:
-            # ``below`` has all columns of panel k + 1, then the wanted ones of later panels
-            width = ends[k + 2] - ends[k + 1]
-            G[: size * width] = W[: size * width]
-            fortran(lapack[TRSM], (LEFT, LOWER, TRANSPOSED, NO, size, width, 1.0, L, size, G, size))
-            right = R[size * size :]
-            fortran(
-                lapack[GEMM],
-                (NO, NO, size, held, width, -1.0, G, size, below, width, 0.0, right, size),
-            )
-            fortran(
-                lapack[GEMM],
-                (NO, TRANSPOSED, size, size, width, -1.0, right, size, G, size, 1.0, R, size),
-            )
-            own[size : size + held] = later[:held]
+        own[size : size + held] = later[:held]
         kept = size
-        for c in range(size + held if k + 1 < block.panels else size):
+        for c in range(size + held):
             if not wanted[own[c]]:
                 continue
             for r in range(min(size, own[c] - first + 1)):
