@@ -1,6 +1,7 @@
 """Packed mechanisms measured: sizes, mutated files, draws of the client (docs/packed.md).
 
     python benchmarks/packed.py sizes [DESIGN ...]  # 16 to 48 bits; 1,024 places without designs
+    python benchmarks/packed.py solve DESIGN --side 32  # an optimum for 1,024 places, to 1e-3
     python benchmarks/packed.py mutations --count 10000
     python benchmarks/packed.py draws                   # chi-square of a million draws, in Node
     python benchmarks/packed.py timing --figure docs/figures/draw-timing.svg
@@ -34,14 +35,48 @@ CLIENT = Path(om.__file__).parent / "packed" / "client"
 GENEROUS = 10.0
 
 
-def large(side: int) -> om.Design:
-    """The exponential mechanism on a grid of about 1 km cells, ln 2 per km: private, not optimal,
-    and at hand without a search."""
+def city(side: int, epsilon: str) -> om.Problem:
+    """``side`` x ``side`` cells of about 1 km, a rough prior, ``epsilon`` per km."""
     cells = om.Grid.geographic(side, side, (116.2, 39.8, 116.6, 40.1))
     euclidean = om.distances.euclidean()
     weights = np.random.default_rng(1).gamma(0.5, size=side * side)
     prior = om.Prior(cells, weights / weights.sum())
-    problem = om.Problem(prior, euclidean, constraints=[om.MetricPrivacy("ln 2", euclidean)])
+    return om.Problem(
+        prior,
+        euclidean,
+        constraints=[om.MetricPrivacy(epsilon, euclidean)],
+        title=f"{side * side:,} cells, {epsilon} per km",
+    )
+
+
+def optimal(side: int, path: Path) -> dict[str, Any]:
+    """The best mechanism for such a city at 0.5 per km, to a gap of 1e-3, saved."""
+    began, wall = time.process_time(), time.monotonic()
+
+    def progress(text: str) -> None:
+        spent = time.process_time() - began
+        print(f"{spent:8.0f} processor s  {text}", file=sys.stderr, flush=True)
+
+    design = om.solve(city(side, "1/2"), gap=1e-3, progress=progress)
+    design.save(path)
+    return {
+        "part": "solve",
+        "places": side * side,
+        "loss": design.loss,
+        "bound": design.bound,
+        "gap": design.gap,
+        "engine": design.engine,
+        "seconds": time.process_time() - began,
+        "wall_seconds": time.monotonic() - wall,
+        "bytes": path.stat().st_size,
+    }
+
+
+def large(side: int) -> om.Design:
+    """The exponential mechanism in such a city at ln 2 per km: private, not optimal, and at hand
+    without a search."""
+    problem = city(side, "ln 2")
+    cells, euclidean = problem.secrets, om.distances.euclidean()
     matrix = np.exp(-np.log(2) / 2 * (1 - 1e-12) * euclidean(cells, cells))
     made = om.Mechanism(cells, cells, matrix / matrix.sum(axis=1, keepdims=True))
     return om.exchange.adopt(made, problem)
@@ -215,14 +250,17 @@ def draw(times: Any, figure: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("part", choices=("sizes", "mutations", "draws", "timing"))
+    parser.add_argument("part", choices=("sizes", "solve", "mutations", "draws", "timing"))
     parser.add_argument("files", nargs="*", help="designs (sizes), or a packed file (timing)")
     parser.add_argument("--count", type=int, help="how many files, draws or rounds")
+    parser.add_argument("--side", type=int, default=32, help="cells of a side (solve)")
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--keep", action="store_true", help="append to results/packed.jsonl")
     args = parser.parse_args()
     if args.part == "sizes":
         found = sizes(args.files)
+    elif args.part == "solve":
+        found = optimal(args.side, Path(args.files[0]))
     elif args.part == "mutations":
         found = mutations(args.count or 10_000)
     elif args.part == "draws":

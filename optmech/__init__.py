@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from optmech.files import load_problem as load_problem
     from optmech.files import load_task as load_task
     from optmech.mesh import Mesh as Mesh
+    from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
     from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism
     from optmech.packed.load import load_packed as load_packed

@@ -2648,10 +2648,11 @@ class Noise:
 
 # ==== 11. Packed mechanisms, against the design that they were packed from ========================
 # One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]).
-PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/1"
-
+PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
 HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
           "reach/region/reports/row of/secrets/title/width")  # fmt: skip
+MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
+               "prior/protects/region/reports/snap/title/width")  # fmt: skip
 
 
 class Cbor:
@@ -2716,17 +2717,23 @@ def judge_packed(path: str, design: str) -> Verdict:
     with open(path, "rb") as stream:
         content = stream.read()
     need(content.startswith(PACKED), "is no plain packed mechanism")
-    reader = Cbor(content[len(PACKED) :])
+    version = content[len(PACKED) : len(PACKED) + 1]
+    need(version in (b"1", b"2"), "is of an unknown version")
+    reader = Cbor(content[len(PACKED) + 1 :])
     inner, rows, digest = (reader.item(0) for _ in range(3))
     need(reader.at == len(reader.content), "bytes after the end")
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
     if not isinstance(inner, bytes) or not isinstance(rows, bytes):
         raise Fault("is not a packed mechanism")
     head = Cbor(inner).whole()
-    if not isinstance(head, dict) or "/".join(sorted(head)) != HEADER:
+    entries = HEADER if version == b"1" else MESH_HEADER
+    if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
         raise Fault("the header is missing, or has other entries")
     body = read(design)
-    need(body["format"] == FORMAT, "is packed from another kind of file")
+    kind = FORMAT if version == b"1" else EVERYWHERE
+    need(body["format"] == kind, "is packed from another kind of file")
+    if version == b"2":
+        return judge_packed_mesh(head, rows, body)
     lines: list[str] = []
     problem = body["problem"]
     stated = Statement(problem, lines)
@@ -2737,9 +2744,7 @@ def judge_packed(path: str, design: str) -> Verdict:
         reports = head["secrets"] if head["reports"] is None else head["reports"]
         same_places(head["secrets"], problem["secrets"])
         same_places(reports, problem["observables"])
-    own = {name: body[name] for name in ("mechanism", "problem")}
-    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
-    need(head["design"] == hashlib.sha256(written).digest(), "the design is another one")
+    same_design(head, body)
     lines += stated.check(mechanism)
     original = read_mechanism(body["mechanism"], stated.n, stated.m)
     before, after = (stated.value(p) for p in (original, mechanism))
@@ -2761,7 +2766,7 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
     need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
     columns = [whole(o, m) for o in listing(head["columns"])]
     need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
-    row_of = [whole(row, n) for row in listing(head["row of"], n)]
+    row_of = [whole(row, n) for row in listing(head.get("row of"), n)]
     step = width * len(columns)
     need(len(rows) == step * (max(row_of) + 1), "the rows have another length")
     found = []
@@ -2772,6 +2777,75 @@ def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
         need(sum(out) == 1 << bits, "a row does not sum to one")
         found.append(out)
     return Mechanism(bits, [found[row] for row in row_of])
+
+
+def same_design(head: Body, body: Body) -> None:
+    """The digest of the design's problem and mechanism."""
+    own = {name: body[name] for name in ("mechanism", "problem")}
+    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
+    need(head["design"] == hashlib.sha256(written).digest(), "the design is another one")
+
+
+def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
+    """The gradients of the packed numbers on the design's mesh, the loss, and how far positions are
+    moved (docs/packed.md, "Mechanisms for every point")."""
+    design = Everywhere(body)
+    region, problem = design.region, body["problem"]
+    if not isinstance(problem, dict):
+        raise Fault("the problem is missing")
+    need(head["kind"] == "mesh", "is of another kind")
+    with inside("mesh"):
+        mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates aspect")
+        (promise,) = listing(problem["constraints"], 1)
+        stated = keys(promise, "kind epsilon distance everywhere")["everywhere"]
+        if not isinstance(stated, dict):
+            raise Fault("the design has no mesh")
+        flat = [v for p in listing(stated["vertices"]) for v in listing(p)]
+        corners = [k for triangle in region.triangles for k in triangle]
+        own = [flat, corners, region.degree, stated["unit"], stated["coordinates"]]
+        names = ("vertices", "triangles", "degree", "unit", "coordinates")
+        need(json.dumps([mesh[name] for name in names]) == json.dumps(own), "is another mesh")
+        control = [k for part in region.control for k in part]
+        row_of: dict[int, object] = {}
+        for k, row in zip(control, listing(mesh["rows"], len(control)), strict=True):
+            need(row_of.setdefault(k, row) == row, "a control point has two rows")
+    points = [row_of[k] for k in range(region.count)]
+    before = design.expected()
+    design.rows = packed_rows({**head, "row of": points}, rows, region.count, design.stated.m)
+    with inside("places"):
+        same_places(head["reports"], problem["observables"])
+    same_design(head, body)
+    lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
+    design.lines = lines
+    design.check_gradients()
+    after = design.expected()
+    loss = keys(head["loss"], "objective design packed increase")
+    need(loss["packed"] in map(float, map(rounded_up, after)), "the loss is another one")
+    need(loss["design"] in map(float, map(rounded_up, before)), "the design's loss is another one")
+    change = after.high - before.low
+    change /= before.low if change > 0 else before.high
+    need(abs(real(loss["increase"]) - float(change)) <= 1e-12, "the increase is another one")
+    same_promises(head["constraints"], [promise])
+    floats = [[float(v) for v in listing(p)] for p in listing(stated["vertices"])]
+    need(real(head["snap"]) >= moved_by(region, floats), "positions are moved further than it says")
+    lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
+    lines.append(f"positions are moved by at most {head['snap']}")
+    return lines, "title, region, prior, sentences, accuracy, aspect; and the design itself"
+
+
+def moved_by(region: Region, vertices: list[list[float]]) -> float:
+    """How far the weights of a position may be from it (theory, "Packed meshes"), in floats that
+    err by far less than the last term allows."""
+    sides = [[v[axis] for v in vertices] for axis in (0, 1)]
+    wide = sum((max(side) - min(side)) ** 2 for side in sides)
+    most = 0.0
+    for corners in region.triangles:
+        a, b, c = (vertices[k] for k in corners)
+        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+        longest = max((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 for p, q in ((a, b), (b, c), (c, a)))
+        need(longest <= 2.0**18 * area and wide <= 2.0**30 * area, "a triangle is too thin")
+        most = max(most, math.sqrt(longest) * (2.0**-23 + 2.0**-29 + 2.0**-46 * wide / area))
+    return (most + 2.0**-43) * 111.2 if region.globe else most
 
 
 def same_promises(plain: object, stated: list[object]) -> None:

@@ -12,7 +12,9 @@ from optmech.base import memory
 from optmech.base.arrays import finite_array
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.fixed import FixedNumerators
-from optmech.packed.file import MAX_BYTES, Header, Parts, decode_parts, is_packed, opened
+from optmech.packed.everywhere import PackedEverywhere, radius_of
+from optmech.packed.file import MAX_BYTES, MeshParts, Parts, decode_parts, is_packed, opened
+from optmech.packed.header import Header
 from optmech.packed.places import aspect_of, coordinates_of, place_of
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.spaces.mechanism import Mechanism
@@ -37,10 +39,10 @@ class PackedMechanism(Mechanism):
             remedy="Use a machine with more memory",
         )
         entries = np.zeros((rows, observables), dtype=np.uint64)
-        entries[:, parts.columns] = parts.rows[parts.row_of]
-        exact = FixedNumerators(parts.bits, entries)
+        entries[:, parts.table.columns] = parts.table.rows[parts.row_of]
+        exact = FixedNumerators(parts.table.bits, entries)
         super().__init__(parts.secrets, parts.reports, exact.matrix)
-        vars(self).update(exact=exact, header=parts.header, bits=parts.bits, _parts=parts)
+        vars(self).update(exact=exact, header=parts.header, bits=parts.table.bits, _parts=parts)
 
     @property
     def digest(self) -> bytes:
@@ -97,15 +99,16 @@ class PackedMechanism(Mechanism):
         """How far the secret may be from a report, with the probability that the header's
         ``accuracy`` states under the design's prior: in metres for degrees and grids over bounds,
         else in the unit of the places. None where the file says nothing, or never reports this."""
-        stated = self.header.accuracy
-        column = np.flatnonzero(self._parts.columns == self.observables.index(report))
-        return stated.radius[int(column[0])] if stated is not None and len(column) else None
+        return radius_of(self._parts.table.columns, self.header, self.observables.index(report))
 
     _parts: Parts
 
 
-def load_packed(path: str | Path, *, signer: str | Path | None = None) -> PackedMechanism:
-    """Read a file that ``pack`` wrote: all of it is checked before anything is built from it.
+def load_packed(
+    path: str | Path, *, signer: str | Path | None = None
+) -> PackedMechanism | PackedEverywhere:
+    """Read a file that ``pack`` wrote: all of it is checked before anything is built from it. Of a
+    design that is private at every point a ``PackedEverywhere``.
 
     Parameters
     ----------
@@ -120,7 +123,12 @@ def load_packed(path: str | Path, *, signer: str | Path | None = None) -> Packed
     VerificationError
         Where the file was altered, is not exactly as specified, or is not signed as it should be.
     """
-    return PackedMechanism(decode_parts(payload_of(path, signer), str(path)))
+    return mechanism_of(decode_parts(payload_of(path, signer), str(path)))
+
+
+def mechanism_of(parts: Parts | MeshParts) -> PackedMechanism | PackedEverywhere:
+    """What the parts of a file are."""
+    return PackedMechanism(parts) if isinstance(parts, Parts) else PackedEverywhere(parts)
 
 
 def is_packed_file(path: str | Path) -> bool:

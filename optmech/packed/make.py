@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats
 from optmech.base.storage import refuse_unwritable, write_atomically
-from optmech.certificate import check_exact, values
+from optmech.certificate import values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design
-from optmech.designs.encoding import encode_numerators, encode_problem
+from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.packed.cbor import encode
-from optmech.packed.file import (
-    BITS,
-    OUTSIDE,
-    Accuracy,
-    Header,
-    Loss,
-    Parts,
-    decode_parts,
-    encode_parts,
-)
-from optmech.packed.load import PackedMechanism, load_packed
-from optmech.packed.places import encode_places, reach_of
-from optmech.packed.words import DOES_NOT_PROMISE, constraints_of, region_of
-from optmech.repair.few_bits import few_bits
-from optmech.repair.release import Released
-from optmech.spaces.domain import Domain, Grid, great_circle
+from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.file import decode_parts, encode_parts
+from optmech.packed.header import OUTSIDE, Accuracy
+from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
+from optmech.packed.stated import Stated, stated_of
+from optmech.packed.table import BITS
 
 MAX_LOSS = 0.01
 """Allowed relative increase of the loss where nothing is said."""
-QUANTILE = 0.95
-"""Of the accuracy that goes with a report; what the Geolocation API means by the word."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
-_METRES = 1000.0
 _COSINES = 1e-9
 
 
 def pack(
-    design: Design,
+    design: Design | EverywhereDesign,
     path: str | Path,
     bits: int = 24,
     *,
@@ -56,7 +38,7 @@ def pack(
     prior_date: str | None = None,
     outside: str = "refuse",
     sign: str | Path | None = None,
-) -> PackedMechanism:
+) -> PackedMechanism | PackedEverywhere:
     """Release a design again as whole numbers over 2^bits, and write it as a packed file.
 
     Every inequality of the design's problem holds for the packed numbers exactly, at the same ε
@@ -88,19 +70,20 @@ def pack(
     allowed = share(max_loss, "max_loss")
     refuse_unwritable(path)
     mechanism = getattr(design, "exact", None)
-    if not isinstance(design, Design) or not isinstance(mechanism, Numerators):
+    if not isinstance(design, Design | EverywhereDesign) or not isinstance(mechanism, Numerators):
         raise ProblemError(
             "has no table of probabilities to pack",
             where="design",
-            remedy="Pack a feasible design on finitely many secrets",
+            remedy="Pack a feasible design, on finitely many secrets or on a mesh",
         )
-    released = few_bits(design.problem.statement, mechanism.matrix, bits)
-    increase = math.inf if released is None else _increase(design, released.exact)
+    stated = stated_of(design)
+    released = stated.rounded(bits)
+    increase = math.inf if released is None else stated.increase(released)
     if released is None or increase > allowed:
-        raise _refusal(design, bits, increase, allowed)
-    content = encode_parts(_parts(design, released, prior_date, outside))
-    found = PackedMechanism(decode_parts(content, str(path)))
-    if found.exact.rows != released.exact.rows:
+        raise _refusal(stated, bits, increase, allowed)
+    content = encode_parts(stated.parts(released, prior_date, outside))
+    found = mechanism_of(decode_parts(content, str(path)))
+    if found.exact.rows != released.rows:
         raise ProblemError("was not written as it was released", where=str(path))
     if sign is not None:
         from optmech.packed.signature import sign as signed
@@ -111,7 +94,7 @@ def pack(
 
 
 def check_packed(
-    path: str | Path, design: Design, *, signer: str | Path | None = None
+    path: str | Path, design: Design | EverywhereDesign, *, signer: str | Path | None = None
 ) -> CheckReport:
     """Prove that a packed file is what its ``design`` promises: every inequality of the problem on
     the packed numbers, the design's digest, and all that follows from the design in the header.
@@ -119,26 +102,20 @@ def check_packed(
     Raises ProblemError or VerificationError where the file cannot be read as ``load_packed`` does.
     """
     packed = load_packed(path, signer=signer)
-    problem, said = design.problem, packed.header
-    faults = []
-    for name, own, stated in (
-        ("secrets", packed.secrets, problem.secrets),
-        ("reports", packed.observables, problem.observables),
-    ):
-        if encode(encode_places(own)) != encode(encode_places(stated)):
-            faults.append(f"the {name} are not those of the design")
+    stated, said = stated_of(design), packed.header
+    faults = stated.differs(packed)
     if faults:
         nan = math.nan
         return CheckReport(str(path), "failed", (), nan, nan, nan, nan, nan, tuple(faults))
     numbers = Numerators(packed.bits, packed.exact.rows)
-    checks = check_exact(problem.statement, numbers)
+    checks = stated.checks(numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
-    proper = _header(design, numbers, packed._parts.columns, said.prior_date, said.outside)
+    columns = packed._parts.table.columns
+    proper = stated.header(numbers, columns, said.prior_date, said.outside)
     for name, value in vars(proper).items():
         if name != "title" and not _agree(getattr(said, name), value):
             faults.append(f"{name.replace('_', ' ')} in the file is not that of the design")
-    loss = values.rounded_up(_expected(design, numbers))
-    sign = -1.0 if problem.statement.objective == "maximize_distortion" else 1.0
+    sign = float(stated.sign)
     return CheckReport(
         path=str(path),
         status="failed" if faults else "packed",
@@ -146,21 +123,10 @@ def check_packed(
         objective=proper.loss.packed,
         bound=design.bound,
         gap=relative_gap(sign * proper.loss.packed, sign * design.bound),
-        loss=loss,
+        loss=values.rounded_up(stated.expected(numbers)),
         lower_bound=design.lower_bound,
         faults=tuple(faults),
     )
-
-
-def design_digest(design: Design) -> str:
-    """SHA-256 of a design's problem and mechanism, however its file is laid out."""
-    assert design.exact is not None
-    body = {
-        "mechanism": encode_numerators(design.exact),
-        "problem": encode_problem(design.problem),
-    }
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _agree(said: object, proper: object) -> bool:
@@ -186,79 +152,13 @@ def share(value: float | str, where: str) -> float:
     return found
 
 
-def _parts(design: Design, released: Released, prior_date: str | None, outside: str) -> Parts:
-    entries = np.array(released.exact.rows, dtype=np.uint64)
-    columns = np.flatnonzero(entries.any(axis=0))
-    numbers: dict[tuple[int, ...], int] = {}
-    row_of = np.array([numbers.setdefault(row, len(numbers)) for row in released.exact.rows])
-    first = np.unique(row_of, return_index=True)[1]
-    return Parts(
-        header=_header(design, released.exact, columns, prior_date, outside),
-        secrets=design.problem.secrets,
-        reports=design.problem.observables,
-        bits=released.exact.bits,
-        columns=columns,
-        row_of=row_of,
-        rows=entries[np.ix_(first, columns)],
-    )
-
-
-def _header(
-    design: Design,
-    released: Numerators,
-    columns: np.ndarray[tuple[int], np.dtype[np.int64]],
-    prior_date: str | None,
-    outside: str,
-) -> Header:
-    """All that follows from a design and its packed numbers."""
-    problem = design.problem
-    constraints = constraints_of(problem)
-    sign = -1 if problem.statement.objective == "maximize_distortion" else 1
-    packed = values.rounded_up(values.objective(problem.statement, released))
-    kind = "distortion of the best attack" if sign < 0 else str(problem.objective).replace("_", " ")
-    return Header(
-        title=problem.title,
-        protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
-        does_not_promise=DOES_NOT_PROMISE,
-        constraints=constraints,
-        region=region_of(problem.secrets),
-        prior=f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places",
-        prior_date=prior_date,
-        loss=Loss(kind, float(design.objective), sign * packed, _increase(design, released)),
-        design=design_digest(design),
-        outside=outside,
-        reach=reach_of(problem.secrets),
-        accuracy=_accuracy(design, released.matrix[:, columns], columns),
-    )
-
-
-def _increase(design: Design, released: Numerators) -> float:
-    """By how much the objective is worse than the design's, relatively, rounded up."""
-    statement = design.problem.statement
-    assert design.exact is not None
-    before = values.objective(statement, design.exact)
-    change = values.objective(statement, released) - before
-    if before == 0:
-        return 0.0 if change == 0 else math.copysign(math.inf, change)
-    return values.rounded_up(change / abs(before))
-
-
-def _expected(design: Design, released: Numerators) -> Fraction:
-    """Expected loss, or the worst where that is minimised."""
-    statement = design.problem.statement
-    if statement.objective == "maximize_distortion":
-        return values.expected(statement.prior, values.losses(statement.loss, released))
-    return values.objective(statement, released)
-
-
-def _refusal(design: Design, bits: int, increase: float, allowed: float) -> ProblemError:
-    assert design.exact is not None
+def _refusal(stated: Stated, bits: int, increase: float, allowed: float) -> ProblemError:
     found = []
     for more in BITS:
         if more > bits:
-            released = few_bits(design.problem.statement, design.exact.matrix, more)
+            released = stated.rounded(more)
             if released is not None:
-                cost = _increase(design, released.exact)
+                cost = stated.increase(released)
                 found.append(f"{more} bits cost {cost:.3g}")
                 if cost <= allowed:
                     break
@@ -270,40 +170,3 @@ def _refusal(design: Design, bits: int, increase: float, allowed: float) -> Prob
         where="bits",
         remedy="Give more bits or a larger allowance" if found else "Sample from the design itself",
     )
-
-
-def _accuracy(
-    design: Design, matrix: Floats, columns: np.ndarray[tuple[int], np.dtype[np.int64]]
-) -> Accuracy | None:
-    """Quantiles of the distance between secret and report under the posterior."""
-    secrets, reports = design.problem.secrets, design.problem.observables
-    if secrets.points is None or reports.points is None:
-        return None
-    if (secrets.coordinates, secrets.points.shape[1]) != (
-        reports.coordinates,
-        reports.points.shape[1],
-    ):
-        return None
-    points, others = secrets.points[:, None], reports.points[None, columns]
-    if secrets.coordinates == "lonlat":
-        apart = _METRES * great_circle(points, others)
-    else:
-        apart = np.sqrt(((points - others) ** 2).sum(axis=2)) * _scale(secrets)
-    joint = design.problem.prior.weights[:, None] * matrix
-    radius = []
-    for own, weight in zip(apart.T, joint.T, strict=True):
-        order = np.argsort(own, kind="stable")
-        reached = np.cumsum(weight[order])
-        # a report that no likely secret makes may come from any
-        place = int(np.searchsorted(reached, QUANTILE * reached[-1])) if reached[-1] else -1
-        radius.append(float(own[order[min(place, len(own) - 1)]]) + _half_diagonal(secrets))
-    return Accuracy(QUANTILE, tuple(radius))
-
-
-def _scale(domain: Domain) -> float:
-    return _METRES if isinstance(domain, Grid) and domain.bounds is not None else 1.0
-
-
-def _half_diagonal(domain: Domain) -> float:
-    """How far a position may be from the centre of its cell."""
-    return math.hypot(*domain.cell) / 2 * _scale(domain) if isinstance(domain, Grid) else 0.0

@@ -101,7 +101,11 @@ def aspect_of(domain: Domain) -> float:
     plane."""
     if domain.points is None or domain.coordinates != "lonlat":
         return 1.0
-    latitude = domain.points[:, 1]
+    return cosine_of_middle(domain.points[:, 1])
+
+
+def cosine_of_middle(latitude: Floats) -> float:
+    """The cosine of the middle between the least and the largest latitude, above 0."""
     middle = (float(latitude.min()) + float(latitude.max())) / 2
     return max(math.cos(math.radians(middle)), 1e-9)
 

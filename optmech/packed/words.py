@@ -19,6 +19,12 @@ DOES_NOT_PROMISE = (
     "promised of probabilities holds whatever is known.",
 )
 
+MOVED = (
+    "Before a draw a position is moved, by at most snap: the promise between positions that are d "
+    "apart is that for a distance of d + 2 snap."
+)
+"""The same of mechanisms for every point."""
+
 
 def constraints_of(problem: Problem) -> tuple[dict[str, Any], ...]:
     """Kind, promise in words, ε (rounded up; None where there is none) and what it is per."""

@@ -82,7 +82,7 @@ def _report(args: argparse.Namespace) -> CheckReport:
 
 
 def _packed(args: argparse.Namespace) -> CheckReport:
-    from optmech.designs.file import load_design
+    from optmech.designs.design import Design
     from optmech.packed.make import check_packed
 
     if args.of is None or args.problem is not None:
@@ -91,4 +91,4 @@ def _packed(args: argparse.Namespace) -> CheckReport:
             where=args.design,
             remedy="Give both: optmech check city.omm design.json",
         )
-    return check_packed(args.design, load_design(args.of), signer=args.signer)
+    return check_packed(args.design, Design.load(args.of), signer=args.signer)

@@ -41,12 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file; report its size and what it costs."""
-    from optmech.designs.file import load_design
+    from optmech.designs.design import Design
+    from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
 
     output.claim_outputs(args, [args.design, args.sign])
     packed = pack(
-        load_design(args.design),
+        Design.load(args.design),
         args.output,
         args.bits,
         max_loss=args.max_loss,
@@ -56,14 +57,15 @@ def run(args: argparse.Namespace) -> int:
     )
     loss, rows = packed.header.loss, packed.exact
     size = Path(args.output).stat().st_size if Path(args.output).is_file() else None
-    columns = int(rows.entries.any(axis=0).sum())
+    columns = int(packed.matrix.any(axis=0).sum())
+    of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
     if args.json:
         output.print_json(
             {
                 "output": args.output,
                 "bytes": size,
                 "bits": packed.bits,
-                "secrets": rows.shape[0],
+                of.replace(" ", "_"): rows.shape[0],
                 "reports": columns,
                 "loss": loss.packed,
                 "design_loss": loss.design,
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     output.facts(
         [
             ("bits", str(packed.bits)),
-            ("secrets", f"{rows.shape[0]:,}"),
+            (of, f"{rows.shape[0]:,}"),
             ("reports", f"{columns:,} of {rows.shape[1]:,}"),
             (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
             ("inequalities", "all decided exactly"),

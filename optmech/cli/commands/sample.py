@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
 from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
 from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "draw observables for a secret"
 EXAMPLE = "optmech sample design.json 3,4 -n 5"
@@ -22,8 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "secret",
         metavar="SECRET",
+        nargs="?",
         help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y; for noise the whole number it is added to",
+    )
+    parser.add_argument(
+        "--at",
+        metavar="X,Y",
+        help="instead of SECRET a position: of a packed mechanism, or of a design that is private "
+        "at every point; longitude and latitude where that has degrees (--at=X,Y where X is "
+        "negative)",
     )
     add_family_input(parser)
     parser.add_argument(
@@ -45,16 +56,25 @@ def run(args: argparse.Namespace) -> int:
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
     output.require_seed(args.seed)
+    if (args.secret is None) == (args.at is None):
+        raise ProblemError(
+            "give a secret, or a position with --at, and not both",
+            where="SECRET",
+            remedy=EXAMPLE,
+        )
     drawn: list[Hashable]
-    shown: Any = args.secret
+    shown: Any = args.secret if args.at is None else args.at
     noise = args.input is None and is_of_format(args.design, NOISE)
     mechanism = None if noise else released_mechanism(args.design, args.input, args.signer)
     if mechanism is None:
-        drawn = _noisy(args.design, args.secret, args.n, args.seed)
+        drawn = _noisy(args.design, shown, args.n, args.seed)
     elif isinstance(mechanism, EverywhereMechanism):
         from optmech.cli.everywhere import point
 
-        drawn = mechanism.sample_at(point(args.secret), args.n, args.seed)
+        drawn = mechanism.sample_at(point(shown), args.n, args.seed)
+    elif args.at is not None:
+        shown = _place_at(mechanism, args.at)
+        drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     else:
         try:
             shown = find_label(mechanism.secrets, args.secret)
@@ -68,6 +88,31 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print("\n".join(printable(label_text(label)) for label in drawn))
     return 0
+
+
+def _place_at(mechanism: Mechanism, text: str) -> Hashable:
+    """The label of the place that a position belongs to."""
+    from optmech.cli.everywhere import point
+    from optmech.packed.load import PackedMechanism
+
+    if not isinstance(mechanism, PackedMechanism):
+        raise ProblemError(
+            "is a table of secrets, which says nothing of positions",
+            where="--at",
+            remedy="Give the secret's label, or pack the design",
+        )
+    try:
+        x, y = map(float, point(text))
+    except OverflowError as error:
+        raise ProblemError(f"{text[:40]} is too large for a position", where="--at") from error
+    found = mechanism.locate((x, y))
+    if found is None:
+        raise ProblemError(
+            f"({text}) lies outside of the region",
+            where="--at",
+            remedy="Choose a position of the region, or pack with --outside nearest",
+        )
+    return found
 
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:

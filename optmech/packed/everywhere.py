@@ -1,0 +1,185 @@
+"""A packed mechanism that reports from any point of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.errors import ProblemError
+from optmech.exact.checked import whole
+from optmech.exact.numerators import Numerators
+from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
+from optmech.mesh.arguments import rational
+from optmech.mesh.covering import Corners
+from optmech.mesh.elements import basis
+from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.packed.file import MeshParts
+from optmech.packed.header import Header
+from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS
+from optmech.packed.places import coordinates_of
+
+
+class PackedEverywhere(EverywhereMechanism):
+    """The mechanism of a packed file that is private at every point of a mesh: an
+    ``EverywhereMechanism`` whose rows are whole numbers over 2^bits.
+
+    Positions are moved to a point of their triangle that has whole weights over 2^24, by at most
+    ``header.snap``; what is drawn there has exactly the stated probabilities.
+    """
+
+    header: Header
+    bits: int
+    _parts: MeshParts
+
+    def __init__(self, parts: MeshParts) -> None:
+        rows = np.zeros((len(parts.table.rows), len(parts.reports)), dtype=np.uint64)
+        rows[:, parts.table.columns] = parts.table.rows
+        distinct = list(map(tuple, rows.tolist()))
+        exact = Numerators(parts.table.bits, tuple(distinct[k] for k in parts.row_of.tolist()))
+        super().__init__(parts.weights.mesh, parts.reports, exact)
+        vars(self).update(
+            header=parts.header,
+            bits=parts.table.bits,
+            _parts=parts,
+            _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
+        )
+
+    @property
+    def digest(self) -> bytes:
+        """The file's digest, which tells it from every other."""
+        return self._parts.digest
+
+    @property
+    def matrix(self) -> Floats:
+        """Probabilities of every control point, shape (mesh.rows, reports), exactly."""
+        return self.exact.matrix
+
+    @property
+    def draw_bytes(self) -> int:
+        """Bytes that a report takes: three for each degree of the mesh, and those of a row."""
+        return CORNER_BYTES * self.mesh.degree + self.bits // 8
+
+    def locate(self, position: Sequence[float]) -> tuple[int, Corners] | None:
+        """The triangle that a position (x, y), or (longitude, latitude), belongs to, and the
+        weights of its corners, whole numbers over 2^24. None outside the region, where the file
+        says to refuse that. Raises ProblemError on a position that is none."""
+        if len(position) != 2:
+            raise ProblemError(f"{len(position)} coordinates instead of 2", where="position")
+        try:
+            x, y = (float(rational(value)) for value in position)
+        except OverflowError as error:
+            raise ProblemError("is too large for a position", where="position") from error
+        return self._parts.weights.of((x, y), self.header.outside)
+
+    def report(self, position: Sequence[float], entropy: bytes) -> Hashable | None:
+        """The report that ``draw_bytes`` bytes stand for, as docs/packed.md has it: every reader of
+        the file gives the same. Uniform bytes give every report its exact probability; use each
+        byte once. None outside the region, where the file says to refuse that.
+
+        Raises
+        ------
+        ProblemError
+            On another number of bytes, or a position that is none.
+        """
+        if not isinstance(entropy, bytes) or len(entropy) != self.draw_bytes:
+            raise ProblemError(f"a draw takes {self.draw_bytes} bytes", where="entropy")
+        found = self.locate(position)
+        if found is None:
+            return None
+        return self.reports(found, np.frombuffer(entropy, np.uint8).reshape(1, -1))[0]
+
+    def reports(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> list[Hashable]:
+        """One report for each row of ``entropy``, shape (n, draw_bytes), at a triangle and weights
+        as ``locate`` gives them."""
+        labels = self.observables.labels
+        return [labels[k] for k in self._drawn(place, entropy)]
+
+    def _drawn(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> Ints:
+        """The same as numbers of observables."""
+        triangle, (first, second, _) = place
+        degree = self.mesh.degree
+        corners = entropy[:, : CORNER_BYTES * degree].reshape(len(entropy), degree, CORNER_BYTES)
+        words = corners.astype(np.int64) @ (1 << 8 * np.arange(CORNER_BYTES))
+        chosen = (words >= first).astype(np.int64) + (words >= first + second)
+        one, two = (chosen == 1).sum(axis=1), (chosen == 2).sum(axis=1)
+        index = two * (degree + 1) - two * (two - 1) // 2 + one
+        row = self._parts.row_of[self.mesh.control[triangle][index]]
+        drawn = np.zeros((len(entropy), 8), dtype=np.uint8)
+        drawn[:, : self.bits // 8] = entropy[:, CORNER_BYTES * degree :]
+        reached = (self._sums[row] <= drawn.view("<u8")).sum(axis=1)
+        return np.asarray(self._parts.table.columns[reached])
+
+    def at(self, points: ArrayLike) -> Floats:
+        """Probabilities of the observables at positions (k, 2), as floats of shape (k, O). Raises
+        ProblemError as ``sample_at``."""
+        out = np.empty((len(places := coordinate_rows(points, 2)), len(self.observables)))
+        for k, position in enumerate(places.tolist()):
+            triangle, weights = self._within(position)
+            shares = np.array([weights]) / (1 << WEIGHT_BITS)
+            rows = self.matrix[self.mesh.control[triangle]]
+            out[k] = basis(shares, self.mesh.degree)[0] @ rows
+        return out
+
+    def draws(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
+        """For every position (n, 2) the index of an observable, as ``report``; made for tables.
+        Raises ProblemError as ``sample_at``."""
+        places = finite_array(coordinate_rows(points, 2), where="points").tolist()
+        each = fresh() if source is None else source
+        size = self.draw_bytes
+        entropy = np.frombuffer(each(np.arange(len(places)), size, 0), np.uint8).reshape(-1, size)
+        found = [self._drawn(self._within(place), entropy[[k]]) for k, place in enumerate(places)]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+    def sample_at(
+        self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
+    ) -> Any:
+        """A report's label at a position, or a list of ``size`` of them, from the entropy of the
+        operating system. A ``seed`` makes them reproducible, and therefore unfit for release.
+
+        Raises
+        ------
+        ProblemError
+            Outside of the region, where the file says to refuse that.
+        """
+        for where, value in (("size", size), ("seed", seed)):
+            if value is not None:
+                whole(value, where)
+        count = 1 if size is None else int(size)
+        source = system_bytes if seed is None else seeded_bytes(int(seed))
+        drawn = np.frombuffer(source(count * self.draw_bytes), np.uint8)
+        out = self.reports(self._within(point), drawn.reshape(count, self.draw_bytes))
+        return out[0] if size is None else out
+
+    def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
+        """Where a report lies, as positions are given; None where reports have no coordinates."""
+        return coordinates_of(self.observables, self.observables.index(report))
+
+    def accuracy(self, report: Hashable) -> float | None:
+        """How far the position may be from a report, with the probability that the header's
+        ``accuracy`` states under the design's prior: in metres for degrees, else in the unit. None
+        where the file says nothing, or never reports this."""
+        return radius_of(self._parts.table.columns, self.header, self.observables.index(report))
+
+    def _within(self, point: Sequence[float | Fraction]) -> tuple[int, Corners]:
+        found = self.locate(point)  # type: ignore[arg-type]
+        if found is None:
+            raise ProblemError(
+                f"({', '.join(map(str, point))}) lies outside of the region",
+                where="point",
+                remedy="Choose a point of the region, or pack with --outside nearest",
+            )
+        return found
+
+    _sums: NDArray[np.uint64]
+
+
+def radius_of(columns: NDArray[np.int64], header: Header, report: int) -> float | None:
+    """The accuracy of the report of a number."""
+    column = np.flatnonzero(columns == report)
+    stated = header.accuracy
+    return stated.radius[int(column[0])] if stated is not None and len(column) else None

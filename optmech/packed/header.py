@@ -1,0 +1,159 @@
+"""What a packed file says of itself, beside places and numbers: entries of its header, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
+from optmech.packed.cbor import typed, untyped
+
+Plain = Any
+OUTSIDE = ("refuse", "nearest")
+DIGEST = 32
+"""Bytes of SHA-256."""
+COMMON = {
+    "title", "protects", "does not promise", "constraints", "region", "prior", "loss", "design",
+    "outside", "accuracy",
+}  # fmt: skip
+"""Entries of the header of files of every format."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What the mechanism costs: the ``design``'s value of the objective, that of the ``packed``
+    numbers (rounded to the safe side), and the relative ``increase``."""
+
+    objective: str
+    design: float
+    packed: float
+    increase: float
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """For every column the ``radius`` within which the secret lies with probability ``quantile``,
+    given that report, under the design's prior."""
+
+    quantile: float
+    radius: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a packed file says of itself, beside places and numbers."""
+
+    title: str
+    protects: tuple[str, ...]
+    does_not_promise: tuple[str, ...]
+    constraints: tuple[dict[str, Any], ...]
+    region: str
+    prior: str
+    prior_date: str | None
+    loss: Loss
+    design: str
+    """SHA-256 of the design's problem and mechanism, in hexadecimal digits."""
+    outside: str
+    reach: float | None
+    accuracy: Accuracy | None
+    snap: float | None = None
+    """How far positions are moved before a draw, at most; of mechanisms for every point only."""
+
+
+def header_entries(header: Header) -> dict[str, Plain]:
+    """The entries that files of every format have."""
+    accuracy = header.accuracy
+    return {
+        "title": header.title,
+        "protects": list(header.protects),
+        "does not promise": list(header.does_not_promise),
+        "constraints": list(header.constraints),
+        "region": header.region,
+        "prior": {"words": header.prior, "date": header.prior_date},
+        "loss": vars(header.loss),
+        "design": bytes.fromhex(header.design),
+        "outside": header.outside,
+        "accuracy": None
+        if accuracy is None
+        else {"quantile": accuracy.quantile, "radius": typed(list(accuracy.radius), 86)},
+    }
+
+
+def read_header(body: Plain, columns: int) -> Header:
+    """The header of a file with as many ``columns``. Raises ProblemError on an entry of another
+    type or out of its range; the keys of ``body`` are looked at by whom knows the format."""
+    prior, loss, accuracy = body["prior"], body["loss"], body["accuracy"]
+    require_keys(prior, {"words", "date"}, "prior")
+    require_keys(loss, {"objective", "design", "packed", "increase"}, "loss")
+    if accuracy is not None:
+        require_keys(accuracy, {"quantile", "radius"}, "accuracy")
+        radius = _nonnegative(untyped(accuracy["radius"], 86), "accuracy")
+        if len(radius) != columns:
+            raise ProblemError(f"{len(radius)} radii for {columns} columns", where="accuracy")
+        accuracy = Accuracy(
+            of_type(float, accuracy["quantile"], "quantile"), tuple(radius.tolist())
+        )
+        if not 0 < accuracy.quantile < 1:
+            raise ProblemError("is not between 0 and 1", where="quantile")
+    if body["outside"] not in OUTSIDE:
+        raise ProblemError("is neither refuse nor nearest", where="outside")
+    reach, snap = (_length(body.get(name), name) for name in ("reach", "snap"))
+    figures = {
+        name: of_type(float, loss[name], "loss") for name in ("design", "packed", "increase")
+    }
+    if len(of_type(bytes, body["design"], "design")) != DIGEST:
+        raise ProblemError("is no digest", where="design")
+    return Header(
+        title=of_type(str, body["title"], "title"),
+        protects=_texts(body["protects"], "protects"),
+        does_not_promise=_texts(body["does not promise"], "does not promise"),
+        constraints=tuple(
+            _constraint(part) for part in of_type(list, body["constraints"], "constraints")
+        ),
+        region=of_type(str, body["region"], "region"),
+        prior=of_type(str, prior["words"], "prior"),
+        prior_date=None if prior["date"] is None else of_type(str, prior["date"], "prior"),
+        loss=Loss(of_type(str, loss["objective"], "loss"), **figures),
+        design=body["design"].hex(),
+        outside=body["outside"],
+        reach=reach,
+        accuracy=accuracy,
+        snap=snap,
+    )
+
+
+def _constraint(plain: Plain) -> dict[str, Any]:
+    require_keys(plain, {"kind", "promise", "epsilon", "per"}, "constraints")
+    for name in ("kind", "promise", "per"):
+        of_type(str, plain[name], "constraints")
+    if plain["epsilon"] is not None and not of_type(float, plain["epsilon"], "constraints") >= 0:
+        raise ProblemError("has an ε below 0", where="constraints")
+    return dict(plain)
+
+
+def _length(plain: Plain, where: str) -> float | None:
+    found: float | None = None if plain is None else of_type(float, plain, where)
+    if found is not None and found < 0:
+        raise ProblemError("is below 0", where=where)
+    return found
+
+
+def of_type(kind: Callable[..., Any], value: Plain, where: str) -> Any:
+    """The value, where it is of that type exactly; else ProblemError."""
+    if type(value) is not kind:
+        raise ProblemError(f"has a {type(value).__name__} where another value belongs", where=where)
+    return value
+
+
+def _texts(value: Plain, where: str) -> tuple[str, ...]:
+    return tuple(of_type(str, part, where) for part in of_type(list, value, where))
+
+
+def _nonnegative(values: Floats, where: str) -> Floats:
+    if (values < 0).any() or not all(map(math.isfinite, values.tolist())):
+        raise ProblemError("has a number below 0", where=where)
+    return values

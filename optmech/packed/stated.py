@@ -1,0 +1,297 @@
+"""What a packed file states of its design: of one over places, and of one for every point."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate import check_exact, values
+from optmech.certificate.check import Check
+from optmech.designs.design import Design
+from optmech.designs.encoding import encode_numerators, encode_problem
+from optmech.designs.everywhere import EverywhereDesign, checks_of, program_of
+from optmech.exact.numerators import Numerators
+from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.packed.cbor import encode
+from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.file import MeshParts, Parts
+from optmech.packed.header import Accuracy, Header, Loss
+from optmech.packed.load import PackedMechanism
+from optmech.packed.meshes import Weights, aspect, vertices_of
+from optmech.packed.places import encode_places, reach_of
+from optmech.packed.table import Table
+from optmech.packed.words import DOES_NOT_PROMISE, MOVED, constraints_of, region_of
+from optmech.problem import Problem
+from optmech.repair.few_bits import few_bits
+from optmech.repair.gradients import few_bits_inside
+from optmech.spaces.domain import Domain, Grid, great_circle
+
+QUANTILE = 0.95
+"""Of the accuracy that goes with a report; what the Geolocation API means by the word."""
+_METRES = 1000.0
+
+
+class Stated(ABC):
+    """A design and what its packed file has to say."""
+
+    problem: Problem
+    exact: Numerators
+    objective: str
+    """What the loss is, in words."""
+    before: float
+    """The design's value of it."""
+    sign = 1
+    """Below 0 where the objective is maximised."""
+
+    @abstractmethod
+    def rounded(self, bits: int) -> Numerators | None:
+        """Whole numbers over 2^bits that keep every inequality; None where none were found."""
+
+    @abstractmethod
+    def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
+        """Bounds of the objective, with its sign."""
+
+    @abstractmethod
+    def checks(self, released: Numerators) -> tuple[Check, ...]:
+        """Every inequality, decided exactly."""
+
+    @abstractmethod
+    def parts(
+        self, released: Numerators, prior_date: str | None, outside: str
+    ) -> Parts | MeshParts:
+        """All of the file."""
+
+    @abstractmethod
+    def header(
+        self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
+    ) -> Header:
+        """All that follows from a design and its packed numbers."""
+
+    @abstractmethod
+    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
+        """In what a file is about other places than the design."""
+
+    def expected(self, released: Numerators) -> Fraction:
+        """Expected loss, or the worst where that is minimised, at most."""
+        return self.value(released)[1]
+
+    def increase(self, released: Numerators) -> float:
+        """By how much the objective is worse than the design's, relatively, rounded up."""
+        low, high = self.value(self.exact)
+        change = self.value(released)[1] - low
+        if low == 0:
+            return 0.0 if change == 0 and high == 0 else math.copysign(math.inf, change)
+        return values.rounded_up(change / abs(low if change > 0 else high))
+
+    def figures(self, released: Numerators) -> Loss:
+        """What packing costs."""
+        packed = self.sign * values.rounded_up(self.value(released)[1])
+        return Loss(self.objective, self.before, packed, self.increase(released))
+
+
+class OfPlaces(Stated):
+    """A design over finitely many secrets."""
+
+    def __init__(self, design: Design) -> None:
+        assert design.exact is not None
+        self.design, self.problem, self.exact = design, design.problem, design.exact
+        self.before = float(design.objective)
+        most = self.problem.statement.objective == "maximize_distortion"
+        self.sign = -1 if most else 1
+        self.objective = str(self.problem.objective).replace("_", " ")
+        if most:
+            self.objective = "distortion of the best attack"
+
+    def rounded(self, bits: int) -> Numerators | None:
+        released = few_bits(self.problem.statement, self.exact.matrix, bits)
+        return None if released is None else released.exact
+
+    def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
+        found = values.objective(self.problem.statement, released)
+        return found, found
+
+    def expected(self, released: Numerators) -> Fraction:
+        statement = self.problem.statement
+        if self.sign < 0:
+            return values.expected(statement.prior, values.losses(statement.loss, released))
+        return super().expected(released)
+
+    def checks(self, released: Numerators) -> tuple[Check, ...]:
+        return check_exact(self.problem.statement, released)
+
+    def parts(self, released: Numerators, prior_date: str | None, outside: str) -> Parts:
+        table, row_of = table_of(released)
+        header = self.header(released, table.columns, prior_date, outside)
+        return Parts(header, self.problem.secrets, self.problem.observables, row_of, table)
+
+    def header(
+        self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
+    ) -> Header:
+        problem = self.problem
+        constraints = constraints_of(problem)
+        return Header(
+            title=problem.title,
+            protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
+            does_not_promise=DOES_NOT_PROMISE,
+            constraints=constraints,
+            region=region_of(problem.secrets),
+            prior=prior_words(problem),
+            prior_date=prior_date,
+            loss=self.figures(released),
+            design=design_digest(self.design),
+            outside=outside,
+            reach=reach_of(problem.secrets),
+            accuracy=accuracy_of(problem, released.matrix[:, columns], columns),
+        )
+
+    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
+        if isinstance(packed, PackedEverywhere):
+            return ["the file is about every point of a region, the design about places"]
+        return [
+            f"the {name} are not those of the design"
+            for name, own, stated in (
+                ("secrets", packed.secrets, self.problem.secrets),
+                ("reports", packed.observables, self.problem.observables),
+            )
+            if not same_places(own, stated)
+        ]
+
+
+class OfMesh(Stated):
+    """A design for every point of a region."""
+
+    objective = "expected loss"
+
+    def __init__(self, design: EverywhereDesign) -> None:
+        self.design, self.problem, self.exact = design, design.problem, design.exact
+        self.before = design.loss
+        self.program = program_of(design.problem)
+
+    def rounded(self, bits: int) -> Numerators | None:
+        promise = self.design.gradient
+        matrix = self.exact.matrix
+        return few_bits_inside(promise.mesh, promise.epsilon, matrix, bits, promise.index)
+
+    def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
+        return self.program.loss(released)
+
+    def checks(self, released: Numerators) -> tuple[Check, ...]:
+        return checks_of(self.problem, released)
+
+    def parts(self, released: Numerators, prior_date: str | None, outside: str) -> MeshParts:
+        table, row_of = table_of(released)
+        header = self.header(released, table.columns, prior_date, outside)
+        mesh = self.design.mesh
+        weights = Weights(mesh, aspect(mesh))
+        return MeshParts(header, weights, self.problem.observables, row_of, table)
+
+    def header(
+        self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
+    ) -> Header:
+        problem, mesh = self.problem, self.design.mesh
+        constraints, words = constraints_of(problem), region_of(vertices_of(mesh))
+        reports = problem.observables
+        at = EverywhereMechanism(mesh, reports, released).at(problem.secrets.require_points(""))
+        return Header(
+            title=problem.title,
+            protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
+            does_not_promise=(*DOES_NOT_PROMISE, MOVED),
+            constraints=constraints,
+            region=f"every point of {len(mesh.triangles)} triangles: {words}",
+            prior=prior_words(problem),
+            prior_date=prior_date,
+            loss=self.figures(released),
+            design=design_digest(self.design),
+            outside=outside,
+            reach=None,
+            accuracy=accuracy_of(problem, at[:, columns], columns),
+            snap=Weights(mesh, aspect(mesh)).snap,
+        )
+
+    def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
+        if isinstance(packed, PackedMechanism):
+            return ["the file is about places, the design about every point of a region"]
+        faults = []
+        if packed.mesh != self.design.mesh:
+            faults.append("the mesh is not that of the design")
+        if not same_places(packed.observables, self.problem.observables):
+            faults.append("the reports are not those of the design")
+        return faults
+
+
+def stated_of(design: Design | EverywhereDesign) -> Stated:
+    """A design that has a mechanism, as a packed file states it."""
+    return OfMesh(design) if isinstance(design, EverywhereDesign) else OfPlaces(design)
+
+
+def table_of(released: Numerators) -> tuple[Table, Ints]:
+    """The distinct rows of a matrix, and which one each of its rows is."""
+    entries = np.array(released.rows, dtype=np.uint64)
+    columns = np.flatnonzero(entries.any(axis=0))
+    numbers: dict[tuple[int, ...], int] = {}
+    row_of = np.array([numbers.setdefault(row, len(numbers)) for row in released.rows])
+    first = np.unique(row_of, return_index=True)[1]
+    return Table(released.bits, columns, entries[np.ix_(first, columns)]), row_of
+
+
+def same_places(own: Domain, stated: Domain) -> bool:
+    """Whether two domains are written as the same places."""
+    return encode(encode_places(own)) == encode(encode_places(stated))
+
+
+def prior_words(problem: Problem) -> str:
+    """What the prior is, in words."""
+    return f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places"
+
+
+def design_digest(design: Design | EverywhereDesign) -> str:
+    """SHA-256 of a design's problem and mechanism, however its file is laid out."""
+    assert design.exact is not None
+    body = {
+        "mechanism": encode_numerators(design.exact),
+        "problem": encode_problem(design.problem),
+    }
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def accuracy_of(problem: Problem, matrix: Floats, columns: Ints) -> Accuracy | None:
+    """Quantiles of the distance between secret and report under the posterior; ``matrix`` has a row
+    for every secret and a column for each of ``columns``."""
+    secrets, reports = problem.secrets, problem.observables
+    if secrets.points is None or reports.points is None:
+        return None
+    if (secrets.coordinates, secrets.points.shape[1]) != (
+        reports.coordinates,
+        reports.points.shape[1],
+    ):
+        return None
+    points, others = secrets.points[:, None], reports.points[None, columns]
+    if secrets.coordinates == "lonlat":
+        apart = _METRES * great_circle(points, others)
+    else:
+        apart = np.sqrt(((points - others) ** 2).sum(axis=2)) * _scale(secrets)
+    joint = problem.prior.weights[:, None] * matrix
+    radius = []
+    for own, weight in zip(apart.T, joint.T, strict=True):
+        order = np.argsort(own, kind="stable")
+        reached = np.cumsum(weight[order])
+        # a report that no likely secret makes may come from any
+        place = int(np.searchsorted(reached, QUANTILE * reached[-1])) if reached[-1] else -1
+        radius.append(float(own[order[min(place, len(own) - 1)]]) + _half_diagonal(secrets))
+    return Accuracy(QUANTILE, tuple(radius))
+
+
+def _scale(domain: Domain) -> float:
+    return _METRES if isinstance(domain, Grid) and domain.bounds is not None else 1.0
+
+
+def _half_diagonal(domain: Domain) -> float:
+    """How far a position may be from the centre of its cell."""
+    return math.hypot(*domain.cell) / 2 * _scale(domain) if isinstance(domain, Grid) else 0.0
