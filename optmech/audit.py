@@ -2820,13 +2820,14 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     design.check_gradients()
     after = design.expected()
     loss = keys(head["loss"], "objective design packed increase")
-    need(loss["packed"] in map(float, map(rounded_up, after)), "the loss is another one")
-    need(loss["design"] in map(float, map(rounded_up, before)), "the design's loss is another one")
+    for name, found in (("packed", after), ("design", before)):
+        known = [float(rounded_up(end)) for end in found]
+        need(real(loss[name]) in known, f"the loss, {name}, is another one")
     change = after.high - before.low
     change /= before.low if change > 0 else before.high
     need(abs(real(loss["increase"]) - float(change)) <= 1e-12, "the increase is another one")
     same_promises(head["constraints"], [promise])
-    floats = [[float(v) for v in listing(p)] for p in listing(stated["vertices"])]
+    floats = [reals(p, 2) for p in listing(stated["vertices"])]
     need(real(head["snap"]) >= moved_by(region, floats), "positions are moved further than it says")
     lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
     lines.append(f"positions are moved by at most {head['snap']}")

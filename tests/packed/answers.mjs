@@ -4,7 +4,7 @@ const hex = (data) => [...data].map((byte) => byte.toString(16).padStart(2, "0")
 
 export async function answers({ load, Ledger, PackedError, StickyReports }, read) {
   const vectors = JSON.parse(new TextDecoder().decode(await read("vectors.json")));
-  const found = { files: {}, refused: {}, many: {} };
+  const found = { files: {}, meshes: {}, refused: {}, many: {} };
   for (const [name, stated] of Object.entries(vectors.files)) {
     const mechanism = await load(new Uint8Array(await read(name)));
     const sticky = new StickyReports(mechanism, bytes(vectors.key));
@@ -29,6 +29,21 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
     }
     found.files[name] = answer;
   }
+  for (const [name, stated] of Object.entries(vectors.meshes)) {
+    const mechanism = await load(new Uint8Array(await read(name)));
+    found.meshes[name] = {
+      draws: stated.draws.map(([position, entropy]) =>
+        [position, entropy, mechanism.draw(position, bytes(entropy))]),
+      positions: stated.positions.map(([position]) => {
+        const place = mechanism.locate(position);
+        return [position, place === null ? null : [place.triangle, ...place.weights]];
+      }),
+      reports: stated.reports.map(([report]) => {
+        const { coordinates, accuracy } = mechanism.describe(report);
+        return [report, coordinates, accuracy];
+      }),
+    };
+  }
   for (const [name, content] of Object.entries(vectors.refused)) {
     try {
       await load(bytes(content));
@@ -51,6 +66,23 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
     found.many[name] = [];
     for (let at = 0; at < data.length; at += size) {
       found.many[name].push(mechanism.draw(view.getUint32(at, true), data.subarray(at + 4, at + size)));
+    }
+  }
+  // and at positions: two float64, little-endian
+  for (const name of Object.keys(vectors.meshes)) {
+    let data;
+    try {
+      data = new Uint8Array(await read(`${name}.draws`));
+    } catch {
+      continue;
+    }
+    const mechanism = await load(new Uint8Array(await read(name)));
+    const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+    const size = 16 + mechanism.drawBytes;
+    found.many[name] = [];
+    for (let at = 0; at < data.length; at += size) {
+      const position = [view.getFloat64(at, true), view.getFloat64(at + 8, true)];
+      found.many[name].push(mechanism.draw(position, data.subarray(at + 16, at + size)));
     }
   }
   return found;

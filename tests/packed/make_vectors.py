@@ -85,6 +85,133 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
     }
 
 
+def meshes() -> dict[str, om.PackedEverywhere]:
+    """For every point of a region: in the plane, and on both sides of 180 degrees."""
+    rng = np.random.default_rng(2)
+    euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
+    corners = om.Domain(
+        range(9), [[0.4 * x, 0.25 * y + 0.05] for x in range(3) for y in range(3)], "km"
+    )
+    outline = [[0.0, 0.0], [1.0, -0.1], [1.3, 0.4], [0.7, 0.9], [-0.1, 0.7]]
+    inner = [[0.4, 0.3], [0.8, 0.41]]
+    sides = [[0, 1, 5], [1, 6, 5], [1, 2, 6], [2, 3, 6], [3, 5, 6], [3, 4, 5], [4, 0, 5]]
+    mesh = om.Mesh(outline + inner, sides, unit="km", degree=2)
+    field = om.Problem(
+        om.Prior.uniform(corners),
+        euclidean,
+        constraints=[om.MetricPrivacy("3/2", euclidean, everywhere=mesh)],
+        title="Every point of a field",
+    )
+    points = rng.uniform((179.6, 47.1), (180.3, 47.6), (6, 2))
+    places = om.Domain([f"p{k}" for k in range(6)], points, coordinates="lonlat")
+    mesh = om.Mesh.grid([179.5, 47.0, 180.4, 47.7], 40, coordinates="lonlat", degree=3)
+    globe = om.Problem(
+        om.Prior.uniform(places),
+        haversine,
+        constraints=[om.MetricPrivacy("1/10", haversine, everywhere=mesh)],
+        title="Every point around 180 degrees",
+    )
+    return {
+        name: om.pack(om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside)
+        for name, problem, bits, outside in (
+            ("field", field, 16, "refuse"),
+            ("globe", globe, 32, "nearest"),
+        )
+    }
+
+
+def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, Any]:
+    """Draws at positions, where positions are, and reports of one file."""
+    mesh = found.mesh
+    low, high = mesh.vertices.min(axis=0).tolist(), mesh.vertices.max(axis=0).tolist()
+    wide = [b - a for a, b in zip(low, high, strict=True)]
+    corners = mesh.vertices[mesh.triangles]
+    edges = ((corners + corners[:, (1, 2, 0)]) / 2).reshape(-1, 2).tolist()
+    positions = mesh.vertices.tolist() + edges
+    for stretch in [0.0] * 80 + [0.7] * 60:
+        positions.append(
+            [rng.uniform(a - stretch * w, b + stretch * w)
+             for a, b, w in zip(low, high, wide, strict=True)]
+        )  # fmt: skip
+    if mesh.coordinates == "lonlat":
+        positions += [[x - 360, y] for x, y in positions[-100:]]
+    draws = []
+    for position in positions:
+        entropy = rng.randbytes(found.draw_bytes)
+        report = found.report(position, entropy)
+        number = -1 if report is None else found.observables.index(report)
+        draws.append([position, entropy.hex(), number])
+    places = [found.locate(position) for position in positions]
+    seen = np.flatnonzero(found.matrix.any(axis=0)).tolist()
+    labels = found.observables.labels
+    return {
+        "draws": draws,
+        "positions": [
+            [position, None if place is None else [place[0], *place[1]]]
+            for position, place in zip(positions, places, strict=True)
+        ],
+        "reports": [[k, found.coordinates(labels[k]), found.accuracy(labels[k])] for k in seen],
+    }
+
+
+def refused_meshes(content: bytes) -> dict[str, str]:
+    """Files of meshes that no reader may take, with a digest that fits."""
+    form, inner, rows, _ = decode(content).value
+    header = decode(inner)
+
+    def changed(**entries: Any) -> str:
+        body = {**header, "mesh": {**header["mesh"], **entries}}
+        head = encode(Tag(55799, [form, encode(body), rows, bytes(32)]))[:-32]
+        return (head + hashlib.sha256(head).digest()).hex()
+
+    def without(**entries: Any) -> str:
+        body = {name: value for name, value in {**header, **entries}.items() if value is not ...}
+        head = encode(Tag(55799, [form, encode(body), rows, bytes(32)]))[:-32]
+        return (head + hashlib.sha256(head).digest()).hex()
+
+    corners = np.frombuffer(header["mesh"]["triangles"].value, "<u4").reshape(-1, 3)
+    points = np.frombuffer(header["mesh"]["vertices"].value, "<f8").copy()
+    points[-1] = np.nan
+    control = header["mesh"]["rows"].value
+    return {
+        "a mesh whose triangles run clockwise": changed(
+            triangles=Tag(70, np.ascontiguousarray(corners[:, (0, 2, 1)]).tobytes())
+        ),
+        "a mesh with a triangle twice": changed(
+            triangles=Tag(70, np.vstack([corners[:-1], corners[:1]]).tobytes())
+        ),
+        "a mesh with a triangle of two corners": changed(
+            triangles=Tag(70, np.vstack([corners[:-1], corners[:1, (0, 0, 1)]]).tobytes())
+        ),
+        "a mesh with a corner of nothing": changed(
+            triangles=Tag(70, corners.tobytes()[:-4] + b"\xff\0\0\0")
+        ),
+        "a mesh with a vertex of no triangle": changed(
+            vertices=Tag(86, header["mesh"]["vertices"].value + bytes(16))
+        ),
+        "a mesh with half a vertex": changed(
+            vertices=Tag(86, header["mesh"]["vertices"].value + bytes(8))
+        ),
+        "a vertex that is no number": changed(vertices=Tag(86, points.tobytes())),
+        "a mesh of another degree": changed(degree=header["mesh"]["degree"] + 1),
+        "a mesh of degree zero": changed(degree=0),
+        "a mesh of degree seven": changed(degree=7),
+        "a control point without a row": changed(rows=Tag(70, control[:-4])),
+        "a control point with a row of nothing": changed(
+            rows=Tag(70, control[:-4] + b"\xff\xff\0\0")
+        ),
+        "a mesh on a cube": changed(coordinates="cube"),
+        "a mesh without an aspect": changed(aspect=0.0),
+        "a mesh that says more": changed(more=1),
+        "a mechanism of another kind": without(kind="places"),
+        "positions that are moved by less than nothing": without(snap=-1.0),
+        "positions that nobody knows how far are moved": without(snap=None),
+        "a mesh and places": without(secrets=header["reports"]),
+        "no mesh": without(mesh=...),
+        "a mesh without reports": without(reports=None),
+    }
+
+
 def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
     """Draws, positions, sticky bytes and a ledger of one file."""
     labels = found.secrets.labels
@@ -204,7 +331,11 @@ def main() -> None:
     body = {
         "key": KEY.hex(),
         "files": {f"{name}.omm": vectors(found, rng) for name, found in made.items()},
-        "refused": refused((FOLDER / "grid.omm").read_bytes()),
+        "meshes": {f"{name}.omm": mesh_vectors(found, rng) for name, found in meshes().items()},
+        "refused": {
+            **refused((FOLDER / "grid.omm").read_bytes()),
+            **refused_meshes((FOLDER / "field.omm").read_bytes()),
+        },
     }
     (FOLDER / "vectors.json").write_text(json.dumps(body, indent=None) + "\n")
 

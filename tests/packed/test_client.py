@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 VECTORS = HERE / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
 STATED: dict[str, Any] = json.loads((VECTORS / "vectors.json").read_text())
+POINTS = 3_000
 DRAWS = 20_000
 """Of every one of the six files."""
 
@@ -42,7 +43,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for _ in range(DRAWS):
                 stream.write(struct.pack("<I", rng.randrange(len(found.secrets))))
                 stream.write(rng.randbytes(found.draw_bytes))
+    for name in STATED["meshes"]:
+        mesh = om.load_packed(VECTORS / name)
+        low, high = mesh.mesh.vertices.min(axis=0), mesh.mesh.vertices.max(axis=0)
+        with open(root / f"{name}.draws", "wb") as stream:
+            for _ in range(POINTS):
+                position = [rng.uniform(a - 0.05, b + 0.05) for a, b in zip(low, high, strict=True)]
+                stream.write(struct.pack("<dd", *position) + rng.randbytes(mesh.draw_bytes))
     return root
+
+
+def mesh_reports(folder: Path, name: str) -> list[int]:
+    """What Python reports at the many positions."""
+    found = om.load_packed(folder / name)
+    data = (folder / f"{name}.draws").read_bytes()
+    size = 16 + found.draw_bytes
+    number = {label: k for k, label in enumerate(found.observables.labels)} | {None: -1}
+    return [
+        number[found.report(struct.unpack_from("<dd", data, at), data[at + 16 : at + size])]
+        for at in range(0, len(data), size)
+    ]
 
 
 def reports(folder: Path, name: str) -> list[int]:
@@ -72,7 +92,10 @@ def compare(found: dict[str, Any], folder: Path) -> None:
         for figure in ("plain", "rows", "composed") if stated["ledger"] else ():
             assert answer["ledger"][figure] == pytest.approx(stated["ledger"][figure], rel=1e-12)
         assert found["many"][name] == reports(folder, name)
-    assert sum(map(len, found["many"].values())) == DRAWS * 6 > 100_000
+    assert found["meshes"] == STATED["meshes"]
+    for name in STATED["meshes"]:
+        assert found["many"][name] == mesh_reports(folder, name)
+    assert sum(len(found["many"][name]) for name in STATED["files"]) == DRAWS * 6 > 100_000
     assert found["refused"] == dict.fromkeys(STATED["refused"], "refused")
 
 
@@ -93,6 +116,23 @@ def test_python_gives_the_committed_answers() -> None:
         sticky = om.StickyReports(found, bytes.fromhex(STATED["key"]))
         for place, epoch, entropy in stated["sticky"]:
             assert sticky.entropy(place, epoch).hex() == entropy
+
+
+def test_python_gives_the_committed_answers_at_positions() -> None:
+    for name, stated in STATED["meshes"].items():
+        found = om.load_packed(VECTORS / name)
+        labels = found.observables.labels
+        for position, entropy, report in stated["draws"]:
+            drawn = found.report(position, bytes.fromhex(entropy))
+            assert (-1 if drawn is None else labels.index(drawn)) == report
+        for position, place in stated["positions"]:
+            own = found.locate(position)
+            assert (None if own is None else [own[0], *own[1]]) == place
+        for report, where, accuracy in stated["reports"]:
+            own = found.coordinates(labels[report])
+            assert [None if own is None else list(own), found.accuracy(labels[report])] == [
+                where, accuracy,
+            ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STATED["refused"])
@@ -244,7 +284,7 @@ def test_the_client_is_small_and_stands_alone() -> None:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert len(lines) < 400
         assert all(
-            re.search(r'from "\./(cbor|index|sticky)\.js"', line)
+            re.search(r'from "\./(cbor|fields|index|mesh|places|rows|sticky)\.js"', line)
             for line in lines
             if line.startswith(("import ", "export {")) and " from " in line
         )

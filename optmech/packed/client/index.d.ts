@@ -21,8 +21,8 @@ export interface Constraint {
   readonly per: string;
 }
 
-export class Mechanism {
-  private constructor();
+/** What the header of every file says. */
+export interface Header {
   readonly title: string;
   readonly protects: string[];
   readonly doesNotPromise: string[];
@@ -37,14 +37,23 @@ export class Mechanism {
   readonly bits: 16 | 24 | 32 | 48;
   /** Bytes of a draw. */
   readonly drawBytes: number;
-  readonly secrets: Places;
   readonly reports: Places;
   /** Numbers of the reports that are ever made. */
   readonly columns: number[];
   readonly outside: "refuse" | "nearest";
-  readonly reach: number | null;
   readonly quantile: number | null;
   readonly radius: number[] | null;
+  describe(report: number): { label: Label; coordinates: number[] | null; accuracy: number | null };
+}
+
+export interface Mechanism extends Header {}
+
+/** A mechanism for places. */
+export class Mechanism {
+  private constructor();
+  readonly kind: "places";
+  readonly secrets: Places;
+  readonly reach: number | null;
   /** The number of the report that exactly `drawBytes` bytes stand for. */
   draw(secret: number, bytes: Uint8Array): number;
   /** A report for a secret, from the system's entropy. */
@@ -53,14 +62,36 @@ export class Mechanism {
   locate(position: number[]): number;
   /** The probabilities of a place's row, for every entry of `columns`. */
   probabilities(secret: number): number[];
-  describe(report: number): { label: Label; coordinates: number[] | null; accuracy: number | null };
+}
+
+export interface MeshMechanism extends Header {}
+
+/** A mechanism for every point of a region. */
+export class MeshMechanism {
+  private constructor();
+  readonly kind: "mesh";
+  readonly mesh: {
+    readonly vertices: number[][];
+    readonly triangles: number[][];
+    readonly degree: number;
+    readonly unit: string;
+    readonly degrees: boolean;
+  };
+  /** How far a position is moved before a draw, at most. */
+  readonly snap: number;
+  /** The number of the report that exactly `drawBytes` bytes stand for; -1 outside the region. */
+  draw(position: number[], bytes: Uint8Array): number;
+  /** A report at a position, from the system's entropy; -1 outside the region. */
+  sample(position: number[]): number;
+  /** The triangle of a position and the weights of its corners over 2^24; null outside. */
+  locate(position: number[]): { triangle: number; weights: [number, number, number] } | null;
 }
 
 /** Read and verify a file; `signer`: 32 bytes of the Ed25519 key that it has to be signed with. */
 export function load(
   content: Uint8Array | ArrayBuffer,
   options?: { signer?: Uint8Array | null },
-): Promise<Mechanism>;
+): Promise<Mechanism | MeshMechanism>;
 
 export const ORDERS: readonly number[];
 

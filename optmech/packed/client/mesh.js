@@ -1,0 +1,206 @@
+/**
+ * Packed mechanisms that report from any point of a region: docs/packed.md, "Mechanisms for every
+ * point". Every draw looks at all triangles, all control points and all rows, and keeps one by
+ * masks.
+ */
+
+import { need } from "./cbor.js";
+import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
+import { Places } from "./places.js";
+import { Rows, equal, rowsUsed } from "./rows.js";
+
+const MOST_TRIANGLES = 2 ** 16;
+const UNIT = 2 ** 24;
+const CORNER_BYTES = 3;
+const TOLERANCE = -(2 ** -32);
+const between = (value, low, high) => Math.min(Math.max(value, low), high);
+
+/** Triangles, and where positions are in them. */
+class Mesh {
+  #x;
+  #y;
+  #area;
+  #border;
+
+  constructor(plain) {
+    const [vertices, triangles, degree, , unit, coordinates, aspect] = fields(plain,
+      ["vertices", "triangles", "degree", "rows", "unit", "coordinates", "aspect"], "the mesh");
+    need(coordinates === "lonlat" || coordinates === "plane", "coordinates are of no known kind");
+    this.degrees = coordinates === "lonlat";
+    this.unit = text(unit, "unit");
+    this.degree = whole(degree, 1, 6, "degree");
+    this.aspect = float(aspect, "aspect");
+    need(this.aspect > 0 && this.aspect <= 1, "aspect is no cosine above 0");
+    const flat = numbers(vertices, 86, "vertices");
+    const corners = numbers(triangles, 70, "triangles");
+    need(flat.length % 2 === 0 && corners.length % 3 === 0, "are no triangles of vertices");
+    const count = flat.length / 2;
+    this.count = whole(corners.length / 3, 1, MOST_TRIANGLES, "triangles");
+    need(corners.every((c) => c < count), "a corner is no vertex");
+    need(new Set(corners).size === count, "a vertex is in no triangle");
+    this.vertices = Array.from({ length: count }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
+    this.triangles = Array.from({ length: this.count }, (_, t) => corners.slice(3 * t, 3 * t + 3));
+    [this.#x, this.#y] = [0, 1].map((axis) => Float64Array.from(corners, (c) => flat[2 * c + axis]));
+    this.#area = Float64Array.from(this.triangles, ([a, b, c]) => {
+      const [[ax, ay], [bx, by], [cx, cy]] = [a, b, c].map((k) => this.vertices[k]);
+      return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
+    });
+    need(this.#area.every((area) => area > 0), "a triangle has no area, or runs clockwise");
+    const edges = this.triangles.flatMap(([a, b, c]) => [[a, b], [b, c], [c, a]]);
+    const known = new Set(edges.map(([a, b]) => a * count + b));
+    need(known.size === edges.length, "two triangles lie on one side of an edge");
+    this.#border = edges.filter(([a, b]) => !known.has(b * count + a))
+      .map(([a, b]) => [...this.vertices[a], ...this.vertices[b]]);
+    const [xs, ys] = [0, 1].map((axis) => this.vertices.map((v) => v[axis]));
+    const ends = (list) => [list.reduce((a, b) => Math.min(a, b)), list.reduce((a, b) => Math.max(a, b))];
+    this.box = [...ends(xs), ...ends(ys)];
+  }
+
+  /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
+  locate(position, outside) {
+    need(position.length === 2 && position.every(Number.isFinite), "is no position");
+    let [x, y] = position;
+    const [west, east, south, north] = this.box;
+    if (this.degrees) {
+      const middle = (west + east) / 2;
+      if (x - middle > 180) x -= 360;
+      else if (x - middle < -180) x += 360;
+    }
+    let found = this.#find(x, y);
+    const inside = west <= x && x <= east && south <= y && y <= north && found.least >= TOLERANCE;
+    if (outside === "nearest") {
+      const foot = this.#foot(x, y);
+      found = this.#find(inside ? x : foot[0], inside ? y : foot[1]);
+    } else if (!inside) return null;
+    const first = between(Math.floor(found.first * UNIT), 0, UNIT);
+    const second = between(Math.floor(found.second * UNIT), 0, UNIT - first);
+    return { triangle: found.triangle, weights: [first, second, UNIT - first - second] };
+  }
+
+  /** The first triangle whose least weight is largest, and its first two weights. */
+  #find(x, y) {
+    const { count } = this;
+    const [least, first, second] = [0, 1, 2].map(() => new Float64Array(count));
+    let best = -Infinity;
+    for (let t = 0; t < count; t++) {
+      const ux = this.#x[3 * t] - x;
+      const uy = this.#y[3 * t] - y;
+      const vx = this.#x[3 * t + 1] - x;
+      const vy = this.#y[3 * t + 1] - y;
+      const wx = this.#x[3 * t + 2] - x;
+      const wy = this.#y[3 * t + 2] - y;
+      const s0 = vx * wy - vy * wx;
+      const s1 = wx * uy - wy * ux;
+      const s2 = ux * vy - uy * vx;
+      least[t] = Math.min(s0, s1, s2) / this.#area[t];
+      first[t] = s0 / this.#area[t];
+      second[t] = s1 / this.#area[t];
+      best = Math.max(best, least[t]);
+    }
+    const found = { triangle: 0, first: 0, second: 0, least: best };
+    let open = 1;
+    for (let t = 0; t < count; t++) {
+      const own = open & Number(least[t] === best);
+      open ^= own;
+      found.triangle += own * t;
+      found.first += own * first[t];
+      found.second += own * second[t];
+    }
+    return found;
+  }
+
+  /** The nearest point of the border. */
+  #foot(x, y) {
+    const k = this.aspect;
+    const apart = new Float64Array(this.#border.length);
+    const feet = [new Float64Array(apart.length), new Float64Array(apart.length)];
+    let best = Infinity;
+    this.#border.forEach(([ex, ey, fx, fy], n) => {
+      const along = (fx - ex) * k;
+      const up = fy - ey;
+      const share = between((((x - ex) * k) * along + (y - ey) * up) / (along * along + up * up), 0, 1);
+      feet[0][n] = ex + share * (fx - ex);
+      feet[1][n] = ey + share * (fy - ey);
+      const across = (x - feet[0][n]) * k;
+      const over = y - feet[1][n];
+      apart[n] = across * across + over * over;
+      best = Math.min(best, apart[n]);
+    });
+    const found = [0, 0];
+    let open = 1;
+    for (let n = 0; n < apart.length; n++) {
+      const own = open & Number(apart[n] === best);
+      open ^= own;
+      found[0] += own * feet[0][n];
+      found[1] += own * feet[1][n];
+    }
+    return found;
+  }
+}
+
+export class MeshMechanism {
+  #rows;
+  #rowOf;
+
+  /** Use `load`, which verifies the digest and the signature first. */
+  constructor(header, content) {
+    fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
+      "loss", "design", "bits", "width", "kind", "mesh", "reports", "columns", "outside", "snap",
+      "accuracy"], "the header");
+    need(header.get("kind") === "mesh", "is of another kind");
+    this.kind = "mesh";
+    this.mesh = new Mesh(header.get("mesh"));
+    const each = (this.mesh.degree + 1) * (this.mesh.degree + 2) / 2;
+    const rowOf = numbers(header.get("mesh").get("rows"), 70, "rows", this.mesh.count * each);
+    this.reports = new Places(header.get("reports"));
+    this.#rowOf = Int32Array.from(rowOf);
+    this.#rows = new Rows(header, content, rowsUsed(rowOf), this.reports.labels.length);
+    this.columns = this.#rows.columns;
+    this.bits = this.#rows.bits;
+    this.drawBytes = CORNER_BYTES * this.mesh.degree + this.#rows.bytes;
+    this.snap = float(header.get("snap"), "snap");
+    need(this.snap >= 0, "snap is below 0");
+    describeHeader(this, header, this.columns.length);
+  }
+
+  /** The triangle of a position and its weights there; null outside, where that is refused. */
+  locate(position) {
+    return this.mesh.locate(position, this.outside);
+  }
+
+  /**
+   * The number of the report that `bytes` (exactly `drawBytes` of them) stand for at a position; -1
+   * outside, where that is refused.
+   */
+  draw(position, bytes) {
+    need(bytes instanceof Uint8Array && bytes.length === this.drawBytes,
+      `a draw takes ${this.drawBytes} bytes`);
+    const found = this.locate(position);
+    if (found === null) return -1;
+    const { degree } = this.mesh;
+    const [first, second] = found.weights;
+    let [one, two] = [0, 0];
+    for (let k = 0; k < degree; k++) {
+      const drawn = bytes[3 * k] | (bytes[3 * k + 1] << 8) | (bytes[3 * k + 2] << 16);
+      const beyond = 1 - ((drawn - first) >>> 31);
+      const last = 1 - ((drawn - first - second) >>> 31);
+      one += beyond - last;
+      two += last;
+    }
+    const each = (degree + 1) * (degree + 2) / 2;
+    const at = found.triangle * each + two * (degree + 1) - two * (two - 1) / 2 + one;
+    let row = 0;
+    for (let k = 0; k < this.#rowOf.length; k++) row |= this.#rowOf[k] & equal(k, at);
+    return this.#rows.draw(row, bytes.subarray(CORNER_BYTES * degree));
+  }
+
+  /** A report at a position, from the system's entropy; -1 outside, where that is refused. */
+  sample(position) {
+    return this.draw(position, crypto.getRandomValues(new Uint8Array(this.drawBytes)));
+  }
+
+  /** Label, coordinates and accuracy of a report. */
+  describe(report) {
+    return this.reports.describe(report, this.columns, this.radius);
+  }
+}
