@@ -69,6 +69,28 @@ def pack(
         raise ProblemError(f"{prior_date!r} is no date", where="prior_date", remedy="Give YYYY-MM")
     allowed = share(max_loss, "max_loss")
     refuse_unwritable(path)
+    content, found = packed_content(
+        design, bits, allowed, prior_date=prior_date, outside=outside, where=str(path)
+    )
+    if sign is not None:
+        from optmech.packed.signature import sign as signed
+
+        content = signed(content, sign)
+    write_atomically(path, content)
+    return found
+
+
+def packed_content(
+    design: Design | EverywhereDesign,
+    bits: int,
+    allowed: float,
+    *,
+    prior_date: str | None = None,
+    outside: str = "refuse",
+    where: str = "",
+) -> tuple[bytes, PackedMechanism | PackedEverywhere]:
+    """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``
+    is the increase of the objective relative to the design's. Raises ProblemError as ``pack``."""
     mechanism = getattr(design, "exact", None)
     if not isinstance(design, Design | EverywhereDesign) or not isinstance(mechanism, Numerators):
         raise ProblemError(
@@ -82,15 +104,10 @@ def pack(
     if released is None or increase > allowed:
         raise _refusal(stated, bits, increase, allowed)
     content = encode_parts(stated.parts(released, prior_date, outside))
-    found = mechanism_of(decode_parts(content, str(path)))
+    found = mechanism_of(decode_parts(content, where))
     if found.exact.rows != released.rows:
-        raise ProblemError("was not written as it was released", where=str(path))
-    if sign is not None:
-        from optmech.packed.signature import sign as signed
-
-        content = signed(content, sign)
-    write_atomically(path, content)
-    return found
+        raise ProblemError("was not written as it was released", where=where)
+    return content, found
 
 
 def check_packed(

@@ -19,6 +19,7 @@ from optmech.show.reports.behind import packed
 from optmech.show.reports.packing import Store, script_json
 from optmech.show.reports.payload import Plain, design_payload
 from optmech.show.reports.region import region_payload
+from optmech.show.reports.sampler import client_script
 
 _SCRIPTS = (
     "data.js",
@@ -26,6 +27,7 @@ _SCRIPTS = (
     "plane.js",
     "takeaway.js",
     "chart.js",
+    "sampler.js",
     "explore.js",
     "matrix.js",
     "ratios.js",
@@ -149,7 +151,7 @@ def _page(title: str, data: str) -> str:
     folder = files("optmech.show.reports") / "static"
     style = (folder / "style.css").read_text(encoding="utf-8")
     parts = [(folder / name).read_text(encoding="utf-8") for name in _SCRIPTS]
-    script = '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+    script = '"use strict";\n(() => {\n' + "\n".join([client_script(), *parts]) + "})();\n"
     # one pass, so that nothing put in is looked at again
     pieces = {
         "TITLE": html.escape(printable(title)),

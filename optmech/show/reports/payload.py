@@ -20,6 +20,7 @@ from optmech.show.measured import Measured, blind_error, choose_distance, measur
 from optmech.show.nearness import nearness
 from optmech.show.reports import figures, sentences
 from optmech.show.reports.packing import Store, number
+from optmech.show.reports.sampler import sampler
 from optmech.spaces.domain import Domain
 from optmech.spaces.layout import layout
 from optmech.spaces.observables import Suppressible
@@ -77,6 +78,7 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
         return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
     if store.light:
         return out | _figures(design)
+    out["sampler"] = sampler(design)
     return out | {"nearness": nearness(design)} | _mechanism(design, store)
 
 

@@ -16,6 +16,7 @@ from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
 from optmech.show.reports.payload import domain_payload, heading
+from optmech.show.reports.sampler import sampler
 
 Plain = Any
 
@@ -43,7 +44,8 @@ def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
     }  # fmt: skip
     for key in ("loss", "bound", "lower_bound", "gap", "total_gap"):
         out[key] = number(getattr(design, key))
-    return out | {"region": _region(design, store)}
+    drawn = None if store.light else sampler(design)
+    return out | {"region": _region(design, store), "sampler": drawn}
 
 
 def _lead(design: EverywhereDesign, loss: str) -> str:
@@ -90,6 +92,7 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
         "size": size,
         "unit": plane.unit,
         "degrees": plane.degrees,
+        "stretch": list(plane.stretch),
         "border": placed(border(mesh)),
         "vertices": placed(mesh.vertices) if len(triangles) else None,
         "triangles": store.put(triangles, "u32") if len(triangles) else None,

@@ -77,7 +77,13 @@ function explore(view) {
     topList(byId("observable-top"), belief, secrets.labels, (s) => view.set({ secret: s }));
   }
 
-  view.on("secret", showSecret);
+  drawing("secret", design, {
+    where: () => view.secret,
+    words: () => secrets.labels[view.secret],
+    labels: observed.labels,
+    seen: (observable) => view.set({ observable }),
+  });
+  view.on("secret", () => { showSecret(); fill(byId("secret-drawn")); });
   view.on("observable", showObservable);
   view.on("theme", () => { reports.paint(); beliefs.paint(); });
 }

@@ -223,6 +223,13 @@ function regionPictures(view) {
 
   const left = region.placesLeftOut ? ` ${region.placesLeftOut.toLocaleString("en")} more places, none of them heavier, are not drawn.` : "";
   fill(byId("field-hint"), `Choose a point with the mouse, a finger or the arrow keys, a report by name or on the right. Zoom with the buttons, two fingers, + and −, or the wheel on a map that was clicked; move by dragging or with Shift and the arrow keys. Dots are places of the prior, larger where it has more mass.${left} Probabilities are read from a lattice of ${region.field.columns} × ${region.field.rows} points; at the middles of the triangles they are within ${digits(region.field.error, 2)} of the design's.`);
+  drawing("point", design, {
+    where: () => view.point.map((value, side) => value / region.stretch[side]),
+    words: () => placeText(field.frame, view.point),
+    labels: reports.labels,
+    seen: (report) => view.set({ report }),
+  });
   for (const name of ["report", "point", "layer"]) view.on(name, show);
+  view.on("point", () => fill(byId("point-drawn")));
   view.on("theme", () => { field.paint(); chart.paint(); });
 }
