@@ -93,6 +93,9 @@ def sizes(designs: list[str]) -> dict[str, Any]:
                 began = time.process_time()
                 packed = om.pack(design, path, bits=bits, max_loss=GENEROUS)
                 spent = time.process_time() - began
+                began = time.process_time()
+                report = om.check_packed(path, design)
+                checked = time.process_time() - began
                 label = json.dumps(packed.secrets.labels[1]).strip("[]")
                 found.append(
                     {
@@ -103,6 +106,8 @@ def sizes(designs: list[str]) -> dict[str, Any]:
                         "columns": int(packed.matrix.any(axis=0).sum()),
                         "increase": packed.header.loss.increase,
                         "pack_seconds": spent,
+                        "check_seconds": checked,
+                        "passed": report.passed,
                         "sample_seconds": cold_start(path, label),
                     }
                 )

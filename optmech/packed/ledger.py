@@ -20,12 +20,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import probability
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.load import PackedMechanism
@@ -34,6 +35,9 @@ from optmech.packed.places import near
 ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0)
 FALL_BACKS = ("refuse", "repeat")
 _UP, _EACH = 1 + 1e-9, 1e-10
+_ROUNDED = 1e-12
+_AT_ONCE = 2**30
+"""Quotients that are looked at before the first draw; of more, those of the places drawn for."""
 
 
 class Ledger:
@@ -42,7 +46,8 @@ class Ledger:
     Parameters
     ----------
     epsilon:
-        The rate of the mechanism, per unit of distance (a plain ε: give ``radius`` 1).
+        The rate that is charged, per unit of distance (a plain ε: give ``radius`` 1). None for the
+        largest that the packed file states; less than that is refused.
     radius:
         Up to which distance places are to be hard to tell apart at every draw: of the places'
         coordinates, in km on the globe.
@@ -57,13 +62,22 @@ class Ledger:
     fall_back:
         What happens beyond the budget: ``"refuse"`` (no report) or ``"repeat"`` (the report
         before, which costs nothing).
+
+    Raises
+    ------
+    ProblemError
+        On bad arguments, an ε below the file's, a file that states none where none is given, and a
+        mechanism for every point, whose draws have no rows of places.
+    VerificationError
+        Where the packed rows of two places within ``radius`` differ by more than ε · radius: a file
+        that does not keep what it states, or states it for other distances.
     """
 
     def __init__(
         self,
         mechanism: PackedMechanism,
-        epsilon: Number,
-        radius: float,
+        epsilon: Number | None,
+        radius: Number,
         *,
         budget: float | None = None,
         delta: Number = 1e-6,
@@ -74,8 +88,9 @@ class Ledger:
             raise ProblemError(f"{by!r} is none of plain, rows, composed", where="by")
         if fall_back not in FALL_BACKS:
             raise ProblemError(f"{fall_back!r} is neither refuse nor repeat", where="fall_back")
+        refuse_meshes(mechanism)
         self.mechanism = mechanism
-        self.epsilon = float(parse_exact(epsilon, where="epsilon", positive=True))
+        self.epsilon = charged(mechanism, epsilon)
         self.radius = float(parse_exact(radius, where="radius", positive=True))
         self.budget = None if budget is None else float(parse_exact(budget, where="budget"))
         self.delta = float(probability(delta, positive=True))
@@ -83,6 +98,14 @@ class Ledger:
         self.draws: Counter[int] = Counter()
         """How many draws were made at the place of each number."""
         self._costs: dict[int, Floats] = {}
+        self._others = [near(mechanism.secrets, k, self.radius) for k in range(self._count)]
+        if sum(map(len, self._others)) * mechanism.matrix.shape[1] <= _AT_ONCE:
+            for place in range(self._count):
+                self._require_kept(place)
+
+    @property
+    def _count(self) -> int:
+        return len(self.mechanism.secrets)
 
     def enter(self, secret: Hashable) -> None:
         """Note one draw for a secret."""
@@ -143,11 +166,10 @@ class Ledger:
         """Largest log ratio, and Rényi divergences of all ``ORDERS``, between the row of a place
         and those near it, in both directions."""
         if place not in self._costs:
-            matrix = self.mechanism.matrix[:, self.mechanism.matrix.any(axis=0)]
-            others = near(self.mechanism.secrets, place, self.radius)
+            self._require_kept(place)
             out = np.zeros(len(ORDERS) + 1)
-            own = matrix[place]
-            for other in matrix[others]:
+            own = self._matrix[place]
+            for other in self._matrix[self._others[place]]:
                 if ((own > 0) != (other > 0)).any():
                     out[:] = np.inf
                     break
@@ -163,6 +185,65 @@ class Ledger:
                 out = np.maximum(out, found)
             self._costs[place] = out
         return self._costs[place]
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        """The columns of reports that are made."""
+        matrix = self.mechanism.matrix
+        return np.asarray(matrix[:, matrix.any(axis=0)])
+
+    def _require_kept(self, place: int) -> None:
+        """Raise VerificationError where a row near a place's is further from it than is charged."""
+        own, others = self._matrix[place], self._matrix[self._others[place]]
+        if ((own > 0) != (others > 0)).any():
+            found = math.inf
+        else:
+            used = own > 0
+            ratio = others[:, used] / own[used]
+            found = math.log(max(ratio.max(initial=1.0), 1 / ratio.min(initial=1.0)))
+        if found > self.epsilon * self.radius * _UP + _EACH:
+            raise VerificationError(
+                f"places within {self.radius:g} differ by {found:.6g} in their log probabilities, "
+                f"and {self.epsilon * self.radius:.6g} is charged for them",
+                where="epsilon",
+                remedy="Check the file against its design; where its distances are other ones, "
+                "charge as much",
+            )
+
+
+def charged(mechanism: PackedMechanism, epsilon: Number | None) -> float:
+    """The rate that draws are charged with: what is given, and at least what the file states."""
+    rates = [part["epsilon"] for part in mechanism.header.constraints]
+    stated = max((rate for rate in rates if rate is not None), default=None)
+    if epsilon is None:
+        if not stated:
+            raise ProblemError(
+                "the packed file states no ε above 0",
+                where="epsilon",
+                remedy="Give the rate that its rows keep",
+            )
+        return float(stated)
+    given = float(parse_exact(epsilon, where="epsilon", positive=True))
+    if stated is None:
+        return given
+    # the file's is rounded up, and what is given may be irrational
+    if given < stated * (1 - _ROUNDED):
+        raise ProblemError(
+            f"{given:g} is below the ε of {stated:g} that the packed file states",
+            where="epsilon",
+            remedy="Give None to charge the file's own, or more than that",
+        )
+    return max(given, float(stated))
+
+
+def refuse_meshes(mechanism: object) -> None:
+    """Raise ProblemError on a mechanism that has no places."""
+    if not isinstance(mechanism, PackedMechanism):
+        raise ProblemError(
+            "is a mechanism for every point, whose draws are not of places",
+            where="mechanism",
+            remedy="Count its draws: each costs ε (radius + 2 snap)",
+        )
 
 
 def _log_sum(logs: Floats) -> float:

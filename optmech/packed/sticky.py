@@ -17,7 +17,7 @@ from collections.abc import Hashable
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
-from optmech.packed.ledger import Ledger
+from optmech.packed.ledger import Ledger, refuse_meshes
 from optmech.packed.load import PackedMechanism
 
 _LABEL = b"optmech-sticky/1"
@@ -37,7 +37,8 @@ class StickyReports:
     ledger:
         Where fresh draws are entered; beyond its budget its fall-back decides.
 
-    Raises ProblemError on a key of another length or a period below 1.
+    Raises ProblemError on a key of another length, a period below 1, and a mechanism for every
+    point.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class StickyReports:
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
+        refuse_meshes(mechanism)
         self.mechanism, self.ledger = mechanism, ledger
         self.period = whole(period, "period", least=1)
         self._key = key

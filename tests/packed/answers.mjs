@@ -22,10 +22,15 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
       answer.sticky.push([place, epoch, hex(await sticky.entropy(place, epoch))]);
     }
     if (stated.ledger !== null) {
-      const { epsilon, radius, places } = stated.ledger;
-      const ledger = new Ledger(mechanism, epsilon, radius);
+      const { below, radius, places } = stated.ledger;
+      const ledger = new Ledger(mechanism, null, radius);
       places.forEach((place) => ledger.enter(place));
-      answer.ledger = { epsilon, radius, places, ...ledger.figures() };
+      answer.ledger = { epsilon: ledger.epsilon, radius, places, ...ledger.figures() };
+      try {
+        new Ledger(mechanism, below, radius);
+      } catch (error) {
+        if (error instanceof PackedError) answer.ledger.below = below;
+      }
     }
     found.files[name] = answer;
   }

@@ -247,11 +247,12 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
         for place, epoch in ((0, 0), (1, 20_000), (len(labels) - 1, 2**33))
     ]
     if found.header.constraints:
-        ledger = om.Ledger(found, 0.7, 3.0)
+        ledger = om.Ledger(found, None, 3.0)
         for place in (0, 1, 1, 2):
             ledger.enter(labels[place])
         out["ledger"] = {
-            "epsilon": 0.7,
+            "epsilon": ledger.epsilon,
+            "below": ledger.epsilon * (1 - 1e-9),
             "radius": 3.0,
             "places": [0, 1, 1, 2],
             "plain": ledger.plain,

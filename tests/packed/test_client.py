@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import http.server
 import json
 import random
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.packed.cbor import Tag, decode, encode
 
 HERE = Path(__file__).parent
 VECTORS = HERE / "vectors"
@@ -89,6 +91,8 @@ def compare(found: dict[str, Any], folder: Path) -> None:
         assert answer["positions"] == stated["positions"]
         assert answer["sticky"] == stated["sticky"]
         assert (answer["ledger"] is None) == (stated["ledger"] is None)
+        for figure in ("epsilon", "below") if stated["ledger"] else ():
+            assert answer["ledger"][figure] == stated["ledger"][figure]
         for figure in ("plain", "rows", "composed") if stated["ledger"] else ():
             assert answer["ledger"][figure] == pytest.approx(stated["ledger"][figure], rel=1e-12)
         assert found["many"][name] == reports(folder, name)
@@ -242,6 +246,30 @@ def test_pages_get_reports_instead_of_the_position(browser: Any, address: str) -
     )
     assert browser.execute_async_script(ask) == ["outside the region", 2]
     browser.execute_cdp_cmd("Emulation.clearGeolocationOverride", {})
+
+
+def test_a_ledger_in_node_believes_no_header(node: str, tmp_path: Path) -> None:
+    form, inner, rows, _ = decode((VECTORS / "line.omm").read_bytes()).value
+    header = decode(inner)
+    header["constraints"] = [{**part, "epsilon": 0.5} for part in header["constraints"]]
+    head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
+    (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
+    script = f"""
+        import {{ Ledger, PackedError, load }} from {json.dumps((CLIENT / "index.js").as_uri())};
+        import {{ readFileSync }} from "node:fs";
+        const line = await load(readFileSync({json.dumps(str(tmp_path / "m.omm"))}));
+        const field = await load(readFileSync({json.dumps(str(VECTORS / "field.omm"))}));
+        const said = [];
+        for (const [mechanism, epsilon] of [[line, null], [line, 0.9], [line, 1], [field, 1]]) {{
+          try {{ said.push(new Ledger(mechanism, epsilon, 1).epsilon); }}
+          catch (error) {{ said.push(error.constructor.name); }}
+        }}
+        console.log(JSON.stringify(said));
+    """
+    run = subprocess.run(
+        [node, "--input-type=module", "-e", script], capture_output=True, check=True
+    )
+    assert json.loads(run.stdout) == ["PackedError", "PackedError", 1, "PackedError"]
 
 
 def test_a_signed_file_in_node(node: str, tmp_path: Path) -> None:

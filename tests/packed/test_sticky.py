@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.packed.cbor import Tag, decode, encode
 
 VECTORS = Path(__file__).parent / "vectors"
 KEY = hashlib.sha256(b"a device").digest()
@@ -136,6 +137,7 @@ def test_a_ledger_survives_a_restart(line: om.PackedMechanism) -> None:
         (lambda m: om.StickyReports(m, KEY).report(0, math.nan), "time"),
         (lambda m: om.StickyReports(m, KEY).report(77, 0.0), "77"),
         (lambda m: om.Ledger(m, 0, 1.0), "epsilon"),
+        (lambda m: om.Ledger(m, "1/2", 1.0), "ε of 1 that the packed file states"),
         (lambda m: om.Ledger(m, 1, 0.0), "radius"),
         (lambda m: om.Ledger(m, 1, 1.0, delta=2), "delta"),
         (lambda m: om.Ledger(m, 1, 1.0, by="guess"), "by"),
@@ -151,3 +153,51 @@ def test_a_time_beyond_all_epochs_is_refused(line: om.PackedMechanism) -> None:
     sticky = om.StickyReports(line, bytes(32), period=1)
     with pytest.raises(om.ProblemError, match="time"):
         sticky.report(line.secrets.labels[0], 1e300)
+
+
+def stated_at(tmp_path: Path, epsilon: float | None) -> om.PackedMechanism:
+    """The line of ε = 1 with another ε in its header, and a digest that fits."""
+    form, inner, rows, _ = decode((VECTORS / "line.omm").read_bytes()).value
+    header = decode(inner)
+    (constraint,) = header["constraints"]
+    header["constraints"] = [{**constraint, "epsilon": epsilon}]
+    head = encode(Tag(55799, [form, encode(header), rows, bytes(32)]))[:-32]
+    (tmp_path / "m.omm").write_bytes(head + hashlib.sha256(head).digest())
+    return om.load_packed(tmp_path / "m.omm")
+
+
+def test_a_ledger_charges_what_the_file_states(line: om.PackedMechanism, tmp_path: Path) -> None:
+    assert om.Ledger(line, None, 1.0).epsilon == 1.0
+    assert om.Ledger(line, 1.5, 1.0).epsilon == 1.5
+    # an irrational ε is rounded up in the file, and may be given as itself
+    grid = om.load_packed(VECTORS / "grid.omm")
+    stated = grid.header.constraints[0]["epsilon"]
+    assert om.Ledger(grid, "ln 2", 1.0).epsilon == stated > math.log(2)
+    with pytest.raises(om.ProblemError, match="states no ε"):
+        om.Ledger(stated_at(tmp_path, None), None, 1.0)
+    assert om.Ledger(stated_at(tmp_path, None), 1, 1.0).epsilon == 1.0
+
+
+def test_a_header_that_says_less_than_the_rows_is_refused(tmp_path: Path) -> None:
+    forged = stated_at(tmp_path, 0.5)
+    for epsilon in (None, 0.5, 0.9):
+        with pytest.raises(om.VerificationError, match="is charged for them"):
+            om.Ledger(forged, epsilon, 1.0)
+    assert om.Ledger(forged, 1, 1.0).epsilon == 1.0
+
+
+def test_the_rows_of_a_place_are_looked_at_before_it_is_drawn_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are too many rows to look at all of them beforehand."""
+    monkeypatch.setattr("optmech.packed.ledger._AT_ONCE", 0)
+    ledger = om.Ledger(stated_at(tmp_path, 0.5), None, 1.0, budget=10)
+    with pytest.raises(om.VerificationError, match="is charged for them"):
+        ledger.allows(2)
+
+
+def test_mechanisms_for_every_point_have_no_ledger() -> None:
+    field = om.load_packed(VECTORS / "field.omm")
+    for make in (lambda: om.Ledger(field, None, 1.0), lambda: om.StickyReports(field, KEY)):
+        with pytest.raises(om.ProblemError, match="every point"):
+            make()

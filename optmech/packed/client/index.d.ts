@@ -104,7 +104,8 @@ export interface Figures {
 export class Ledger {
   constructor(
     mechanism: Mechanism,
-    epsilon: number,
+    /** Per unit of distance; null for what the file states. */
+    epsilon: number | null,
     radius: number,
     options?: {
       budget?: number | null;

@@ -9,6 +9,7 @@ const LABEL = new TextEncoder().encode("optmech-sticky/1");
 const EARTH_KM = 6371.0088;
 const UP = 1 + 1e-9;
 const EACH = 1e-10;
+const AT_ONCE = 2 ** 28;
 export const ORDERS = [1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128];
 
 /** The other places at most `radius` away (km for degrees), as numbers. */
@@ -41,19 +42,64 @@ const logSum = (logs) => {
   return top + Math.log(logs.reduce((sum, value) => sum + Math.exp(value - top), 0));
 };
 
-/** Draws and what they add up to; see docs/sticky.md for the three figures. */
+/** The rate that draws are charged with: what is given, and at least what the file states. */
+function charged(mechanism, epsilon) {
+  if (mechanism.kind !== "places") throw new PackedError("draws at points are not of places");
+  const rates = mechanism.constraints.map((part) => part.epsilon).filter((rate) => rate !== null);
+  const stated = rates.reduce((most, rate) => Math.max(most, rate), 0);
+  if (epsilon === null) return stated;
+  if (epsilon < stated * (1 - 1e-12)) {
+    throw new PackedError(`${epsilon} is below the epsilon of ${stated} that the packed file states`);
+  }
+  return Math.max(epsilon, stated);
+}
+
+/**
+ * Draws and what they add up to; see docs/sticky.md for the three figures. `epsilon`: what is
+ * charged per unit of distance; null for what the file states, less than which is refused.
+ */
 export class Ledger {
   #costs = new Map();
+  #rows = new Map();
+  #others;
 
   constructor(mechanism, epsilon, radius,
     { budget = null, delta = 1e-6, by = "plain", fallBack = "refuse" } = {}) {
     if (!["plain", "rows", "composed"].includes(by)) throw new PackedError("by is none of the figures");
     if (!["refuse", "repeat"].includes(fallBack)) throw new PackedError("fallBack is unknown");
-    if (!(epsilon > 0 && radius > 0 && delta > 0 && delta <= 1)) {
+    const rate = charged(mechanism, epsilon);
+    if (!(rate > 0 && radius > 0 && delta > 0 && delta <= 1)) {
       throw new PackedError("epsilon, radius and delta are above 0");
     }
-    Object.assign(this, { mechanism, epsilon, radius, budget, delta, by, fallBack });
+    Object.assign(this, { mechanism, epsilon: rate, radius, budget, delta, by, fallBack });
     this.draws = new Map();
+    const places = mechanism.secrets.labels.map((_, place) => place);
+    this.#others = places.map((place) => near(mechanism.secrets, place, radius));
+    const pairs = this.#others.reduce((sum, others) => sum + others.length, 0);
+    if (pairs * mechanism.reports.labels.length <= AT_ONCE) places.forEach((place) => this.#require(place));
+  }
+
+  /** Throws where a row near a place's is further from it than is charged. */
+  #require(place) {
+    const own = this.#row(place);
+    let [least, most] = [1, 1];
+    for (const other of this.#others[place]) {
+      this.#row(other).forEach((p, k) => {
+        const ratio = p === own[k] ? 1 : p / own[k];
+        least = Math.min(least, ratio);
+        most = Math.max(most, ratio);
+      });
+    }
+    const found = Math.log(Math.max(most, 1 / least));
+    if (found > this.epsilon * this.radius * UP + EACH) {
+      throw new PackedError(`places within ${this.radius} differ by ${found} in their log probabilities, `
+        + `and ${this.epsilon * this.radius} is charged for them`);
+    }
+  }
+
+  #row(place) {
+    if (!this.#rows.has(place)) this.#rows.set(place, this.mechanism.probabilities(place));
+    return this.#rows.get(place);
   }
 
   enter(place) {
@@ -87,9 +133,10 @@ export class Ledger {
   #cost(place) {
     if (!this.#costs.has(place)) {
       const found = new Array(ORDERS.length + 1).fill(0);
-      const own = this.mechanism.probabilities(place);
-      for (const other of near(this.mechanism.secrets, place, this.radius)) {
-        const theirs = this.mechanism.probabilities(other);
+      this.#require(place);
+      const own = this.#row(place);
+      for (const other of this.#others[place]) {
+        const theirs = this.#row(other);
         if (own.some((p, k) => (p > 0) !== (theirs[k] > 0))) {
           found.fill(Infinity);
           break;
@@ -119,6 +166,7 @@ export class StickyReports {
 
   /** `key`: 32 bytes that stay on the device. `period`: seconds of an epoch. */
   constructor(mechanism, key, { period = 86400, ledger = null } = {}) {
+    if (mechanism.kind !== "places") throw new PackedError("draws at points are not of places");
     if (!(key instanceof Uint8Array) || key.length !== 32) throw new PackedError("key is not 32 bytes");
     if (!Number.isInteger(period) || period < 1) throw new PackedError("period is below 1");
     this.mechanism = mechanism;
