@@ -131,15 +131,30 @@ def cold_start(path: Path, label: str) -> float:
     return min(spent)
 
 
-def mutations(count: int, seed: int = 1) -> dict[str, Any]:
-    """Files that are changed, half of them with a digest that fits: how many are read at all, and
-    of these how many pass the check with other probabilities, places or promises."""
+def tabled() -> om.Design:
+    """Twelve cells over degrees, ln 2 per km."""
     euclidean = om.distances.euclidean()
     cells = om.Grid.geographic(3, 4, (-73.7, 45.4, -73.6, 45.5))
-    problem = om.Problem(
-        om.Prior.uniform(cells), euclidean, constraints=[om.MetricPrivacy("ln 2", euclidean)]
+    return om.solve(
+        om.Problem(
+            om.Prior.uniform(cells), euclidean, constraints=[om.MetricPrivacy("ln 2", euclidean)]
+        )
     )
-    design = om.solve(problem)
+
+
+def meshed() -> om.EverywhereDesign:
+    """Every point of a square of 4 km, cubic, 16 places."""
+    euclidean = om.distances.euclidean()
+    places = om.Domain(range(16), [[x, y] for x in range(4) for y in range(4)], "km")
+    mesh = om.Mesh.grid([-0.5, -0.5, 3.5, 3.5], 2, unit="km", degree=3)
+    private = om.MetricPrivacy("ln 2", euclidean, everywhere=mesh)
+    return om.solve(om.Problem(om.Prior.uniform(places), euclidean, constraints=[private]))
+
+
+def mutations(count: int, mesh: bool, seed: int = 1) -> dict[str, Any]:
+    """Files that are changed, half of them with a digest that fits: how many are read at all, and
+    of these how many pass the check with other probabilities, places or promises."""
+    design = meshed() if mesh else tabled()
     tally = {"unsealed read": 0, "sealed": 0, "sealed read": 0, "passed": 0, "other errors": 0}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.omm"
@@ -156,7 +171,7 @@ def mutations(count: int, seed: int = 1) -> dict[str, Any]:
             try:
                 found = om.load_packed(path)
                 tally["sealed read" if sealed else "unsealed read"] += 1
-                same = found.secrets == original.secrets and np.array_equal(
+                same = about(found) == about(original) and np.array_equal(
                     found.matrix, original.matrix
                 )
                 tally["passed"] += om.check_packed(path, design).passed and not same
@@ -165,7 +180,12 @@ def mutations(count: int, seed: int = 1) -> dict[str, Any]:
             except Exception as error:
                 tally["other errors"] += 1
                 print(repr(error), file=sys.stderr)
-    return {"part": "mutations", "count": count, "seed": seed, **tally}
+    return {"part": "mutations", "mesh": mesh, "count": count, "seed": seed, **tally}
+
+
+def about(packed: Any) -> Any:
+    """The secrets, or the mesh."""
+    return packed.mesh if isinstance(packed, om.PackedEverywhere) else packed.secrets
 
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
@@ -198,17 +218,22 @@ def node(file: Path, what: str, count: int) -> Any:
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
-def draws(count: int) -> dict[str, Any]:
+def draws(count: int, mesh: bool) -> dict[str, Any]:
     """Chi-square of the client's draws from the system's entropy against the packed numbers."""
-    path = VECTORS / "grid.omm"
+    path = VECTORS / ("globe.omm" if mesh else "grid.omm")
     packed = om.load_packed(path)
-    counts = np.array(node(path, "chi", count)["counts"], dtype=float)
-    expected = counts.sum(axis=1, keepdims=True) * packed.matrix
+    found = node(path, "chi", count)
+    counts = np.array(found["counts"], dtype=float)
+    rows = packed.matrix
+    if isinstance(packed, om.PackedEverywhere):
+        rows = np.array([list(map(float, packed.exactly_at(at))) for at in found["asked"]])
+    expected = counts.sum(axis=1, keepdims=True) * rows
     used = expected > 0
     statistic = float(((counts - expected)[used] ** 2 / expected[used]).sum())
     degrees = int(used.sum() - len(counts))
     return {
         "part": "draws",
+        "file": path.name,
         "count": int(counts.sum()),
         "statistic": statistic,
         "degrees": degrees,
@@ -259,6 +284,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", help="designs (sizes), or a packed file (timing)")
     parser.add_argument("--count", type=int, help="how many files, draws or rounds")
     parser.add_argument("--side", type=int, default=32, help="cells of a side (solve)")
+    parser.add_argument("--mesh", action="store_true", help="for every point (mutations, draws)")
     parser.add_argument("--figure", type=Path)
     parser.add_argument("--keep", action="store_true", help="append to results/packed.jsonl")
     args = parser.parse_args()
@@ -267,9 +293,9 @@ def main() -> None:
     elif args.part == "solve":
         found = optimal(args.side, Path(args.files[0]))
     elif args.part == "mutations":
-        found = mutations(args.count or 10_000)
+        found = mutations(args.count or 10_000, args.mesh)
     elif args.part == "draws":
-        found = draws(args.count or 1_000_000)
+        found = draws(args.count or 1_000_000, args.mesh)
     else:
         path = Path(args.files[0]) if args.files else VECTORS / "grid.omm"
         found = timing(path, args.count or 400, args.figure)

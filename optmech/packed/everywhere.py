@@ -20,7 +20,7 @@ from optmech.mesh.elements import basis
 from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.packed.file import MeshParts
 from optmech.packed.header import Header
-from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS
+from optmech.packed.meshes import CORNER_BYTES, FAR, WEIGHT_BITS
 from optmech.packed.places import coordinates_of
 
 
@@ -70,10 +70,10 @@ class PackedEverywhere(EverywhereMechanism):
         says to refuse that. Raises ProblemError on a position that is none."""
         if len(position) != 2:
             raise ProblemError(f"{len(position)} coordinates instead of 2", where="position")
-        try:
-            x, y = (float(rational(value)) for value in position)
-        except OverflowError as error:
-            raise ProblemError("is too large for a position", where="position") from error
+        exact = [rational(value) for value in position]
+        if max(map(abs, exact)) > FAR:
+            raise ProblemError("is too large for a position", where="position")
+        x, y = map(float, exact)
         return self._parts.weights.of((x, y), self.header.outside)
 
     def report(self, position: Sequence[float], entropy: bytes) -> Hashable | None:

@@ -34,6 +34,8 @@ _KILOMETRES = 111.2
 """More than a degree of a great circle counts for."""
 _TURN = 2.0**-43
 """More than the rounding of a longitude that is led around the globe, in degrees."""
+FAR = 2.0**100
+"""Coordinates beyond this are none: products of four of them are still floats."""
 _LEAST_AREA = 1e-200
 
 
@@ -58,6 +60,8 @@ def decode_mesh(plain: Plain) -> tuple[Weights, Ints]:
     require_keys(plain, _KEYS, "mesh")
     corners = untyped(plain["triangles"], 70).astype(np.int64)
     flat = untyped(plain["vertices"], 86)
+    if (np.abs(flat) > FAR).any():
+        raise ProblemError("has a vertex beyond 2^100", where="vertices")
     if len(corners) % 3 or not 3 <= len(corners) <= 3 * MOST_TRIANGLES or len(flat) % 2:
         raise ProblemError("are no triangles of vertices", where="triangles")
     if type(plain["unit"]) is not str or type(plain["degree"]) is not int:
@@ -138,6 +142,10 @@ class Weights:
                 "has a triangle too thin, or too small beside the region, for positions in float64",
                 where="mesh",
                 remedy="Use a mesh of equal widths, or give coordinates in a larger unit",
+            )
+        if (np.abs(self.mesh.vertices) > FAR).any():
+            raise ProblemError(
+                "has a vertex beyond 2^100", where="mesh", remedy="Use a larger unit of distance"
             )
         shares = 2.0**-23 + 2.0**-29 + 2.0**-46 * wide / self.areas
         far = float((np.sqrt(longest) * shares).max())

@@ -11,9 +11,37 @@ import { Rows, equal, rowsUsed } from "./rows.js";
 
 const MOST_TRIANGLES = 2 ** 16;
 const UNIT = 2 ** 24;
+const FAR = 2 ** 100;
 const CORNER_BYTES = 3;
 const TOLERANCE = -(2 ** -32);
 const between = (value, low, high) => Math.min(Math.max(value, low), high);
+
+const WORD = new Float64Array(1);
+const WORDS = new Uint32Array(WORD.buffer);
+/** The first where the flag is 0, the second where it is 1; for finite numbers, without a branch. */
+const chosen = (flag, one, other) => one * (1 - flag) + other * flag;
+const three = (count) => [0, 1, 2].map(() => new Float64Array(count));
+
+/**
+ * The first place where `keys` holds `wanted`, bit by bit and without a branch, and what the other
+ * arrays hold there.
+ */
+function firstOf(keys, wanted, others) {
+  const bits = new Uint32Array(keys.buffer);
+  WORD[0] = wanted;
+  const [low, high] = WORDS;
+  let open = 1;
+  let place = 0;
+  const values = new Float64Array(others.length);
+  for (let k = 0; k < keys.length; k++) {
+    const off = (bits[2 * k] ^ low) | (bits[2 * k + 1] ^ high);
+    const own = open & (1 ^ ((off | -off) >>> 31));
+    open ^= own;
+    place |= k & -own;
+    for (let n = 0; n < others.length; n++) values[n] += own * others[n][k];
+  }
+  return { place, values };
+}
 
 /** Triangles, and where positions are in them. */
 class Mesh {
@@ -21,6 +49,8 @@ class Mesh {
   #y;
   #area;
   #border;
+  #weights;
+  #feet;
 
   constructor(plain) {
     const [vertices, triangles, degree, , unit, coordinates, aspect] = fields(plain,
@@ -34,6 +64,7 @@ class Mesh {
     const flat = numbers(vertices, 86, "vertices");
     const corners = numbers(triangles, 70, "triangles");
     need(flat.length % 2 === 0 && corners.length % 3 === 0, "are no triangles of vertices");
+    need(flat.every((value) => Math.abs(value) <= FAR), "a vertex is too far");
     const count = flat.length / 2;
     this.count = whole(corners.length / 3, 1, MOST_TRIANGLES, "triangles");
     need(corners.every((c) => c < count), "a corner is no vertex");
@@ -51,6 +82,8 @@ class Mesh {
     need(known.size === edges.length, "two triangles lie on one side of an edge");
     this.#border = edges.filter(([a, b]) => !known.has(b * count + a))
       .map(([a, b]) => [...this.vertices[a], ...this.vertices[b]]);
+    this.#weights = three(this.count);
+    this.#feet = three(this.#border.length);
     const [xs, ys] = [0, 1].map((axis) => this.vertices.map((v) => v[axis]));
     const ends = (list) => [list.reduce((a, b) => Math.min(a, b)), list.reduce((a, b) => Math.max(a, b))];
     this.box = [...ends(xs), ...ends(ys)];
@@ -58,7 +91,7 @@ class Mesh {
 
   /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
   locate(position, outside) {
-    need(position.length === 2 && position.every(Number.isFinite), "is no position");
+    need(position.length === 2 && position.every((value) => Math.abs(value) <= FAR), "is no position");
     let [x, y] = position;
     const [west, east, south, north] = this.box;
     if (this.degrees) {
@@ -66,22 +99,25 @@ class Mesh {
       if (x - middle > 180) x -= 360;
       else if (x - middle < -180) x += 360;
     }
-    let found = this.#find(x, y);
-    const inside = west <= x && x <= east && south <= y && y <= north && found.least >= TOLERANCE;
+    let [found, least] = this.#find(x, y);
+    const inside = west <= x && x <= east && south <= y && y <= north && least >= TOLERANCE;
     if (outside === "nearest") {
       const foot = this.#foot(x, y);
-      found = this.#find(inside ? x : foot[0], inside ? y : foot[1]);
+      [found, least] = this.#find(inside ? x : foot[0], inside ? y : foot[1]);
     } else if (!inside) return null;
-    const first = between(Math.floor(found.first * UNIT), 0, UNIT);
-    const second = between(Math.floor(found.second * UNIT), 0, UNIT - first);
-    return { triangle: found.triangle, weights: [first, second, UNIT - first - second] };
+    const first = between(Math.floor(found.values[0] * UNIT), 0, UNIT) | 0;
+    const second = between(Math.floor(found.values[1] * UNIT), 0, UNIT - first) | 0;
+    return { triangle: found.place, weights: [first, second, UNIT - first - second] };
   }
 
-  /** The first triangle whose least weight is largest, and its first two weights. */
+  /**
+   * The first triangle whose least weight is largest: its number, that weight, and the first two
+   * weights.
+   */
   #find(x, y) {
     const { count } = this;
-    const [least, first, second] = [0, 1, 2].map(() => new Float64Array(count));
-    let best = -Infinity;
+    const [least, first, second] = this.#weights;
+    let best = -Number.MAX_VALUE;
     for (let t = 0; t < count; t++) {
       const ux = this.#x[3 * t] - x;
       const uy = this.#y[3 * t] - y;
@@ -92,30 +128,23 @@ class Mesh {
       const s0 = vx * wy - vy * wx;
       const s1 = wx * uy - wy * ux;
       const s2 = ux * vy - uy * vx;
-      least[t] = Math.min(s0, s1, s2) / this.#area[t];
+      // a zero has one sign only after this
+      const lower = chosen(Number(s1 < s0), s0, s1);
+      least[t] = chosen(Number(s2 < lower), lower, s2) / this.#area[t] + 0;
       first[t] = s0 / this.#area[t];
       second[t] = s1 / this.#area[t];
-      best = Math.max(best, least[t]);
+      best = chosen(Number(best < least[t]), best, least[t]);
     }
-    const found = { triangle: 0, first: 0, second: 0, least: best };
-    let open = 1;
-    for (let t = 0; t < count; t++) {
-      const own = open & Number(least[t] === best);
-      open ^= own;
-      found.triangle += own * t;
-      found.first += own * first[t];
-      found.second += own * second[t];
-    }
-    return found;
+    return [firstOf(least, best, [first, second]), best];
   }
 
   /** The nearest point of the border. */
   #foot(x, y) {
     const k = this.aspect;
-    const apart = new Float64Array(this.#border.length);
-    const feet = [new Float64Array(apart.length), new Float64Array(apart.length)];
+    const [apart, ...feet] = this.#feet;
     let best = Infinity;
-    this.#border.forEach(([ex, ey, fx, fy], n) => {
+    for (let n = 0; n < apart.length; n++) {
+      const [ex, ey, fx, fy] = this.#border[n];
       const along = (fx - ex) * k;
       const up = fy - ey;
       const share = between((((x - ex) * k) * along + (y - ey) * up) / (along * along + up * up), 0, 1);
@@ -125,16 +154,8 @@ class Mesh {
       const over = y - feet[1][n];
       apart[n] = across * across + over * over;
       best = Math.min(best, apart[n]);
-    });
-    const found = [0, 0];
-    let open = 1;
-    for (let n = 0; n < apart.length; n++) {
-      const own = open & Number(apart[n] === best);
-      open ^= own;
-      found[0] += own * feet[0][n];
-      found[1] += own * feet[1][n];
     }
-    return found;
+    return firstOf(apart, best, feet).values;
   }
 }
 
