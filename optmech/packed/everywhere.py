@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -37,7 +38,14 @@ class PackedEverywhere(EverywhereMechanism):
     _parts: MeshParts
 
     def __init__(self, parts: MeshParts) -> None:
-        rows = np.zeros((len(parts.table.rows), len(parts.reports)), dtype=np.uint64)
+        count = len(parts.table.rows), len(parts.reports)
+        memory.require(
+            40.0 * count[0] * count[1],
+            what=f"{count[0]:,} rows of {count[1]:,}",
+            where="reports",
+            remedy="Use a machine with more memory",
+        )
+        rows = np.zeros(count, dtype=np.uint64)
         rows[:, parts.table.columns] = parts.table.rows
         distinct = list(map(tuple, rows.tolist()))
         exact = Numerators(parts.table.bits, tuple(distinct[k] for k in parts.row_of.tolist()))

@@ -36,8 +36,9 @@ ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 24.0, 
 FALL_BACKS = ("refuse", "repeat")
 _UP, _EACH = 1 + 1e-9, 1e-10
 _ROUNDED = 1e-12
-_AT_ONCE = 2**30
-"""Quotients that are looked at before the first draw; of more, those of the places drawn for."""
+_AT_ONCE = 2**28
+"""Quotients that are looked at before the first draw, at most; where there may be more, those of
+the places that are drawn for."""
 
 
 class Ledger:
@@ -98,14 +99,11 @@ class Ledger:
         self.draws: Counter[int] = Counter()
         """How many draws were made at the place of each number."""
         self._costs: dict[int, Floats] = {}
-        self._others = [near(mechanism.secrets, k, self.radius) for k in range(self._count)]
-        if sum(map(len, self._others)) * mechanism.matrix.shape[1] <= _AT_ONCE:
-            for place in range(self._count):
+        self._others: dict[int, list[int]] = {}
+        count = len(mechanism.secrets)
+        if count * count * self._matrix.shape[1] <= _AT_ONCE:
+            for place in range(count):
                 self._require_kept(place)
-
-    @property
-    def _count(self) -> int:
-        return len(self.mechanism.secrets)
 
     def enter(self, secret: Hashable) -> None:
         """Note one draw for a secret."""
@@ -169,7 +167,7 @@ class Ledger:
             self._require_kept(place)
             out = np.zeros(len(ORDERS) + 1)
             own = self._matrix[place]
-            for other in self._matrix[self._others[place]]:
+            for other in self._matrix[self._near(place)]:
                 if ((own > 0) != (other > 0)).any():
                     out[:] = np.inf
                     break
@@ -192,9 +190,15 @@ class Ledger:
         matrix = self.mechanism.matrix
         return np.asarray(matrix[:, matrix.any(axis=0)])
 
+    def _near(self, place: int) -> list[int]:
+        """The places within the radius of one, looked for once."""
+        if place not in self._others:
+            self._others[place] = near(self.mechanism.secrets, place, self.radius)
+        return self._others[place]
+
     def _require_kept(self, place: int) -> None:
         """Raise VerificationError where a row near a place's is further from it than is charged."""
-        own, others = self._matrix[place], self._matrix[self._others[place]]
+        own, others = self._matrix[place], self._matrix[self._near(place)]
         if ((own > 0) != (others > 0)).any():
             found = math.inf
         else:

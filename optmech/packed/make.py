@@ -54,7 +54,7 @@ def pack(
         When the prior's data are from, as YYYY-MM or YYYY-MM-DD; goes into the header.
     outside:
         What a position outside the region gets: ``"refuse"`` no report, ``"nearest"`` that of the
-        nearest place.
+        nearest place, or of the nearest point of the region.
     sign:
         A PEM file with an Ed25519 private key (``pip install optmech[sign]``).
 

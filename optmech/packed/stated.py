@@ -7,6 +7,7 @@ import json
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -83,11 +84,16 @@ class Stated(ABC):
 
     def increase(self, released: Numerators) -> float:
         """By how much the objective is worse than the design's, relatively, rounded up."""
-        low, high = self.value(self.exact)
+        low, high = self._own
         change = self.value(released)[1] - low
         if low == 0:
             return 0.0 if change == 0 and high == 0 else math.copysign(math.inf, change)
         return values.rounded_up(change / abs(low if change > 0 else high))
+
+    @cached_property
+    def _own(self) -> tuple[Fraction, Fraction]:
+        """Bounds of the design's objective."""
+        return self.value(self.exact)
 
     def figures(self, released: Numerators) -> Loss:
         """What packing costs."""

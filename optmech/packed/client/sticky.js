@@ -61,7 +61,7 @@ function charged(mechanism, epsilon) {
 export class Ledger {
   #costs = new Map();
   #rows = new Map();
-  #others;
+  #others = new Map();
 
   constructor(mechanism, epsilon, radius,
     { budget = null, delta = 1e-6, by = "plain", fallBack = "refuse" } = {}) {
@@ -73,17 +73,17 @@ export class Ledger {
     }
     Object.assign(this, { mechanism, epsilon: rate, radius, budget, delta, by, fallBack });
     this.draws = new Map();
-    const places = mechanism.secrets.labels.map((_, place) => place);
-    this.#others = places.map((place) => near(mechanism.secrets, place, radius));
-    const pairs = this.#others.reduce((sum, others) => sum + others.length, 0);
-    if (pairs * mechanism.reports.labels.length <= AT_ONCE) places.forEach((place) => this.#require(place));
+    const places = mechanism.secrets.labels.length;
+    if (places * places * mechanism.columns.length <= AT_ONCE) {
+      for (let place = 0; place < places; place++) this.#require(place);
+    }
   }
 
   /** Throws where a row near a place's is further from it than is charged. */
   #require(place) {
     const own = this.#row(place);
     let [least, most] = [1, 1];
-    for (const other of this.#others[place]) {
+    for (const other of this.#near(place)) {
       this.#row(other).forEach((p, k) => {
         const ratio = p === own[k] ? 1 : p / own[k];
         least = Math.min(least, ratio);
@@ -95,6 +95,13 @@ export class Ledger {
       throw new PackedError(`places within ${this.radius} differ by ${found} in their log probabilities, `
         + `and ${this.epsilon * this.radius} is charged for them`);
     }
+  }
+
+  #near(place) {
+    if (!this.#others.has(place)) {
+      this.#others.set(place, near(this.mechanism.secrets, place, this.radius));
+    }
+    return this.#others.get(place);
   }
 
   #row(place) {
@@ -135,7 +142,7 @@ export class Ledger {
       const found = new Array(ORDERS.length + 1).fill(0);
       this.#require(place);
       const own = this.#row(place);
-      for (const other of this.#others[place]) {
+      for (const other of this.#near(place)) {
         const theirs = this.#row(other);
         if (own.some((p, k) => (p > 0) !== (theirs[k] > 0))) {
           found.fill(Infinity);

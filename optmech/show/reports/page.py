@@ -60,7 +60,8 @@ def report(
     bytes. Numbers are the design's, matrices float64; beyond 2^19 probabilities in all they are
     float32 logarithms, and the page says so. Of a design for every point of a region the page shows
     p(o|x) over the region and the distribution of reports at a point, from a lattice of values in
-    sixteen bits; the page says how close they are.
+    sixteen bits; the page says how close they are. Reports are drawn by the client of packed
+    mechanisms (``pack``), from the design packed once more.
 
     Parameters
     ----------
