@@ -3,6 +3,7 @@
     python benchmarks/packed.py sizes [DESIGN ...]  # 16 to 48 bits; 1,024 places without designs
     python benchmarks/packed.py solve DESIGN --side 32  # an optimum for 1,024 places, to 1e-3
     python benchmarks/packed.py mutations --count 10000
+    python benchmarks/packed.py mutations --mesh        # for every point; draws has it as well
     python benchmarks/packed.py draws                   # chi-square of a million draws, in Node
     python benchmarks/packed.py timing --figure docs/figures/draw-timing.svg
 

@@ -24,6 +24,9 @@ from optmech.packed.header import Header
 from optmech.packed.meshes import CORNER_BYTES, FAR, WEIGHT_BITS
 from optmech.packed.places import coordinates_of
 
+_FEW = 16
+"""Draws of a call for each of which all rows are read."""
+
 
 class PackedEverywhere(EverywhereMechanism):
     """The mechanism of a packed file that is private at every point of a mesh: an
@@ -119,8 +122,16 @@ class PackedEverywhere(EverywhereMechanism):
         row = self._parts.row_of[self.mesh.control[triangle][index]]
         drawn = np.zeros((len(entropy), 8), dtype=np.uint8)
         drawn[:, : self.bits // 8] = entropy[:, CORNER_BYTES * degree :]
-        reached = (self._sums[row] <= drawn.view("<u8")).sum(axis=1)
+        reached = (self._sums_of(row) <= drawn.view("<u8")).sum(axis=1)
         return np.asarray(self._parts.table.columns[reached])
+
+    def _sums_of(self, row: Ints) -> NDArray[np.uint64]:
+        """The sums of one row for each draw, (n, columns). Where there are few draws, all rows are
+        read, so that what lies in a cache says nothing of the position."""
+        if len(row) > _FEW:
+            return np.asarray(self._sums[row])
+        one_hot = row[:, None] == np.arange(len(self._sums))
+        return np.asarray(one_hot.astype(np.uint64) @ self._sums)
 
     def at(self, points: ArrayLike) -> Floats:
         """Probabilities of the observables at positions (k, 2), as floats of shape (k, O). Raises
