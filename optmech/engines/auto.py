@@ -20,9 +20,12 @@ CONIC_PAIR_ROWS = 3_000
 
 def select(lp: BlockLP) -> tuple[str, str]:
     """The name of the engine that ``auto`` takes for a program, and the reason."""
+    from optmech.engines.blahut import BlahutEngine
     from optmech.engines.structured import StructuredEngine
 
     rows = lp.cone_rows
+    if lp.informed is not None and not BlahutEngine().refusal(lp):
+        return "blahut", "mutual information alone has optima of a known form"
     if lp.perspectives:
         if rows <= CONIC_PAIR_ROWS:
             return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
@@ -49,6 +52,8 @@ def second(lp: BlockLP, first: str) -> str:
     """The engine that goes on where ``first`` did not reach the gap; empty where none would."""
     from optmech.engines.structured import StructuredEngine
 
+    if first == "blahut":
+        return "conic"
     if first == "highs":
         return "" if StructuredEngine().refusal(lp) else "structured"
     return "highs" if first == "structured" and lp.cone_rows <= SECOND_PAIR_ROWS else ""
