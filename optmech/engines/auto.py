@@ -14,6 +14,9 @@ where the structured engine, which holds few of them, takes one."""
 SECOND_PAIR_ROWS = 50_000
 """Up to this many pair rows HiGHS is asked where the structured engine fell short."""
 
+CONIC_INFORMED = 6_000
+"""Up to this many entries mutual information is met by cones whatever the pairs: planes for every
+entry are many, and join over many rounds."""
 CONIC_PAIR_ROWS = 3_000
 """Up to this many pair rows the conic program is solved faster than a sequence of linear ones."""
 
@@ -29,6 +32,8 @@ def select(lp: BlockLP) -> tuple[str, str]:
     if lp.perspectives:
         if rows <= CONIC_PAIR_ROWS:
             return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
+        if lp.informed is not None and lp.secrets * lp.blocks <= CONIC_INFORMED:
+            return "conic", f"mutual information of {lp.secrets} secrets, pairs as they bind"
         return "tangents", f"divergence constraints are met by planes where {rows:,} pair rows are"
     few = rows <= DIRECT_PAIR_ROWS
     local = lp.blocks * sum(part.matrix.shape[0] for part in lp.local)
