@@ -1,4 +1,4 @@
-"""Mutual information alone, by Blahut's form: against his iteration, closed forms, other engines."""
+"""Mutual information alone, by Blahut's form: against his iteration and other engines."""
 
 from __future__ import annotations
 

@@ -1,0 +1,101 @@
+"""δ of independent reports about a population, and of tuples, against full enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import optmech as om
+
+
+def enumerated(p: np.ndarray, q: np.ndarray, k: int, epsilon: float) -> float:
+    """The larger of Σ max(0, p^k - e^ε q^k) and the same the other way, over all sequences."""
+    found = 0.0
+    for a, b in ((p, q), (q, p)):
+        first, second = np.ones(1), np.ones(1)
+        for _ in range(k):
+            first, second = np.outer(first, a).ravel(), np.outer(second, b).ravel()
+        found = max(found, math.fsum(np.maximum(first - math.exp(epsilon) * second, 0.0).tolist()))
+    return found
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0]))
+def test_reports_about_a_population(seed: int, k: int, epsilon: float) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = (int(v) for v in rng.integers(2, 5, 2))
+    rows = rng.integers(0, 6, (n, m))
+    rows[:, 0] += 1
+    mechanism = om.Mechanism(
+        om.Domain.range(n), om.Domain.range(m), rows / rows.sum(axis=1, keepdims=True)
+    )
+    lam, mu = rng.integers(0, 4, (2, n))
+    lam[0] += 1
+    mu[-1] += 1
+    truth = enumerated(
+        lam / lam.sum() @ mechanism.matrix, mu / mu.sum() @ mechanism.matrix, k, epsilon
+    )
+    found = om.leakage.repeated(mechanism, k).distribution_delta(lam, mu, epsilon)
+    assert found.lower <= truth + 1e-12
+    assert truth <= found.upper + 1e-12
+    assert found.upper - found.lower <= 2e-3
+
+
+def test_one_report_is_the_measure() -> None:
+    line = om.Domain.range(4)
+    m = om.mechanisms.geometric(line, 0.8)
+    a, b = [4, 3, 2, 1], [1, 2, 3, 4]
+    found = om.leakage.repeated(m, 1).distribution_delta(a, b, "ln 3/2")
+    truth = om.measures.distribution_delta(m, np.array(a) / 10, np.array(b) / 10, math.log(1.5))
+    assert found.lower - 1e-3 <= truth <= found.upper + 1e-3
+    many = om.leakage.repeated(m, 40).distribution_delta(a, b, 1)
+    assert found.upper < many.lower <= many.upper <= 1
+    with pytest.raises(om.ProblemError, match="3 weights for 4 secrets"):
+        om.leakage.repeated(m, 2).distribution_delta(a, [1, 2, 3], 1)
+
+
+@pytest.mark.parametrize("weights", [None, [2, 1, 1], [1, 1, 0]])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
+def test_tuples_against_all_tuples(weights, epsilon: float) -> None:
+    """Q_λ(t) = (1/n) Σ_i (λA)(t_i) Π_{j≠i} ν(t_j), for all tuples, twice."""
+    a = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+    base = om.Mechanism(om.Domain.range(2), om.Domain.range(3), a)
+    lam, mu = np.array([0.8, 0.2]), np.array([0.3, 0.7])
+    nu = np.ones(3) / 3 if weights is None else np.array(weights) / sum(weights)
+    laws = []
+    for given_law in (lam, mu):
+        out = given_law @ a
+        laws.append(
+            [
+                sum(out[t[i]] * math.prod(nu[t[j]] for j in range(3) if j != i) for i in range(3))
+                / 3
+                for t in itertools.product(range(3), repeat=3)
+            ]
+        )
+    p, q = (np.array(law) for law in laws)
+    tupling = om.mechanisms.tupling(base, 2, weights)
+    for count in (1, 2, 3):
+        truth = enumerated(p, q, count, epsilon)
+        found = tupling.repeated_delta(lam, mu, epsilon, tuples=count)
+        assert found.lower <= truth + 1e-12
+        assert truth <= found.upper + 1e-12
+        assert found.upper - found.lower <= 5e-3
+
+
+def test_more_tuples_tell_more_and_more_knots_tell_it_closer() -> None:
+    m = om.mechanisms.geometric(om.Domain.range(6), 1.0)
+    lam, mu = [5, 4, 3, 2, 1, 1], [1, 1, 2, 3, 4, 5]
+    tupling = om.mechanisms.tupling(m, 12)
+    ends = [tupling.repeated_delta(lam, mu, 0.3, tuples=k, knots=64) for k in (1, 4, 16)]
+    assert ends[0].upper < ends[1].lower <= ends[1].upper < ends[2].lower
+    fine = tupling.repeated_delta(lam, mu, 0.3, tuples=4, knots=256)
+    assert fine.upper - fine.lower < ends[1].upper - ends[1].lower
+    assert fine.lower <= ends[1].upper
+    assert ends[1].lower <= fine.upper
+    with pytest.raises(om.ProblemError, match="tuples"):
+        tupling.repeated_delta(lam, mu, 0.3, tuples=0)
