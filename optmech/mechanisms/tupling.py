@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.analysis.measures import weights_over
 from optmech.analysis.leakage.curves import delta_of_curve
+from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError

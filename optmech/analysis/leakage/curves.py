@@ -42,7 +42,7 @@ def delta_of_curve(
     below = [(zero, one)]
     for t, bounds in zip(ratios, found, strict=True):
         below.append((Fraction(t), max(zero, one - Fraction(t), Fraction(bounds.lower))))
-    low = _lower(_hull(_minorant(below, dots)), step, epsilon, k)
+    low = _lower(_hull(_minorant(below, dots)), half, step, epsilon, k)
     return low, min(1.0, high)
 
 
@@ -106,9 +106,10 @@ def _minorant(low: list[Dot], high: list[Dot]) -> list[Dot]:
     return [*out, (last, max(zero, one - last)), (max(last, one) + 1, zero)]
 
 
-def _lower(corners: list[Dot], step: float, epsilon: Exact, k: int) -> float:
+def _lower(corners: list[Dot], half: int, step: float, epsilon: Exact, k: int) -> float:
     atoms = [(t, q) for t, q in _atoms(corners) if q]
-    places = [round(math.log(t) / step) for t, _ in atoms]
+    # wherever atoms are merged, it is a post-processing
+    places = [min(max(round(math.log(t) / step), -half), half) for t, _ in atoms]
     first = min(places)
     masses = np.zeros((2, max(places) - first + 1))
     for (t, q), at in zip(atoms, places, strict=True):
