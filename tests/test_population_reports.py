@@ -87,6 +87,23 @@ def test_tuples_against_all_tuples(weights, epsilon: float) -> None:
         assert found.upper - found.lower <= 5e-3
 
 
+def test_tuples_that_one_law_never_makes() -> None:
+    """The identity, two dummies of two places: λ' never makes the third, which λ reports half of
+    the time; and with uniform dummies tuples without place 1 tell the first from the second."""
+    same = om.Mechanism(om.Domain.range(3), om.Domain.range(3), np.eye(3))
+    found = om.mechanisms.tupling(same, 2, [1, 1, 0]).repeated_delta(
+        [1, 1, 2], [1, 1, 0], 0.5, tuples=3
+    )
+    assert found.lower == pytest.approx(1 - 0.5**3, rel=1e-6)
+    assert found.upper == pytest.approx(1 - 0.5**3, rel=1e-6)
+    # (2/3)^2 of the tuples of the first have no place 1
+    many = om.mechanisms.tupling(same, 2).repeated_delta([1, 0, 0], [0, 1, 0], 9, tuples=5)
+    assert 1 - (5 / 9) ** 5 - 1e-6 <= many.lower <= many.upper <= 1
+    alike = om.mechanisms.tupling(same, 2).repeated_delta([1, 2, 1], [1, 2, 1], 0.1, tuples=4)
+    assert alike.lower == 0
+    assert alike.upper < 1e-9
+
+
 def test_more_tuples_tell_more_and_more_knots_tell_it_closer() -> None:
     m = om.mechanisms.geometric(om.Domain.range(6), 1.0)
     lam, mu = [5, 4, 3, 2, 1, 1], [1, 1, 2, 3, 4, 5]

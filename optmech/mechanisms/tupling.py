@@ -164,17 +164,29 @@ class Tupling(Shown):
         if count == 1:
             return self.delta(lam0, lam1, epsilon, nodes)
         places = self._lattice(nodes)
-        p, q = self._outputs(lam0, lam1)
+        wide = self._push(lam0, "lam0"), self._push(lam1, "lam1")
+        p, q = (side.floats() for side in wide)
         reach = min(self.epsilon(lam0, lam1, 0).upper, _REACH)
         low = high = 0.0
-        for a, b in ((p, q), (q, p)):
+        for a, b, unseen in ((p, q, ~wide[1].positive), (q, p, ~wide[0].positive)):
 
             def curve(factor: float, a: Floats = a, b: Floats = b) -> Interval:
                 return self._one_way(a, b, factor, places)
 
-            bounds = delta_of_curve(curve, reach, rate, k=count, knots=fine)
+            never = self._never(a, unseen)
+            bounds = delta_of_curve(curve, reach, rate, k=count, knots=fine, never=never)
             low, high = max(low, bounds[0]), max(high, bounds[1])
         return Interval(low, high)
+
+    def _never(self, output: Floats, unseen: np.ndarray) -> float:
+        """A lower bound of how much mass tuples have that the other law never makes: all of it
+        where a place outside supp ν is ``unseen`` by it, or all places are."""
+        nu = self.dummy_weights
+        alone = float(output[unseen & (nu == 0)].sum())
+        places = unseen & (nu > 0)
+        share = float(nu[places].sum() / nu.sum())
+        found = alone + float(output[places].sum()) * share**self.dummies
+        return max(0.0, found * (1 - 1e-9) - 1e-280)
 
     def kl(self, lam0: Distribution, lam1: Distribution, *, nodes: int = _NODES) -> Interval:
         """KL(Q#λ₀ ‖ Q#λ₁) in nats, between bounds; infinite where some tuple excludes λ₁.

@@ -25,24 +25,31 @@ _UNIT = 2.0**-53
 
 
 def delta_of_curve(
-    curve: Callable[[float], Interval], reach: float, epsilon: Exact, *, k: int, knots: int
+    curve: Callable[[float], Interval],
+    reach: float,
+    epsilon: Exact,
+    *,
+    k: int,
+    knots: int,
+    never: float = 0.0,
 ) -> tuple[float, float]:
-    """Bounds of δ(ε) of k reports, ``curve(t)`` those of one at ε = ln t >= -``reach``."""
+    """Bounds of δ(ε) of k reports, ``curve(t)`` those of one at ε = ln t >= -``reach``. At least
+    ``never`` of the first law's mass lies where the second has none."""
     step = 2.0 ** math.ceil(math.log2(max(2 * reach, 2.0**-30) / knots))
     half = math.ceil(reach / step)
     places = range(-half, half + 1)
     # below e^(place · step), so that a loss rounds up to its place
     ratios = [math.exp(place * step) * (1 - 8 * _UNIT) for place in places]
     found = [curve(t) for t in ratios]
-    one, zero = Fraction(1), Fraction(0)
+    one, zero, rest = Fraction(1), Fraction(0), Fraction(never)
     dots = [(zero, one)]
     for t, bounds in zip(ratios, found, strict=True):
         dots.append((Fraction(t), min(dots[-1][1], Fraction(min(bounds.upper, 1.0)))))
     high = _upper(_hull(dots), dict(zip(ratios, places, strict=True)), half, step, epsilon, k)
     below = [(zero, one)]
     for t, bounds in zip(ratios, found, strict=True):
-        below.append((Fraction(t), max(zero, one - Fraction(t), Fraction(bounds.lower))))
-    low = _lower(_hull(_minorant(below, dots)), half, step, epsilon, k)
+        below.append((Fraction(t), max(rest, one - Fraction(t), Fraction(bounds.lower))))
+    low = _lower(_hull(_minorant(below, dots, rest)), half, step, epsilon, k)
     return low, min(1.0, high)
 
 
@@ -83,8 +90,9 @@ def _upper(
     return (above_loss(made, epsilon, step) + rounded_up(sure) + beyond) * (1 + 4 * _UNIT)
 
 
-def _minorant(low: list[Dot], high: list[Dot]) -> list[Dot]:
-    """Corners of a function below the curve: at every t the larger of 0, 1 - t and the chords on
+def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
+    """Corners of a function below the curve: at every t the largest of what is left in the end,
+    1 - t and the chords on
     both sides, extended. Right of t_j the curve is above the line from the upper dot before to the
     lower dot at t_j, and left of it above the line from the upper dot behind."""
     zero, one = Fraction(0), Fraction(1)
@@ -94,7 +102,7 @@ def _minorant(low: list[Dot], high: list[Dot]) -> list[Dot]:
         if j + 2 < len(low):
             slope = (high[j + 2][1] - hb) / (high[j + 2][0] - b)
             lines.append((hb + slope * (a - b), slope))
-        lines += [(zero, zero), (one - a, -one)]
+        lines += [(rest, zero), (one - a, -one)]
         crossings = {a, b}
         for m, (h0, s0) in enumerate(lines):
             for h1, s1 in lines[m + 1 :]:
@@ -102,8 +110,8 @@ def _minorant(low: list[Dot], high: list[Dot]) -> list[Dot]:
                     crossings.add(t)
         out += [(t, max(h + s * (t - a) for h, s in lines)) for t in crossings]
     last = low[-1][0]
-    # nothing is known beyond
-    return [*out, (last, max(zero, one - last)), (max(last, one) + 1, zero)]
+    # no more is known beyond
+    return [*out, (last, max(rest, one - last)), (max(last, one) + 1, rest)]
 
 
 def _lower(corners: list[Dot], half: int, step: float, epsilon: Exact, k: int) -> float:
@@ -116,4 +124,5 @@ def _lower(corners: list[Dot], half: int, step: float, epsilon: Exact, k: int) -
         masses[:, at - first] += rounded_down(t * q), rounded_up(q)
     weights = Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
     made, _ = power(weights, k, masses.shape[1], upward=False)
-    return max(0.0, excess(made, epsilon) * (1 - 4 * _UNIT) - 1e-280)
+    sure = rounded_down(1 - (1 - corners[-1][1]) ** k)
+    return max(0.0, (sure + excess(made, epsilon)) * (1 - 8 * _UNIT) - 1e-280)
