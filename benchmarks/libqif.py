@@ -44,7 +44,7 @@ _NAMES = {
     **{name: getattr(libqif_cases, name)
        for name in ("steps", "line", "over", "positive", "earned_by", "witnessed", "updated",
                     "estimated", "lost", "bound", "least", "even", "by_bayes", "middle", "fewer",
-                    "far", "with_row", "entropic", "two_rows")},
+                    "far", "with_row", "entropic", "two_rows", "apart")},
 }  # fmt: skip
 
 

@@ -275,3 +275,9 @@ def least(c: Case, *constraints: Any, objective: Any = "expected_loss", seen: in
     design = om.solve(problem)
     ends = sorted((Fraction(design.objective), Fraction(design.bound)))
     return Bracket(design.objective, ends[0] - _PRIOR, ends[1] + _PRIOR)
+
+
+def apart(c: Case) -> Bracket:
+    """How much more the second of both can leak."""
+    found = om.leakage.refinement_distance(c.m, c.second, c.prior)
+    return Bracket(found.upper, Fraction(found.lower) - _PRIOR, Fraction(found.upper) + _PRIOR)

@@ -71,6 +71,7 @@ refinement.refined_by | refines(a, b) | bool(q.refinement.refined_by(C, D)) | le
 refinement.refined_by_witness | refines(a, b), with witness | witnessed(q, C, D) | leak.refines(c.m, c.second).holds
 refinement.max_refined_by | refines(a, b, "max") | bool(q.refinement.max_refined_by(C, D)) | leak.refines(c.m, c.second, "max").holds
 refinement.priv_refined_by ~ | refines(a, b, "privacy") | bool(q.refinement.priv_refined_by(C, D)) | leak.refines(c.m, c.second, "privacy").holds
+refinement.add_metric <> | refinement_distance(a, b, prior) | q.refinement.add_metric(pi, C, D)[0] | apart(c)
 metric.optimize.l1_diameter | 2 (1 − 1 / bayes_risk_capacity) | q.metric.optimize.l1_diameter(C)[0] | 2 * (1 - over(1, leak.bayes_risk_capacity(c.m).value)) if leak.bayes_risk_capacity(c.m).value < math.inf else Fraction(2)
 metric.total_variation ~ | divergences.total_variation | q.metric.total_variation()(C[0], C[1]) | om.divergences.total_variation(c.m.matrix[0], c.m.matrix[1])
 metric.mult_total_variation ~ | measures.epsilon of the two rows | q.metric.mult_total_variation()(C[0], C[1]) | om.measures.epsilon(c.m, pairs=[[0, 1]])
@@ -113,8 +114,7 @@ ELSEWHERE = {
     "measure.bayes_vuln.mult_capacity_bound_cap": "a bound for k reports; `repeated(m, k)` has the numbers themselves",
     "measure.d_privacy.prior": "the same ratios of a prior; `measures.epsilon` has those of rows",
     "mechanism.d_privacy.exact_distance": "an example with ε equal to d for every pair, not a best mechanism",
-    "refinement.add_metric": "gains that are bounded above only; `refines(…).deficiency` is the metric for gains from 0 to 1",
-    "refinement.add_metric_bound": "a bound of the former",
+    "refinement.add_metric_bound": "a bound of `add_metric`, which has its row",
     "channel.left_factorize": "pre-processing, A = XB; not an order of leakage. `max_refined_by`, which uses it, has its row",
     "metric.optimize.simplex_l1_min_enclosing_ball": "geometry of rows: no measure or order is made of it",
     "metric.optimize.l2_min_enclosing_ball": "geometry of rows",
