@@ -54,7 +54,8 @@ class BlahutEngine:
             excess = found.rate / program.maximum - 1
             sides[excess > 0] = found
             low, high = (at, high) if excess > 0 else (low, at)
-            if abs(excess) <= _NEAR or k % 8 == 7 or high - low < 1e-9:
+            close = abs(excess) <= _NEAR or high - low < 1e-9
+            if close or k % 8 == 7 or monitor.should_stop():
                 gap = monitor.propose(program.point(sides, found))
                 if gap <= options.gap or monitor.should_stop():
                     break
