@@ -88,9 +88,10 @@ class _Program:
         self.free[np.arange(lp.secrets), cost.argmin(axis=1)] = 1.0
         each = cost[self.used] / self.prior[:, None]
         self.cost = each - each.min(axis=1, keepdims=True)
-        finite = self.cost[np.isfinite(self.cost)]
-        self.scale = float(finite.mean()) or 1.0
-        self.first = float(np.log(self.scale / 2))
+        # by the prior: a rare secret may cost as much as it likes
+        usual = float((self.prior @ np.where(np.isfinite(self.cost), self.cost, 0.0)).mean())
+        self.first = float(np.log(usual / 2)) if usual > 0 else 0.0
+        self.stride = 0.5
 
     def at(self, price: float, enough: float) -> _Optimum:
         """The best q at a price, by its likelihood."""
@@ -116,7 +117,8 @@ class _Program:
     ) -> float:
         """The logarithm of the next price: a secant between the sides, kept inside."""
         if len(sides) < 2:
-            return at + (1.0 if found.rate > self.maximum else -1.0)
+            self.stride *= 2
+            return at + (self.stride if found.rate > self.maximum else -self.stride)
         above, below = (
             np.log(max(side.rate, 1e-300) / self.maximum) for side in (sides[True], sides[False])
         )
