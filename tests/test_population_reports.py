@@ -116,3 +116,18 @@ def test_more_tuples_tell_more_and_more_knots_tell_it_closer() -> None:
     assert ends[1].lower <= fine.upper
     with pytest.raises(om.ProblemError, match="tuples"):
         tupling.repeated_delta(lam, mu, 0.3, tuples=0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_the_geometric_mechanism_in_closed_form(n: int) -> None:
+    """With α = e^-ε the columns' maxima are 1/(1+α) at both ends and (1-α)/(1+α) between, the
+    minima those times α^(distance to the farthest secret): maximal leakage, additive capacity, and
+    ε after k reports."""
+    a = math.exp(-0.7)
+    m = om.mechanisms.geometric(om.Domain.range(n), 0.7)
+    most = (2 + (n - 2) * (1 - a)) / (1 + a)
+    assert om.leakage.maximal_leakage(m) == pytest.approx(math.log(most), rel=1e-12)
+    ends = 2 * a ** (n - 1) / (1 + a)
+    inner = sum((1 - a) / (1 + a) * a ** max(o, n - 1 - o) for o in range(1, n - 1))
+    assert om.leakage.additive_capacity(m) == pytest.approx(1 - ends - inner, rel=1e-12)
+    assert om.leakage.repeated(m, 6).epsilon == pytest.approx(6 * 0.7 * (n - 1), rel=1e-12)
