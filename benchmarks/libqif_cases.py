@@ -59,6 +59,26 @@ class Case:
         return len(self.rows)
 
     @property
+    def shares(self) -> np.ndarray:
+        """π in fractions."""
+        return np.array(Shares.of(self.prior, "prior").fractions, dtype=object)
+
+    @property
+    def likeliest(self) -> Fraction:
+        """max π."""
+        return max(self.shares)
+
+    @property
+    def bound(self) -> Fraction:
+        """See ``bound``."""
+        return bound(self.shares)
+
+    @property
+    def middle(self) -> Fraction:
+        """See ``middle``."""
+        return middle(np.array(self.gain, dtype=object), self.shares)
+
+    @property
     def predicate(self) -> np.ndarray:
         """The gain of a guess of whether the mask holds."""
         return np.stack([np.array(self.mask, dtype=float), 1 - np.array(self.mask, dtype=float)])
@@ -84,6 +104,9 @@ class Case:
         if not exact:
             made = {name: array.astype(float) for name, array in made.items()}
         made["P"] = np.array(self.mask, dtype=np.uint64)
+        number = Fraction if exact else float
+        made["d"] = lambda i, j: number(abs(int(i) - int(j)))
+        made["g"] = lambda w, s: number(self.gain[int(w)][int(s)])
         return made
 
 
@@ -168,29 +191,93 @@ def estimated(c: Case) -> float:
     return om.estimate.prior(c.m, share).log_likelihood / share.sum()
 
 
-def lost(found: Any, pi: Any) -> float:
-    """The expected loss |s - o| of a matrix."""
-    if not np.asarray(found).size:
+def even(C: Any) -> Any:
+    """The uniform prior, of the kind of numbers that C has."""
+    return np.array([C.dtype.type(1) if C.dtype != object else Fraction(1)] * len(C)) / len(C)
+
+
+def two_rows(q: Any, P: Any, pi: Any, C: Any) -> Any:
+    """The Bayes vulnerability of the channel that starts with whether a predicate holds."""
+    prior, rows = q.measure.pred_vuln.binary_channel(P, pi, C)
+    return q.measure.bayes_vuln.posterior(np.ravel(prior), rows)
+
+
+def by_bayes(q: Any, G: Any, pi: Any, C: Any) -> Any:
+    """What the best guess earns, by the Bayes vulnerability that libqif reduces it to."""
+    prior, before, times, plus = q.measure.g_vuln.g_to_bayes(G, pi)
+    return times * q.measure.bayes_vuln.posterior(prior, before @ C) + plus
+
+
+def lost(found: Any, pi: Any) -> Any:
+    """The expected loss |s - o| of a matrix, of the kind of numbers that it has."""
+    matrix = np.asarray(found)
+    if not matrix.size:
         raise ValueError("no mechanism")
-    return float((np.asarray(pi)[:, None] * np.asarray(found) * steps(len(pi))).sum())
+    return sum(p * v * abs(i - j) for (i, p), row in zip(enumerate(pi), matrix, strict=True)
+               for j, v in enumerate(row))  # fmt: skip
 
 
-def bound(pi: Any) -> float:
+def bound(pi: Any) -> Any:
     """Half of the least loss of constant reports: between 0 and the largest distortion."""
-    return 0.5 * float((steps(len(pi)) @ np.asarray(pi, dtype=float)).min())
+    return min(sum(p * abs(i - j) for i, p in enumerate(pi)) for j in range(len(pi))) / 2
 
 
-def least(c: Case, *constraints: Any) -> float:
-    """The least expected loss |s - o| under constraints."""
-    return om.solve(om.Problem(c.prior, steps(c.n), constraints=constraints)).loss
+def middle(G: Any, pi: Any) -> Any:
+    """Between what a guess earns blind and what it earns knowing the secret."""
+    blind = max(sum(p * g for p, g in zip(pi, row, strict=True)) for row in G)
+    return (blind + sum(p * max(column) for p, column in zip(pi, G.T, strict=True))) / 2
 
 
-def largest(c: Case, distance: Any) -> float:
-    """The largest distortion with half the least loss of constant reports."""
+def fewer(pi: Any) -> int:
+    """A number of observables below that of the secrets."""
+    return (len(pi) + 1) // 2
+
+
+def far(pi: Any) -> Any:
+    """How far reports may lie, of the kind of numbers that the prior has."""
+    return pi[0] * 0 + (len(pi) + 1) // 2
+
+
+def with_row(made: Any, pi: Any, C: Any) -> Any:
+    """Bayes vulnerability with a new secret of probability 1/4 and the row made for it."""
+    quarter = Fraction(1, 4) if C.dtype == object else 0.25
+    row = made(3 * quarter * pi, quarter, C)
+    old = (3 * quarter * pi[:, None] * C).max(axis=0)
+    return sum(max(a, quarter * b) for a, b in zip(old, np.ravel(row), strict=True))
+
+
+def entropic(q: Any, pi: Any) -> tuple[float, float]:
+    """Expected loss and mutual information, in nats, of the mechanism that libqif's form of
+    Blahut's algorithm ends with."""
+    made = q.mechanism.shannon.max_entropy_given_same_loss(pi, 0 * pi + 1 / len(pi), line)
+    return lost(made, pi), q.measure.shannon.add_leakage(pi, made) * math.log(2)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A design's value, and its certified bounds."""
+
+    value: float
+    lower: Fraction
+    upper: Fraction
+
+
+_PRIOR = Fraction(1, 10**12)
+"""Priors are rounded to floats in designs, and so is what is asked of them."""
+
+
+def least(c: Case, *constraints: Any, objective: Any = "expected_loss", seen: int = 0) -> Bracket:
+    """The least loss |s - o| under constraints, or the best of another objective."""
+    outputs = om.Domain.range(seen) if seen else None
     problem = om.Problem(
-        c.prior,
-        steps(c.n),
-        objective=om.MaximizeDistortion(distance),
-        constraints=[om.LossBound(bound(c.prior.weights))],
+        c.prior, steps(c.n, seen), outputs, objective=objective, constraints=constraints
     )
-    return float(om.measures.distortion(om.solve(problem).mechanism, c.prior, distance))
+    design = om.solve(problem)
+    ends = sorted((Fraction(design.objective), Fraction(design.bound)))
+    return Bracket(design.objective, ends[0] - _PRIOR, ends[1] + _PRIOR)
+
+
+def apart(c: Case) -> Bracket:
+    """How much more the second of both can leak."""
+    found = om.leakage.refinement_distance(c.m, c.second, c.prior)
+    return Bracket(found.upper, Fraction(found.lower) - _PRIOR, Fraction(found.upper) + _PRIOR)

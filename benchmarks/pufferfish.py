@@ -3,6 +3,7 @@ Blahut's algorithm.
 
     python benchmarks/pufferfish.py --part pufferfish --figure docs/figures/pufferfish.svg
     python benchmarks/pufferfish.py --part information --data shared/data
+    python benchmarks/pufferfish.py --part large --data shared/data
     python benchmarks/pufferfish.py --part notions
 
 The Wasserstein mechanism (Song, Wang and Chaudhuri, SIGMOD 2017, Algorithm 1) adds Laplace noise of
@@ -163,16 +164,18 @@ def blahut(prior: np.ndarray, loss: np.ndarray, slope: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cities(data: Path) -> dict[str, om.Prior]:
+def cities(
+    data: Path, zones: int = 12, shape: tuple[int, int] = (4, 3), name: str = "montreal-small"
+) -> dict[str, om.Prior]:
     """Check-ins of New York on a grid, and the zones of Montreal of the gallery most visited."""
-    whole = om.load_problem("montreal-small").prior
-    busy = np.sort(np.argsort(-whole.weights)[:12])
+    whole = om.load_problem(name).prior
+    busy = np.sort(np.argsort(-whole.weights)[:zones])
     assert whole.domain.points is not None
-    zones = om.Domain.geographic(range(len(busy)), whole.domain.points[busy])
-    found = {"Montreal": om.Prior(zones, whole.weights[busy])}
+    places = om.Domain.geographic(range(len(busy)), whole.domain.points[busy])
+    found = {"Montreal": om.Prior(places, whole.weights[busy])}
     file = data / "fsq_nyc_semantic.csv"
     if file.is_file():
-        grid = om.Grid.geographic(4, 3, BOUNDS)
+        grid = om.Grid.geographic(*shape, BOUNDS)
         places = np.array([[float(r["lon"]), float(r["lat"])] for r in rows(file)])
         cells = grid.locate(places)
         counts = np.bincount(cells[cells >= 0], minlength=len(grid))
@@ -209,6 +212,56 @@ def information(data: Path) -> list[dict[str, Any]]:
             found.append(line)
             print(line, flush=True)
     return found
+
+
+def large(data: Path) -> list[dict[str, Any]]:
+    """Alone for hundreds of places, and together with metric privacy for dozens."""
+    alone = cities(data, 249, (12, 10), "montreal")
+    small = cities(data, 40, (7, 7))
+    found = []
+    for city, prior in alone.items():
+        km = om.distances.haversine() if prior.domain.coordinates == "lonlat" else E
+        loss = km(prior.domain, prior.domain)
+        for rate in (0.2, 0.5, 1.0, 2.0):
+            design, seconds = timed(prior, km, [om.MutualInformation(rate)], 1e-6)
+            (price,) = om.prices.of_constraints(design)
+            began = time.process_time()
+            mean = blahut(prior.weights, loss, -1 / price.rate)
+            line = {
+                "city": city, "places": len(prior.domain), "rate": rate, "loss": design.loss,
+                "bound": design.lower_bound, "gap": design.gap, "seconds": seconds,
+                "engine": design.engine, "epsilon": om.measures.epsilon(design.mechanism, km),
+                "distortion": om.measures.distortion(design.mechanism, prior, km),
+                "blahut_seconds": time.process_time() - began, "iterations": mean["iterations"],
+                "blahut_bound": (mean["bound"] - rate) * -price.rate,
+            }  # fmt: skip
+            found.append(line)
+            print(line, flush=True)
+    for city, prior in small.items():
+        km = om.distances.haversine() if prior.domain.coordinates == "lonlat" else E
+        for rate, epsilon in ((0.3, 0.5), (1.0, 1.0)):
+            told = om.MutualInformation(rate)
+            lone, _ = timed(prior, km, [told], 1e-6)
+            private, _ = timed(prior, km, [om.MetricPrivacy(epsilon, km)], 1e-6)
+            design, seconds = timed(prior, km, [told, om.MetricPrivacy(epsilon, km)], 1e-3)
+            line = {
+                "city": city, "places": len(prior.domain), "rate": rate, "loss": design.loss,
+                "bound": design.lower_bound, "gap": design.gap, "seconds": seconds,
+                "engine": design.engine, "epsilon": om.measures.epsilon(design.mechanism, km),
+                "distortion": om.measures.distortion(design.mechanism, prior, km),
+                "alone": lone.loss, "metric": private.loss,
+                "metric_rate": om.leakage.mutual_information(private.mechanism, prior).upper,
+            }  # fmt: skip
+            found.append(line)
+            print(line, flush=True)
+    return found
+
+
+def timed(prior: om.Prior, km: Any, stated: list[Any], gap: float) -> tuple[om.Design, float]:
+    """A design, and its processor seconds."""
+    began = time.process_time()
+    design = om.solve(om.Problem(prior, km, constraints=stated), gap=gap)
+    return design, time.process_time() - began
 
 
 # ---------------------------------------------------------------- what every notion costs
@@ -294,6 +347,32 @@ def tables_of(results: dict[str, Any]) -> str:
             for x in results["information"]
         ]  # fmt: skip
         out.append(table(heads, lines))
+    if "large" in results:
+        alone = [x for x in results["large"] if "blahut_seconds" in x]
+        both = [x for x in results["large"] if "metric" in x]
+        heads = ["city", "nats", "optimum: km", "gap", "s", "Blahut: s", "its ε", "distortion: km"]
+        lines = [
+            [
+                f"{x['city']} ({x['places']})", f"{x['rate']:g}", f"{x['loss']:.5f}",
+                f"{x['gap']:.0e}", f"{x['seconds']:.1f}",
+                f"{x['blahut_seconds']:.1f} ({x['iterations']:,} steps)",
+                f"{x['epsilon']:.3g}", f"{x['distortion']:.4f}",
+            ]
+            for x in alone
+        ]  # fmt: skip
+        out.append(table(heads, lines))
+        heads = ["city", "nats", "ε", "nats alone: km", "ε alone: km (nats)"]
+        heads += ["both: km", "gap", "s", "distortion: km"]
+        lines = [
+            [
+                f"{x['city']} ({x['places']})", f"{x['rate']:g}", f"{x['epsilon']:.3g}",
+                f"{x['alone']:.4f}", f"{x['metric']:.4f} ({x['metric_rate']:.3f})",
+                f"{x['loss']:.4f}", f"{x['gap']:.0e}", f"{x['seconds']:.1f}",
+                f"{x['distortion']:.4f}",
+            ]
+            for x in both
+        ]  # fmt: skip
+        out.append(table(heads, lines))
     if "notions" in results:
         heads = [
             "notion",
@@ -340,7 +419,7 @@ def draw(results: dict[str, Any], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parts = ("pufferfish", "information", "notions")
+    parts = ("pufferfish", "information", "large", "notions")
     parser.add_argument("--part", choices=parts, action="append", default=None)
     parser.add_argument("--data", type=Path, default=Path("shared/data"))
     parser.add_argument("--figure", type=Path)
@@ -349,7 +428,8 @@ def main() -> None:
     for part in args.part or parts:
         print(part)
         run = {"pufferfish": pufferfish, "notions": notions,
-               "information": lambda: information(args.data)}  # fmt: skip
+               "information": lambda: information(args.data),
+               "large": lambda: large(args.data)}  # fmt: skip
         results[part] = run[part]()
         results["machine"] = {"python": platform.python_version(), "numpy": version("numpy")}
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")

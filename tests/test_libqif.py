@@ -42,3 +42,14 @@ def test_measures_are_those_of_libqif(compared, part: str) -> None:
 def test_programs_and_mechanisms_are_those_of_libqif(compared, part: str) -> None:
     for line in compared(3, part):
         assert line.agree == line.tried == 3, (line.libqif, line.differ)
+
+
+def test_every_function_of_libqif_has_a_row_or_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    qif = pytest.importorskip("qif")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from libqif_lines import ELSEWHERE, compared, names_of
+
+    offered = names_of(qif)
+    assert len(offered) > 140
+    assert offered == compared() | set(ELSEWHERE)
+    assert not compared() & set(ELSEWHERE)

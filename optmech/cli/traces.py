@@ -53,7 +53,7 @@ def _facts(answer: GaussianAnswer) -> list[tuple[str, str]]:
         kept = "kept, proved" if answer.kept else "NOT kept"
         facts.append(("promise", f"{float(p.epsilon):.9g}: {kept}"))
     if design is not None:
-        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g})"
+        least = f"at least {design.lower_bound:.9g} (gap {design.gap:.2g}, for the {answer.region})"
         facts.append(("variance", f"{design.trace:.9g}, {least}"))
     if p.delta is not None:
         facts.append(("(ε, δ)", f"({worst.epsilon(p.delta):.6g}, {p.delta:g})"))

@@ -11,6 +11,7 @@ _ENGINES = {
     "highs": ("optmech.engines.highs", "HighsEngine"),
     "lazy": ("optmech.engines.lazy", "LazyEngine"),
     "structured": ("optmech.engines.structured", "StructuredEngine"),
+    "blahut": ("optmech.engines.blahut", "BlahutEngine"),
     "conic": ("optmech.engines.conic", "ConicEngine"),
     "tangents": ("optmech.engines.tangents", "TangentEngine"),
     "cvxpy": ("optmech.engines.cvx", "CvxpyEngine"),

@@ -14,18 +14,26 @@ where the structured engine, which holds few of them, takes one."""
 SECOND_PAIR_ROWS = 50_000
 """Up to this many pair rows HiGHS is asked where the structured engine fell short."""
 
+CONIC_INFORMED = 6_000
+"""Up to this many entries mutual information is met by cones whatever the pairs: planes for every
+entry are many, and join over many rounds."""
 CONIC_PAIR_ROWS = 3_000
 """Up to this many pair rows the conic program is solved faster than a sequence of linear ones."""
 
 
 def select(lp: BlockLP) -> tuple[str, str]:
     """The name of the engine that ``auto`` takes for a program, and the reason."""
+    from optmech.engines.blahut import BlahutEngine
     from optmech.engines.structured import StructuredEngine
 
     rows = lp.cone_rows
+    if lp.informed is not None and not BlahutEngine().refusal(lp):
+        return "blahut", "mutual information alone has optima of a known form"
     if lp.perspectives:
         if rows <= CONIC_PAIR_ROWS:
             return "conic", f"divergence constraints, and no more than {rows:,} pair rows"
+        if lp.informed is not None and lp.secrets * lp.blocks <= CONIC_INFORMED:
+            return "conic", f"mutual information of {lp.secrets} secrets, pairs as they bind"
         return "tangents", f"divergence constraints are met by planes where {rows:,} pair rows are"
     few = rows <= DIRECT_PAIR_ROWS
     local = lp.blocks * sum(part.matrix.shape[0] for part in lp.local)
@@ -49,6 +57,8 @@ def second(lp: BlockLP, first: str) -> str:
     """The engine that goes on where ``first`` did not reach the gap; empty where none would."""
     from optmech.engines.structured import StructuredEngine
 
+    if first == "blahut":
+        return "conic"
     if first == "highs":
         return "" if StructuredEngine().refusal(lp) else "structured"
     return "highs" if first == "structured" and lp.cone_rows <= SECOND_PAIR_ROWS else ""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, inside
 from optmech.files.gallery import find_problem, gallery_names
 from optmech.files.kinds import kind_of, require_kind
 from optmech.files.validate import validate
@@ -99,6 +99,10 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     if built is None:
         raise ProblemError("could not be built", where=str(path))
     problem, asked = built
+    task = None if asked is None else TransportTask(problem, asked)
+    if task is not None and task.asked.divergence is not None:
+        with inside(str(path)):
+            problem, task = task.as_problem, None
     return ProblemFile(
         problem=problem,
         path=path,
@@ -107,6 +111,6 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
         source=spec.source,
         profile=spec.profile,
         optimum=spec.optimum,
-        transport=None if asked is None else TransportTask(problem, asked),
+        transport=task,
         inputs=(path, *named_files(document, path.parent)),
     )

@@ -12,7 +12,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.lp.blocks import BlockLP, LinkRows, LocalRows, PairCone, Perspective, Sense, entries
+from optmech.lp.blocks import (
+    BlockLP,
+    Informed,
+    LinkRows,
+    LocalRows,
+    PairCone,
+    Perspective,
+    Sense,
+    entries,
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class Assembly:
         self.cost = np.zeros(allowed.shape)
         self.shared_cost: list[float] = []
         self.perspectives: list[Perspective] = []
+        self.informed: list[Informed] = []
         self._aux_cost: list[float] = []
         self._local: list[tuple[sp.coo_array, bool]] = []
         self._links: list[tuple[Sense, Floats, sp.coo_array, sp.coo_array]] = []
@@ -146,6 +156,7 @@ class Assembly:
                 for sense, rhs, rows, own in self._links
             ),
             perspectives=tuple(self.perspectives),
+            informed=self.informed[0] if len(self.informed) == 1 else None,
         )
 
     def _cone(self) -> PairCone:

@@ -118,6 +118,17 @@ class Perspective:
 
 
 @dataclass(frozen=True, eq=False)
+class Informed:
+    """Σ_s prior_s KL(v_s ‖ prior·v) <= maximum, as the perspectives and rows of the program say it:
+    with the local index of prior·v and the place of the limit among the links."""
+
+    prior: Floats
+    maximum: float
+    common: int
+    limit: int
+
+
+@dataclass(frozen=True, eq=False)
 class BlockLP:
     """See the module's docstring."""
 
@@ -131,6 +142,8 @@ class BlockLP:
     local: tuple[LocalRows, ...]
     links: tuple[LinkRows, ...]
     perspectives: tuple[Perspective, ...] = ()
+    informed: Informed | None = None
+    """Of a single limit on mutual information, for engines that know what that is."""
 
     @property
     def block_size(self) -> int:

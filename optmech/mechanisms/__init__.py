@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from optmech.targets import no_obfuscation_epsilon as no_obfuscation_epsilon
     from optmech.targets import optimal_target as optimal_target
     from optmech.targets import target_frontier as target_frontier
+    from optmech.targets import target_mechanisms as target_mechanisms
+    from optmech.targets import target_problem as target_problem
 else:
     # before the module of this name takes its place
     from optmech.mechanisms.tupling import tupling  # noqa: F401

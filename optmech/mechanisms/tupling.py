@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optmech.analysis.leakage.curves import delta_of_curve
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
@@ -27,6 +28,8 @@ from optmech.spaces.prior import Distribution, Prior, weights_of
 
 __all__ = ["Interval", "Tupling", "theorem3_epsilon", "tupling"]
 
+_REACH = 24.0
+"""Log ratios of tuples beyond this count as infinite where tuples are repeated."""
 _NODES = 2**20
 _SEARCH_NODES = 2**18
 _LARGEST_EPSILON = 512.0
@@ -136,6 +139,54 @@ class Tupling(Shown):
             return self._both_ways(p, q, epsilon, nodes)
 
         return _invert(curve, budget)
+
+    def repeated_delta(
+        self,
+        lam0: Distribution,
+        lam1: Distribution,
+        epsilon: Number,
+        *,
+        tuples: int,
+        knots: int = 128,
+        nodes: int = _NODES,
+    ) -> Interval:
+        """As ``delta``, of ``tuples`` independent tuples about as many members of the population,
+        between bounds.
+
+        The curve δ(ε) of one tuple is bounded at about ``knots`` values of ε; joined above and
+        extended below, it stands for two pairs of laws that are less and more private than the
+        tuple's, whose losses add up on a lattice (docs/theory.md, "Reports about a population").
+        More knots bring the bounds closer together.
+        """
+        rate = parse_exact(epsilon, where="epsilon")
+        count = whole(tuples, "tuples", least=1, most=1000)
+        fine = whole(knots, "knots", least=8, most=4096)
+        if count == 1:
+            return self.delta(lam0, lam1, epsilon, nodes)
+        places = self._lattice(nodes)
+        wide = self._push(lam0, "lam0"), self._push(lam1, "lam1")
+        p, q = (side.floats() for side in wide)
+        reach = min(self.epsilon(lam0, lam1, 0).upper, _REACH)
+        low = high = 0.0
+        for a, b, unseen in ((p, q, ~wide[1].positive), (q, p, ~wide[0].positive)):
+
+            def curve(factor: float, a: Floats = a, b: Floats = b) -> Interval:
+                return self._one_way(a, b, factor, places)
+
+            never = self._never(a, unseen)
+            bounds = delta_of_curve(curve, reach, rate, k=count, knots=fine, never=never)
+            low, high = max(low, bounds[0]), max(high, bounds[1])
+        return Interval(low, high)
+
+    def _never(self, output: Floats, unseen: np.ndarray) -> float:
+        """A lower bound of how much mass tuples have that the other law never makes: all of it
+        where a place outside supp ν is ``unseen`` by it, or all places are."""
+        nu = self.dummy_weights
+        alone = float(output[unseen & (nu == 0)].sum())
+        places = unseen & (nu > 0)
+        share = float(nu[places].sum() / nu.sum())
+        found = alone + float(output[places].sum()) * share**self.dummies
+        return max(0.0, found * (1 - 1e-9) - 1e-280)
 
     def kl(self, lam0: Distribution, lam1: Distribution, *, nodes: int = _NODES) -> Interval:
         """KL(Q#λ₀ ‖ Q#λ₁) in nats, between bounds; infinite where some tuple excludes λ₁.

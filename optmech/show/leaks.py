@@ -8,7 +8,7 @@ from typing import Any, Literal
 from optmech.analysis import leakage
 from optmech.errors import TooLargeError
 from optmech.exact.interval import Interval
-from optmech.problem import Problem
+from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 
@@ -79,7 +79,25 @@ def measured_repetition(
             f"error of the optimal attack on {k} reports ({name})",
             repeated.error(problem.prior, distance),
         ),
+        **_about_populations(problem, repeated),
     }
+
+
+def _about_populations(problem: Problem, repeated: leakage.Repeated) -> Found:
+    """For every constraint on distributions, δ at its ε of reports about as many people."""
+    found: Found = {}
+    for place, stated in enumerate(problem.constraints):
+        if isinstance(stated, DistributionPrivacy) and stated.divergence == "max":
+            bounds = [
+                repeated.distribution_delta(a, b, stated.epsilon.times(factor))
+                for (a, b), factor in zip(stated.pairs, stated.scales, strict=True)
+            ]
+            found[f"population_delta_{place}"] = (
+                f"δ of {repeated.k} reports about {repeated.k} people at the ε of constraint "
+                f"{place}",
+                Interval(max(b.lower for b in bounds), max(b.upper for b in bounds)),
+            )
+    return found
 
 
 Relation = Literal["holds", "rounding", "fails", "open"]

@@ -7,6 +7,7 @@ follows a plan of (λ_t, μ_t), so that its output has the distribution μ_t exa
 
 from optmech.targets.build import coupling, coupling_design, optimal_target, target_frontier
 from optmech.targets.closeness import no_obfuscation_epsilon
+from optmech.targets.conditioned import target_mechanisms, target_problem
 from optmech.targets.design import TargetDesign
 from optmech.targets.misestimation import Misestimation
 
@@ -18,4 +19,6 @@ __all__ = [
     "no_obfuscation_epsilon",
     "optimal_target",
     "target_frontier",
+    "target_mechanisms",
+    "target_problem",
 ]

@@ -119,7 +119,7 @@ def coupling_design(
     ``weights`` are those of the average loss, ``names`` those of the auxiliary inputs.
     """
     started = time.perf_counter()
-    frame = _frame(inputs, distance, weights, outside, names, secrets, observables, target)
+    frame = read_family(inputs, distance, weights, outside, names, secrets, observables, target)
     goal = Shares.of(target, "target")
     if len(goal) != frame.distance.shape[1]:
         raise ProblemError(
@@ -173,7 +173,7 @@ def optimal_target(
     SolverError
         Where the program could not be solved.
     """
-    frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
+    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
     return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
 
 
@@ -195,7 +195,7 @@ def target_frontier(
     inf where supports differ (then it falls like 1 / (e^ε + T − 1)). It need not be convex in ε,
     nor in e^ε (docs/theory.md).
     """
-    frame = _frame(inputs, distance, weights, outside, names, secrets, observables)
+    frame = read_family(inputs, distance, weights, outside, names, secrets, observables)
     budgets = [_read_budget(epsilon, delta, f"epsilons[{k}]") for k, epsilon in enumerate(epsilons)]
     designs: list[TargetDesign] = []
     arcs: Arcs | None = None
@@ -206,7 +206,7 @@ def target_frontier(
 
 
 def _optimal(
-    frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
+    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
     frame = replace(frame, blank=replace(frame.blank, epsilon=rate, delta=spare))
@@ -236,7 +236,7 @@ def _optimal(
 
 
 def _floating(
-    frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None
+    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[list[Shares], Multipliers, Arcs]:
     """The program in floating point, its outputs made close."""
     common = rate < _EQUAL_BELOW and not float(spare)
@@ -255,7 +255,7 @@ def _floating(
     return outputs, Multipliers.of(point.multipliers() * damping), point.have
 
 
-def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
+def _refined(frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
     """Designs from the program in whole numbers, with ε and δ a little tighter than asked for, so
     that roundings leave the outputs close.
 
@@ -286,7 +286,7 @@ def _refined(frame: _Frame, rate: Exact, spare: Exact, arcs: Arcs | None) -> lis
 
 
 def _released(
-    frame: _Frame,
+    frame: Family,
     outputs: list[Shares],
     multipliers: Multipliers | None,
     *,
@@ -303,7 +303,7 @@ def _released(
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class Family:
     """What all tasks are given, read and checked."""
 
     inputs: list[Shares]
@@ -315,7 +315,7 @@ class _Frame:
         return self.blank.distance
 
 
-def _frame(
+def read_family(
     inputs: Sequence[Distribution],
     distance: DistanceLike,
     weights: ArrayLike | None,
@@ -324,7 +324,8 @@ def _frame(
     secrets: Domain | None,
     observables: Domain | None,
     target: Distribution | None = None,
-) -> _Frame:
+) -> Family:
+    """Distributions, distances, weights, names and domains, read and checked."""
     to = observables or (None if target is None else domain_of(target))
     read, values, shares = read_joint(
         inputs, distance, weights, where="inputs", secrets=secrets, observables=to
@@ -354,7 +355,7 @@ def _frame(
         outside=outside,
         multipliers=None,
     )
-    return _Frame(read, blank)
+    return Family(read, blank)
 
 
 def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from optmech.base.arrays import Floats
+from optmech.errors import ProblemError, inside
 from optmech.exact.number import Exact
 from optmech.problem import Problem
 
@@ -28,6 +29,8 @@ class Transport:
     delta: Exact
     epsilons: tuple[Exact, ...] | None
     """A frontier to compute beside the task."""
+    divergence: str | None = None
+    """Where outputs are compared by another than (ε, δ), the task is a problem for ``solve``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,33 @@ class TransportTask:
 
         epsilons = self.asked.epsilons or ()
         return target_frontier(self.asked.inputs, self.problem.loss_matrix, epsilons, **self._terms)
+
+    @property
+    def as_problem(self) -> Problem:
+        """What a target with a ``divergence`` is: a problem over pairs of an input and a secret."""
+        from optmech.targets import target_problem
+
+        asked, problem = self.asked, self.problem
+        assert asked.divergence is not None
+        if problem.constraints or problem.objective != "expected_loss":
+            raise ProblemError(
+                "a target with a divergence takes neither constraints nor another objective",
+                where="transport.divergence",
+                remedy="State the closeness of outputs alone, or drop the divergence",
+            )
+        with inside("transport"):
+            return target_problem(
+                asked.inputs,
+                problem.loss_matrix,
+                asked.epsilon,
+                divergence=asked.divergence,
+                weights=asked.weights,
+                delta=asked.delta,
+                names=asked.names,
+                secrets=problem.secrets,
+                observables=problem.observables,
+                title=problem.title,
+            )
 
     @property
     def _terms(self) -> dict[str, Any]:

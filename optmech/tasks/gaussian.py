@@ -14,15 +14,19 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
 from optmech.exact.number import Exact
+from optmech.traces.gaussian.box import LARGEST
 from optmech.traces.gaussian.calibration import calibrate
 from optmech.traces.gaussian.fitting import Fit
 from optmech.traces.gaussian.intervals import IntervalLoss, worst_length_scale
 from optmech.traces.gaussian.kernels import Kernel
 from optmech.traces.gaussian.loss import TraceLoss, privacy_loss
-from optmech.traces.gaussian.noise import NoiseDesign, optimal_noise
+from optmech.traces.gaussian.noise import NoiseDesign, Region, Structure, optimal_noise
 from optmech.traces.gaussian.prior import GaussianPrior
 from optmech.traces.gaussian.robust import RobustNoise, robust_noise
 from optmech.traces.gaussian.subsets import WorstSubset, worst_subset
+
+_SECRETS = 8
+"""Secret coordinates up to which noise is designed for the box: it has half of 2^8 vertices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,25 @@ class GaussianAnswer:
             return None
         if self.robust is not None:
             return self.robust.design
-        return optimal_noise(p.trace, p.epsilon, p.secrets, p.radius, p.order)
+        return self._least("full")
+
+    @cached_property
+    def region(self) -> Region:
+        """What the least noise is made for: the box where the file asks for that and it is small,
+        else the ball, whose loss is larger. Noise for length scales is for the ball."""
+        p = self.task
+        coordinates = len(p.trace) * p.trace.dimensions
+        secrets = max(map(len, p.secrets)) * p.trace.dimensions
+        small = coordinates <= LARGEST and secrets <= _SECRETS
+        return "box" if small and not p.ball and self.robust is None else "ball"
+
+    def _least(self, structure: Structure) -> NoiseDesign:
+        p = self.task
+        assert p.epsilon is not None
+        return optimal_noise(
+            p.trace, p.epsilon, p.secrets, p.radius, p.order,
+            region=self.region, structure=structure,
+        )  # fmt: skip
 
     @cached_property
     def robust(self) -> RobustNoise | None:
@@ -124,7 +146,7 @@ class GaussianAnswer:
         if p.epsilon is None or design is None or self.robust is not None:
             return []
         trace, size, limits = p.trace, len(p.trace.covariance), (p.radius, p.order)
-        diagonal = optimal_noise(trace, p.epsilon, p.secrets, *limits, structure="diagonal")
+        diagonal = self._least("diagonal")
         sigma = max(calibrate(trace, p.epsilon, s, *limits, ball=p.ball) for s in p.secrets)
         most = max(len(s) for s in p.secrets) * trace.dimensions
         naive = p.radius**2 * p.order * most / (2 * p.epsilon)
@@ -196,7 +218,7 @@ class GaussianAnswer:
         if p.delta is not None:
             out["approximate"] = {"delta": p.delta, "epsilon": worst.epsilon(p.delta)}
         if design is not None:
-            out |= {"lower_bound": design.lower_bound, "gap": design.gap}
+            out |= {"lower_bound": design.lower_bound, "gap": design.gap, "region": self.region}
             out["choices"] = [vars(choice) for choice in self.choices]
         if p.fitted is not None:
             out["fitted"] = {k: v for k, v in vars(p.fitted).items() if k != "kernel"}

@@ -150,3 +150,19 @@ def test_estimates_of_mechanisms_with_equal_rows(
     ):
         assert main(["estimate", m, str(counts), "--problem", problem, *options]) == 2
         assert complaint in capsys.readouterr().err
+
+
+def test_reports_about_a_population(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Reports are right with probability 2/3: of two reports δ at ε = ln 2 is 4/9 - 2/9."""
+    text = PROBLEM.replace('["a", "b", "c"]', '["a", "b"]') + (
+        '[[constraints]]\nkind = "distribution_privacy"\nepsilon = "ln 2"\n'
+        "pairs = [[[1, 0], [0, 1]]]\n"
+    )
+    (tmp_path / "p.toml").write_text(text)
+    right, wrong = repr(2 / 3), repr(1 - 2 / 3)
+    (tmp_path / "m.csv").write_text(f"{right},{wrong}\n{wrong},{right}\n")
+    argv = ["measure", str(tmp_path / "m.csv"), "--problem", str(tmp_path / "p.toml"), "--leakage"]
+    assert main([*argv, "--reports", "2", "--json"]) == 0
+    low, high = json.loads(capsys.readouterr().out)["leakage"]["population_delta_0"]
+    assert low - 1e-9 <= 4 / 9 - 2 / 9 <= high + 1e-9
+    assert high - low < 1e-3

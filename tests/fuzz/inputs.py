@@ -234,7 +234,17 @@ def sweep(rng: random.Random) -> Case:
 
 def profile(rng: random.Random) -> Case:
     """A solver profile."""
-    engines = ["highs", "structured", "lazy", "cvxpy", "tangents", "conic", "auto", "spanner"]
+    engines = [
+        "highs",
+        "structured",
+        "lazy",
+        "cvxpy",
+        "tangents",
+        "conic",
+        "blahut",
+        "auto",
+        "spanner",
+    ]
     document: dict[str, Any] = {
         "engine": rng.choice(engines),
         "gap": 1e-6,

@@ -14,7 +14,7 @@ def test_the_code_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
     if not GUIDE.is_file():
         pytest.skip("docs/ is not beside the tests")
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), names)

@@ -110,7 +110,7 @@ def prior(
     draws = whole(bootstrap, "bootstrap", most=_MOST_DRAWS)
     likely = m.matrix[:, seen]
     # a float decides when to stop, the bound is computed for what it stopped at
-    weights, steps = _likeliest(likely, reported[None, seen] / total, enough / 2, most)
+    weights, steps = likeliest(likely, reported[None, seen] / total, enough / 2, most)
     found = Prior(m.secrets, weights[0])
     low = high = None
     level = float(probability(confidence, "confidence", positive=True))
@@ -124,7 +124,7 @@ def prior(
     return PriorEstimate(found, bound, logs, total, steps, low, high, level)
 
 
-def _likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
+def likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
     """The likeliest weights for every row of ``shares``, shape (B, O)."""
     weights, steps = _updated(likely, shares, enough, min(most, _PATIENCE))
     spent = 0
@@ -196,7 +196,7 @@ def _percentiles(
     again = rng.multinomial(total, reported / total, size=draws) / total
     size = max(1, _BATCH // max(likely.shape))
     found = [
-        _likeliest(likely, again[k : k + size], max(enough, 1e-6), most)[0]
+        likeliest(likely, again[k : k + size], max(enough, 1e-6), most)[0]
         for k in range(0, draws, size)
     ]
     ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         multiplicative_capacity as multiplicative_capacity,
     )
     from optmech.analysis.leakage.capacities import predicate_capacity as predicate_capacity
+    from optmech.analysis.leakage.distance import RefinementDistance as RefinementDistance
+    from optmech.analysis.leakage.distance import refinement_distance as refinement_distance
     from optmech.analysis.leakage.gains import partition as partition
     from optmech.analysis.leakage.gains import predicate as predicate
     from optmech.analysis.leakage.hypers import Hyper as Hyper

@@ -28,18 +28,18 @@ _WIDE = 20.0
 
 
 @dataclass(frozen=True)
-class _Weights:
+class Weights:
     """Masses at whole multiples of the grid's step, from ``start`` on; a relative error."""
 
     start: int
     parts: tuple[Floats, ...]
     error: float
 
-    def times(self, other: _Weights) -> _Weights:
+    def times(self, other: Weights) -> Weights:
         """The masses of sums: every product, added where the sums are equal."""
         made = tuple(np.convolve(a, b) for a, b in zip(self.parts, other.parts, strict=True))
         terms = min(len(self.parts[0]), len(other.parts[0])) + 1
-        return _Weights(self.start + other.start, made, self.error + other.error + terms * _UNIT)
+        return Weights(self.start + other.start, made, self.error + other.error + terms * _UNIT)
 
 
 def delta_of_pair(
@@ -54,16 +54,16 @@ def delta_of_pair(
     losses = [math.log(a) - math.log(b) for a, b in atoms]
     reach = max(max(losses) - min(losses), 2.0**-20) * min(k, _WIDE * math.sqrt(k))
     step = 2.0 ** math.ceil(math.log2(reach / points))
-    upper, beyond = _power(_split(atoms, losses, total, step), k, points, upward=True)
-    lower, _ = _power(_merged(atoms, losses, total, step), k, points, upward=False)
-    high = _above(upper, epsilon, step) + rounded_up(sure) + beyond
-    low = _excess(lower, epsilon) + rounded_down(sure)
+    upper, beyond = power(_split(atoms, losses, total, step), k, points, upward=True)
+    lower, _ = power(_merged(atoms, losses, total, step), k, points, upward=False)
+    high = above_loss(upper, epsilon, step) + rounded_up(sure) + beyond
+    low = excess(lower, epsilon) + rounded_down(sure)
     # what underflowed is less than that
     low = low * (1 - 4 * _UNIT) - 1e-280
     return max(0.0, low), min(1.0, high * (1 + 4 * _UNIT))
 
 
-def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> _Weights:
+def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
     """Every atom as two, with the losses of the grid on both sides and the same p and q together:
     p = p1 + p2, q = p1 e^-ε1 + p2 e^-ε2. Rounding goes to the larger loss."""
     import flint
@@ -84,22 +84,22 @@ def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: 
             else:
                 # at a point of the grid, as far as can be told: the whole to the next one above
                 out[at + 1 - first + int(not rest >= 0)] += above(p)
-    return _Weights(first, (out,), (len(atoms) + 2) * _UNIT)
+    return Weights(first, (out,), (len(atoms) + 2) * _UNIT)
 
 
-def _merged(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> _Weights:
+def _merged(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
     """The atoms whose losses round to the same point of the grid as one."""
     places = [round(loss / step) for loss in losses]
     first = min(places)
     masses = np.zeros((2, max(places) - first + 1))
     for (a, b), at in zip(atoms, places, strict=True):
         masses[:, at - first] += a / total, b / total
-    return _Weights(first, (masses[0], masses[1]), (len(atoms) + 2) * _UNIT)
+    return Weights(first, (masses[0], masses[1]), (len(atoms) + 2) * _UNIT)
 
 
-def _power(one: _Weights, k: int, points: int, *, upward: bool) -> tuple[_Weights, float]:
+def power(one: Weights, k: int, points: int, *, upward: bool) -> tuple[Weights, float]:
     """The k-fold sum by repeated squaring, and a bound of the mass that was cut off above."""
-    found: _Weights | None = None
+    found: Weights | None = None
     beyond, square, cut, bits = 0.0, one, 0.0, k
     while True:
         if bits & 1:
@@ -116,7 +116,7 @@ def _power(one: _Weights, k: int, points: int, *, upward: bool) -> tuple[_Weight
         cut = 2 * cut + more
 
 
-def _cut(found: _Weights, points: int, *, upward: bool) -> tuple[_Weights, float]:
+def _cut(found: Weights, points: int, *, upward: bool) -> tuple[Weights, float]:
     """Without the ends that hold next to nothing. For an upper bound, the lower end moves up to
     what stays, and the mass of the upper one is returned; for a lower bound both are forgotten."""
     p = found.parts[0]
@@ -132,16 +132,16 @@ def _cut(found: _Weights, points: int, *, upward: bool) -> tuple[_Weights, float
         # all of it is next to nothing, as where most reports tell the two apart for sure
         nothing = tuple(np.zeros(1) for _ in found.parts)
         above = float(rising[-1]) * (1 + error) if upward else 0.0
-        return _Weights(found.start, nothing, error), above
+        return Weights(found.start, nothing, error), above
     parts = [part[low:high].copy() for part in found.parts]
     above = 0.0
     if upward:
         parts[0][0] += rising[low - 1] if low else 0.0
         above = float(p[high:].sum()) * (1 + error)
-    return _Weights(found.start + low, tuple(parts), error), above
+    return Weights(found.start + low, tuple(parts), error), above
 
 
-def _above(found: _Weights, epsilon: Exact, step: float) -> float:
+def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
     """Σ p max(0, 1 - e^{ε - loss}), rounded up."""
     import flint
 
@@ -157,7 +157,7 @@ def _above(found: _Weights, epsilon: Exact, step: float) -> float:
     return mass * (1 + found.error + (len(losses) + 4) * _UNIT)
 
 
-def _excess(found: _Weights, epsilon: Exact) -> float:
+def excess(found: Weights, epsilon: Exact) -> float:
     """Σ max(0, p - e^ε q), rounded down."""
     rate = float(exp_range(epsilon, np.ones(1))[1][0])
     p, q = found.parts

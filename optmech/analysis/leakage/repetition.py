@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
+from operator import mul
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from optmech.analysis.leakage.losses import delta_of_pair
 from optmech.analysis.leakage.types import exactly_earned, nearly_earned
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
 from optmech.base.shown import Shown
+from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.interval import Interval
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.rationals import Shares
 
 _MOST = 1000
 _TYPES, _PRODUCTS = 20_000, 4_000_000
@@ -73,6 +76,33 @@ class Repeated(Shown):
                     )
                     low, high[i, j] = max(low, bounds[0]), min(high[i, j], bounds[1])
         return Interval(low, max(high.values(), default=0.0))
+
+    def distribution_delta(
+        self, first: Distribution, second: Distribution, epsilon: Number, *, points: int = 4096
+    ) -> Interval:
+        """Bounds of the least δ of (ε, δ)-distribution privacy, both ways, of k reports about k
+        independent members of a population whose secrets follow ``first`` or ``second`` (DP19 Def.
+        8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of reports. ``points`` as in
+        ``delta``.
+        """
+        rate = parse_exact(epsilon, where="epsilon")
+        fine = whole(points, "points", least=16, most=2**17)
+        found = probabilities(self.mechanism)
+        rows = []
+        for where, given in (("first", first), ("second", second)):
+            drawn = Shares.of(given, where)
+            if len(drawn) != len(found.rows):
+                raise ProblemError(
+                    f"{len(drawn)} weights for {len(found.rows)} secrets", where=where
+                )
+            sums = [sum(map(mul, drawn.units, column)) for column in found.columns]
+            rows.append((sums, found.total * drawn.total))
+        total = math.lcm(rows[0][1], rows[1][1])
+        p, q = ([value * (total // own) for value in sums] for sums, own in rows)
+        ways = [
+            delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))
+        ]
+        return Interval(max(low for low, _ in ways), max(high for _, high in ways))
 
     def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
         """What the best guess after k reports earns, V_g[π, P^k] = Σ max_w Σ_s π(s) g(w,s) p^k,

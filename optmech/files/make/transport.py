@@ -41,4 +41,5 @@ def build_transport(spec: schema.Transport, context: Context, observed: Domain) 
         epsilon=spec.epsilon or parse_exact(0, where="epsilon"),
         delta=spec.delta or parse_exact(0, where="delta"),
         epsilons=None if spec.epsilons is None else tuple(spec.epsilons),
+        divergence=spec.divergence,
     )

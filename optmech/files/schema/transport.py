@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, model_validator
 
+from optmech.problem.constraints.distribution import as_divergence
+from optmech.problem.fields import FIELDS
 from optmech.sections.base import ExactNumber, NonNegative, Spec, must, refusal
 from optmech.sections.priors import DistributionSpec
 
@@ -18,6 +20,9 @@ Order = Annotated[
     ),
     WithJsonSchema({"enum": [1, "inf"]}),
 ]
+
+
+Divergence: Any = FIELDS[as_divergence].type_of_key()
 
 
 class Input(Spec):
@@ -39,6 +44,7 @@ class Transport(Spec):
     epsilon: ExactNumber | None = None
     epsilons: list[ExactNumber] | None = None
     delta: ExactNumber | None = None
+    divergence: Divergence | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Transport:
@@ -52,4 +58,10 @@ class Transport(Spec):
         private = (self.epsilon, self.epsilons, self.delta)
         if self.task != "target" and any(value is not None for value in private):
             raise refusal("epsilon, epsilons and delta belong to the task target", "Leave them out")
+        if self.divergence is not None and self.task != "target":
+            raise refusal("divergence belongs to the task target", "Leave it out")
+        if self.divergence is not None and (self.epsilons or self.outside != "target"):
+            raise refusal(
+                "epsilons and outside are for targets without a divergence", "Leave them out"
+            )
         return self

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import DivergenceMultipliers
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Perspective, Point, Sense, entries
+from optmech.lp.blocks import Informed, Perspective, Point, Sense, entries
 from optmech.lp.families.base import Part, Reader
 from optmech.lp.families.lifted import NO_ROOM
 from optmech.ratios.generators import generator
@@ -48,6 +48,7 @@ class InformationPart(Part):
         none = sp.coo_array((1, lp.secrets * lp.blocks))
         limit = lp.link(Sense.AT_MOST, np.ones(1), none, mean)
         unit = np.full(count, self.maximum)
+        lp.informed.append(Informed(self.prior, self.maximum, common, limit))
         lp.perspectives.append(Perspective("kl", p, q, w, unit, left, right, totals))
 
         def read(point: Point) -> dict[int, Any]:
