@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.bounds import Bounds
@@ -46,8 +47,16 @@ class ColumnSet:
     """The blocks ``active`` of a program, as a program of their own (``model``), and the pricing
     of those left out."""
 
-    def __init__(self, full: Model, cone: Cone, active: Ints, threads: int) -> None:
+    def __init__(
+        self,
+        full: Model,
+        cone: Cone,
+        active: Ints,
+        threads: int,
+        long: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.full, self.active = full, active
+        self._long = cone.later > 0 if long is None else long
         self.outside = np.setdiff1d(np.arange(full.blocks), active)
         self.model = _part(full, active)
         self._cone, self._threads = cone, threads
@@ -56,14 +65,14 @@ class ColumnSet:
     def priced(self, prices: Floats, goal: float) -> tuple[Floats, list[_Priced]]:
         """What multipliers leave of the reduced costs outside at ``prices`` (m,) of the row sums,
         (blocks, m), and these multipliers: over the short pairs and, where these leave a negative
-        cost, over all of them."""
+        cost, over the long ones named as well."""
         cost = self.full.cost[self.outside].copy()
         cost[:, :-1] -= prices
         left, z = self._pricing.multipliers(cost, goal)
         short = left.min(axis=1, initial=0.0) < -goal
         if not short.any():
             return left, [(self._pricing, self.outside, z)]
-        every = replace(self._cone, short=self._cone.short | (self._cone.later > 0))
+        every = replace(self._cone, short=self._cone.short | self._long)
         again = Pricing(self.full, every, self._threads)
         left[short], more = again.multipliers(cost[short], goal)
         enough = (self._pricing, self.outside[~short], z[~short])
@@ -93,9 +102,18 @@ class SomeColumns(Bounds):
     """
 
     columns: ColumnSet = field(kw_only=True)
+    widens: bool = field(kw_only=True, default=False)
+    """Whether columns that are missing are told, instead of ending the run."""
+    missing: Ints = field(init=False)
 
     def __post_init__(self) -> None:
         self._last_due, self._gap_then = 0, np.inf
+        self.missing = np.zeros(0, dtype=np.int64)
+
+    def follow(self, before: Bounds, now: Residuals) -> None:
+        """Go on where the bounds of a run on other columns are."""
+        self.gap, self.upper, self.lower = before.gap, before.upper, before.lower
+        self._gap_then = now.gap
 
     def due(self, iteration: int, now: Residuals) -> bool:
         gap = max(now.gap, now.mu * self.state.products / max(abs(now.primal), 1e-300))
@@ -138,7 +156,9 @@ class SomeColumns(Bounds):
         matters = max(TUNING.left_out_matters * now.gap, 0.3 * self.options.gap)
         bearable = matters * abs(now.primal)
         useful = -np.minimum(left, 0.0).sum(axis=1) > 0.01 * bearable
-        if -lost.sum() > bearable and useful.any():
+        if -lost.sum() > bearable and useful.any() and self.widens:
+            self.missing = self.columns.outside[useful]
+        elif -lost.sum() > bearable and useful.any():
             self.given_up = f"{useful.sum()} columns are missing"
         return self.columns.multipliers(self.state, duals, outside)
 

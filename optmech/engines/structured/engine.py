@@ -19,7 +19,7 @@ from optmech.engines.base import EngineResult, Monitor, Options, Outcome, progra
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.bounds import AllColumns
-from optmech.engines.structured.choice import make_backend, starts_warm
+from optmech.engines.structured.choice import compiles, make_backend, starts_warm
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, make_cone
 from optmech.engines.structured.run import Run
@@ -108,7 +108,17 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     else:
         backend = make_backend(model, cone, options.threads)
     bounds = AllColumns(model, cone, backend, state, options, monitor)
-    yield TUNING.most_iterations, Run(bounds)
+    narrowing = None
+    if not options.device and compiles(model):
+        from optmech.engines.structured.narrowing import Narrowing
+
+        narrowing = Narrowing(model, cone) if Narrowing.applies(model, cone) else None
+    run = Run(bounds, narrowing)
+    yield TUNING.most_iterations, run
+    if narrowing is not None and narrowing.before is not None:
+        monitor.report("going on with all columns")
+        backend = make_backend(model, cone, options.threads)
+        yield TUNING.most_iterations, Run(narrowing.whole(run.bounds, backend))
 
 
 def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backend:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from optmech.engines.base import EngineResult, Outcome
@@ -13,25 +15,37 @@ from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
+if TYPE_CHECKING:
+    from optmech.engines.structured.narrowing import Narrowing
+
 
 class Run:
     """One solve in progress, from the state of ``bounds`` on, which say when it is at its end."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds, self._model, self._cone = bounds, bounds.model, bounds.cone
-        self._backend, self._state = bounds.backend, bounds.state
-        self._options, self._monitor = bounds.options, bounds.monitor
-        self._backend.structure(self._state.rows, np.arange(self._model.blocks))
+    def __init__(self, bounds: Bounds, narrowing: Narrowing | None = None) -> None:
+        self._take(bounds)
+        self._narrowing = narrowing
         self._iteration, self._stalled = 0, 0
         model = self._model
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf
 
+    @property
+    def bounds(self) -> Bounds:
+        """Those of the columns that the run is on."""
+        return self._bounds
+
+    def _take(self, bounds: Bounds) -> None:
+        self._bounds, self._model, self._cone = bounds, bounds.model, bounds.cone
+        self._backend, self._state = bounds.backend, bounds.state
+        self._options, self._monitor = bounds.options, bounds.monitor
+        self._backend.structure(self._state.rows, np.arange(self._model.blocks))
+
     def finish(self, most_iterations: int = TUNING.most_iterations) -> EngineResult:
         """Iterate to the end."""
-        bounds = self._bounds
         for self._iteration in range(most_iterations):
-            now = residuals(self._model, self._backend, self._state)
+            now = self._narrowed(residuals(self._model, self._backend, self._state))
+            bounds = self._bounds
             if not np.isfinite(now.mu) or now.mu <= 0:
                 return self._result(Outcome.FAILED, "the iterates left float64")
             if not self._iteration and self._monitor.remaining() <= 0:
@@ -60,6 +74,14 @@ class Run:
                 return self._last(now, system, str(error))
             self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0
         return self._result(Outcome.FAILED, f"no convergence in {most_iterations} iterations")
+
+    def _narrowed(self, now: Residuals) -> Residuals:
+        """Go on with the columns in use, where that is known."""
+        bounds = None if self._narrowing is None else self._narrowing.next(self._bounds, now)
+        if bounds is None:
+            return now
+        self._take(bounds)
+        return residuals(self._model, self._backend, self._state)
 
     def _exhausted(self, now: Residuals) -> bool:
         """Whether further iterations can only do harm."""
