@@ -26,6 +26,7 @@ distribution privacy are divided by their exact sum.
 from __future__ import annotations
 
 import base64
+import decimal
 import gzip
 import hashlib
 import json
@@ -61,6 +62,7 @@ SCALE = 1200  # bits behind the point of the sums in the bound; everything is ro
 ZERO, ONE = Fraction(0), Fraction(1)
 
 Body = dict[str, object]
+Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
 Matrix = list[list[Fraction]]
 Mask = list[list[bool]]
 Shares = dict[int, Fraction]  # a distribution over secrets, by its positive entries
@@ -2508,8 +2510,19 @@ class Noise:
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
     def __init__(self, body: Body) -> None:
-        keys(body, "digest format epsilon delta sensitivity loss law multipliers claims seconds")
+        entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
+        keys(body, entries, "releases")
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
+        self.releases, self.lattice = 1, 0
+        if "releases" in body:
+            several = keys(body["releases"], "count exponent")
+            self.releases = whole(several["count"], 10_001)
+            self.lattice = whole(several["exponent"], 25)
+            need(self.releases > 1, "too few releases")
+        # several releases without δ add up to ε
+        self.each = self.epsilon
+        if self.releases > 1 and self.delta.zero:
+            self.each = self.epsilon.scaled(Fraction(1, self.releases))
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
         self.sensitivity = whole(body["sensitivity"], 1001)
@@ -2535,8 +2548,11 @@ class Noise:
         real(body["seconds"])
 
     def check(self) -> Verdict:
-        power = self.epsilon.exp(ONE, 192)
-        worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        power = self.each.exp(ONE, 192)
+        if self.releases == 1 or self.delta.zero:
+            worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        else:
+            worst = Releases(self).delta()
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
         loss, least = self.expected(), self.lower_bound(power[1])
         claimed = real(self.claims["lower_bound"], 0)
@@ -2547,10 +2563,11 @@ class Noise:
         status = one_of(self.claims["status"], ("optimal", "feasible"), "the status")
         need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
         ends = "" if self.period else ", none beyond"
+        together = f" of {self.releases} releases together" if self.releases > 1 else ""
         lines = [
             f"probabilities of all whole numbers, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
-            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}) at every shift up to "
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
             f"{self.sensitivity}: δ is {float(worst):.9g}",
             f"expected loss {stated:.15g}, and of all noise that is as private at least "
             f"{claimed:.15g}: a gap of {gap:.2g}",
@@ -2644,6 +2661,164 @@ class Noise:
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
+
+
+LATTICE = 131_072  # places of losses, at most
+DIGITS = 48  # masses of losses are whole numbers over 10^48
+
+
+class Releases:
+    """At least δ of several releases: losses of one, rounded up to multiples of h so that both
+    laws keep their masses, as a polynomial with whole coefficients; its power, by products of long
+    decimals. All roundings, merged ends and what is cut off make losses larger (Theory)."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.noise, self.fine = noise, 1 << 320
+        self.exponent = noise.lattice
+        step = Fraction(1, 1 << noise.lattice)
+        low, high = exp_bounds(step, 384)
+        self.up = int(low * self.fine), int(high * self.fine) + 1
+        self.down = int(self.fine / high), int(self.fine / low) + 1
+        self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
+        self.context = decimal.Context(
+            prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
+        )
+
+    def delta(self) -> Fraction:
+        one = self.trimmed(*self.single())
+        first, found, lost = one
+        for digit in bin(self.noise.releases)[3:]:
+            first, found, lost = self.product((first, found, lost), (first, found, lost))
+            if digit == "1":
+                first, found, lost = self.product((first, found, lost), one)
+        rate = self.noise.epsilon.bounds(320).low
+        start = max(first, int(rate / Fraction(1, 1 << self.exponent)))
+        before = rate - Fraction(start, 1 << self.exponent)
+        near = exp_bounds(abs(before), 320)
+        power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
+        total = lost * self.fine
+        for value in found[start - first :]:
+            total += value * max(0, self.fine - power)
+            power = power * self.down[0] // self.fine
+        return min(ONE, Fraction(total, self.fine * 10**DIGITS))
+
+    def product(self, a: Sums, b: Sums) -> Sums:
+        """Of the sum of two independent losses; digits of coefficients do not overlap."""
+        width = 2 * DIGITS + 8
+
+        def joined(values: list[int]) -> decimal.Decimal:
+            return decimal.Decimal("".join(f"{v:0{width}d}" for v in values))
+
+        both = self.context.multiply(joined(a[1]), joined(b[1]))
+        count = len(a[1]) + len(b[1]) - 1
+        digits = format(both, "f").zfill(count * width)
+        sums = [
+            ceiling(int(digits[i : i + width]), 10**DIGITS) for i in range(0, len(digits), width)
+        ]
+        unit = 10**DIGITS
+        p, q = min(a[2], unit), min(b[2], unit)
+        return self.trimmed(a[0] + b[0], sums, p + q - p * q // unit)
+
+    def trimmed(self, first: int, found: list[int], lost: int) -> Sums:
+        """The ends that hold next to nothing: the lower merged with the rest, the upper lost."""
+        start, below, end = 0, 0, len(found)
+        while start < len(found) - 1 and below + found[start] <= self.spare:
+            below, start = below + found[start], start + 1
+        above = 0
+        while end > start + 1 and above + found[end - 1] <= self.spare:
+            above, end = above + found[end - 1], end - 1
+        need(end - start <= LATTICE, "losses spread over too many places")
+        return first + start, [found[start] + below, *found[start + 1 : end]], lost + above
+
+    def single(self) -> Sums:
+        """Of one release: of the largest shift where the noise falls from the centre, and else of
+        the pair whose curve is the largest of all shifts', joined between multiples of h."""
+        noise = self.noise
+        last = noise.n + 2 * noise.period + 1
+        falls = all(noise.z(k) >= noise.z(k + 1) for k in range(last))
+        shifts = [noise.sensitivity]
+        if not falls:
+            shifts = list(range(1, noise.sensitivity + 1))
+        pairs = [self.atoms(s) for s in shifts]
+        far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
+        reach = far + 3
+        need(reach <= LATTICE, "losses spread over too many places")
+        need(falls or reach * len(shifts) <= 4 * LATTICE, "too many shifts")
+        lows = [self.fine]
+        for _ in range(reach):
+            lows.append(lows[-1] * self.up[0] // self.fine)
+        below = [self.fine]
+        for _ in range(reach):
+            below.append(below[-1] * self.down[0] // self.fine)
+        lows = below[:0:-1] + lows
+        found = [self.spread(some, lows, reach) for some in pairs]
+        if len(found) > 1:
+            masses, lost = self.largest(found)
+        else:
+            masses, lost = found[0]
+        return -reach, masses, lost
+
+    def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
+        """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""
+        noise = self.noise
+        n, p = noise.n, noise.period
+        whole = 1 / (1 - noise.ratio)
+        inner = [(noise.z(abs(i)), noise.z(abs(i + s))) for i in range(-n - s, n + 1)]
+        outer = [*range(n + 1, n + p + 1), *range(-n - s - p, -n - s)]
+        return inner + [(noise.z(abs(i)) * whole, noise.z(abs(i + s)) * whole) for i in outer]
+
+    def place(self, p: Fraction, q: Fraction) -> int:
+        ratio = p / q
+        if Fraction(1, 2) < ratio < 2:
+            loss = math.log1p(float(ratio - 1))
+        else:
+            loss = math.log(ratio.numerator) - math.log(ratio.denominator)
+        return math.floor(loss * (1 << self.exponent))
+
+    def spread(
+        self, some: list[tuple[Fraction, Fraction]], lows: list[int], reach: int
+    ) -> tuple[list[int], int]:
+        """Shares (1 - e^{jh} q/p)/(1 - e^-h) of p on the place above, the rest on that below."""
+        found, lost, unit = [ZERO] * (2 * reach + 1), ZERO, 10**DIGITS
+        for p, q in some:
+            if not q:
+                lost += p
+            elif p:
+                j = self.place(p, q)
+                while p * self.fine > lows[j + 1 + reach] * q:
+                    j += 1
+                above = (p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
+                above = min(p, max(ZERO, above))
+                above = min(p, Fraction(ceiling(above.numerator * self.fine, above.denominator),
+                                        self.fine))  # fmt: skip
+                found[j + 1 + reach] += above
+                found[j + reach] += p - above
+        masses = [ceiling(v.numerator * unit, v.denominator) for v in found]
+        return masses, ceiling(lost.numerator * unit, lost.denominator)
+
+    def largest(self, found: list[tuple[list[int], int]]) -> tuple[list[int], int]:
+        """M_j = Σ_{i>j} P_i (1 - e^{(j-i)h}) + P_∞, the largest of all; the masses of its kinks."""
+        count = len(found[0][0])
+        low_curve, high_curve = [0] * (count + 1), [0] * (count + 1)
+        for masses, lost in found:
+            above, low, high = lost * self.fine, 0, 0
+            for j in range(count - 1, -2, -1):
+                if j < count - 1:
+                    mass = masses[j + 1] * self.fine
+                    above += mass
+                    low = (low + mass) * self.down[0] // self.fine
+                    high = ceiling((high + mass) * self.down[1], self.fine)
+                low_curve[j + 1] = max(low_curve[j + 1], above - high)
+                high_curve[j + 1] = max(high_curve[j + 1], above - low)
+        lost = max(lost for _, lost in found)
+        high_curve.append(lost * self.fine)
+        out = []
+        for j in range(count):
+            rise = self.fine * (high_curve[j + 2] - low_curve[j + 1])
+            fall = self.up[1] * high_curve[j] - self.up[0] * low_curve[j + 1]
+            rest = self.fine * (self.up[0] - self.fine)
+            out.append(max(0, ceiling(rise + fall, rest)))
+        return out, lost
 
 
 # ==== 11. Packed mechanisms, against the design that they were packed from ========================

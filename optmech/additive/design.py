@@ -32,7 +32,7 @@ MOST_DRAWS = 10**7
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseDesign(Shown):
     """The result of ``om.noise.optimal``: noise Z on the integers, to be added to a number that one
-    person changes by at most ``sensitivity``.
+    person changes by at most ``sensitivity``, or to each of ``releases`` such numbers.
 
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
     (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
@@ -46,6 +46,10 @@ class NoiseDesign(Shown):
     sensitivity: int
     multipliers: NoiseMultipliers | None = None
     seconds: float = 0.0
+    releases: int = 1
+    """So many numbers, each with noise of its own, keep ε and δ together."""
+    exponent: int = 0
+    """Losses are added on multiples of 2^-exponent where there are several releases and δ > 0."""
 
     def __repr__(self) -> str:
         return (
@@ -65,9 +69,21 @@ class NoiseDesign(Shown):
     @property
     def promise(self) -> str:
         """The promise in words."""
+        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
+        if self.releases == 1:
+            return f"{stated} at sensitivity {self.sensitivity}"
         return (
-            f"(ε, δ) = ({self.epsilon.words}, {self.delta.words}) at sensitivity {self.sensitivity}"
+            f"{stated} of {self.releases:,} releases together, each at sensitivity "
+            f"{self.sensitivity}"
         )
+
+    @property
+    def each(self) -> Exact:
+        """The ε that bounds one release: of several without δ an equal part, which is all that
+        they may take, as largest losses add up."""
+        if self.releases == 1 or self.delta > 0:
+            return self.epsilon
+        return Exact(self.epsilon.factor / self.releases, self.epsilon.log_of)
 
     @cached_property
     def exact_loss(self) -> Fraction:
@@ -79,7 +95,8 @@ class NoiseDesign(Shown):
         """The lower bound that the multipliers prove, exactly; 0 without any."""
         if self.multipliers is None:
             return Fraction(0)
-        stated = (self.measure, self.epsilon, self.delta, self.sensitivity, self.multipliers)
+        # what several releases keep together each keeps by itself
+        stated = (self.measure, self.each, self.delta, self.sensitivity, self.multipliers)
         return max(Fraction(0), LowerBound(*stated).exact)
 
     @property
@@ -90,7 +107,7 @@ class NoiseDesign(Shown):
     @property
     def lower_bound(self) -> float:
         """No noise on the integers that is as private has less loss: rounded down."""
-        return rounded_down(self.exact_bound)
+        return rounded_down(self.exact_bound) + 0.0
 
     @property
     def gap(self) -> float:
@@ -104,20 +121,36 @@ class NoiseDesign(Shown):
 
     @cached_property
     def largest_delta(self) -> tuple[Fraction, int]:
-        """The largest δ at ε over all shifts up to the sensitivity, and the shift it is at."""
-        return largest_delta(self.law, self.epsilon, self.sensitivity)
+        """The largest δ of one release over all shifts up to the sensitivity, and the shift it is
+        at: at ε, or of several releases without δ at an equal part of it."""
+        return largest_delta(self.law, self.each, self.sensitivity)
+
+    @cached_property
+    def proved_delta(self) -> Fraction:
+        """A number at or above δ(ε) of all releases together; of one release it is that number."""
+        if self.releases == 1 or not self.delta > 0:
+            return self.largest_delta[0]
+        from optmech.additive.lattice import composed_delta
+
+        return composed_delta(
+            self.law,
+            self.sensitivity,
+            self.releases,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            exponent=self.exponent,
+        )
 
     @property
     def is_private(self) -> bool:
         """Whether the noise is as private as promised, decided exactly."""
-        return self.largest_delta[0] <= bracket(self.delta)[0]
+        return self.proved_delta <= bracket(self.delta)[0]
 
     def require_private(self) -> NoiseDesign:
         """This design; raises VerificationError where its promise does not hold."""
         if not self.is_private:
-            worst, shift = self.largest_delta
             raise VerificationError(
-                f"δ is {float(worst):.9g} at shift {shift}, above {self.delta.words}",
+                f"δ is {float(self.proved_delta):.9g}, above {self.delta.words}",
                 where="noise",
                 remedy="Make the noise again",
             )
@@ -182,6 +215,7 @@ class NoiseDesign(Shown):
             "epsilon": self.epsilon.text,
             "delta": self.delta.text,
             "sensitivity": self.sensitivity,
+            "releases": self.releases,
             "measure": self.measure.words,
             "loss": self.loss,
             "lower_bound": self.lower_bound,

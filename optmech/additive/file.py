@@ -14,6 +14,7 @@ from typing import Any
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
+from optmech.additive.lattice import MOST_EXPONENT
 from optmech.additive.law import MOST_ENTRIES, Law
 from optmech.additive.loss import NAMES, NoiseLoss
 from optmech.base.storage import write_atomically
@@ -25,6 +26,8 @@ from optmech.exact.number import parse_exact
 from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
 
 Plain = Any
+MOST_RELEASES = 10_000
+"""Of a promise that they keep together."""
 MOST_SENSITIVITY = 1000
 LARGEST_EPSILON = 64
 MOST_MULTIPLIERS = 4_000_000
@@ -53,6 +56,8 @@ def save_noise(design: NoiseDesign, path: str | Path) -> None:
         },
         "seconds": design.seconds,
     }
+    if design.releases > 1:
+        body["releases"] = {"count": design.releases, "exponent": design.exponent}
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
 
 
@@ -117,8 +122,11 @@ def _distribution(design: NoiseDesign) -> Check:
 
 
 def _privacy(design: NoiseDesign) -> Check:
-    worst, shift = design.largest_delta
+    worst, shift = design.proved_delta, design.largest_delta[1]
     detail = f"at ε = {design.epsilon.words} δ is {float(worst):.9g}, at shift {shift}"
+    if design.releases > 1:
+        detail = f"of {design.releases:,} releases at ε = {design.epsilon.words} δ is at most "
+        detail += f"{float(worst):.9g}"
     passed = design.is_private
     if not passed:
         detail += f", above {design.delta.words}"
@@ -165,7 +173,7 @@ def _hex(values: tuple[int, ...]) -> list[str]:
 
 def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
     with decoding(path, _REWRITE):
-        require_keys(body, _KEYS, "the file")
+        require_keys(body, _KEYS, "the file", "releases")
         epsilon = parse_exact(body["epsilon"], where="epsilon")
         delta = probability(body["delta"])
         for name, number in (("epsilon", epsilon), ("delta", delta)):
@@ -182,6 +190,7 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
             raise ProblemError("has too many places for its sensitivity", where="law")
         if 0 < len(law.tails) < sensitivity:
             raise ProblemError("has fewer tails than the sensitivity", where="law")
+        releases, exponent = _decode_releases(body)
         return NoiseDesign(
             law=law,
             measure=_decode_loss(body["loss"]),
@@ -190,7 +199,18 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
             sensitivity=sensitivity,
             multipliers=_decode_multipliers(body["multipliers"]),
             seconds=body["seconds"],
+            releases=releases,
+            exponent=exponent,
         )
+
+
+def _decode_releases(body: dict[str, Any]) -> tuple[int, int]:
+    """How many releases keep the promise together, and the exponent of the lattice."""
+    if "releases" not in body:
+        return 1, 0
+    require_keys(body["releases"], {"count", "exponent"}, "releases")
+    count = whole(body["releases"]["count"], "releases", 2, MOST_RELEASES)
+    return count, whole(body["releases"]["exponent"], "exponent", 0, MOST_EXPONENT)
 
 
 def _decode_loss(plain: Plain) -> NoiseLoss:

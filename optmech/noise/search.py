@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
-from optmech.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
 from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.privacy import largest_delta
@@ -62,6 +62,7 @@ def optimal(
     reach: int = ...,
     gap: float = ...,
     note: Note | None = ...,
+    for_releases: int = ...,
 ) -> NoiseDesign: ...
 
 
@@ -93,6 +94,7 @@ def optimal(
     note: Note | None = None,
     bounded: tuple[int, int] | None = None,
     prior: ArrayLike | None = None,
+    for_releases: int = 1,
 ) -> NoiseDesign | Design:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
@@ -116,6 +118,10 @@ def optimal(
         The ends of a range that the number is known to lie in. The result is then a ``Design``: the
         best mechanism at all from the range to itself, of least loss at the worst number, or of
         least expected loss under ``prior``.
+    for_releases:
+        So many numbers, each with noise of its own, keep (ε, δ) together. Without δ each takes an
+        equal part of ε, which is optimal; with δ > 0 the noise is the best of some calibrated
+        families (``for_releases``), and the lower bound that of a single release.
 
     Raises
     ------
@@ -147,6 +153,15 @@ def optimal(
     measure = NoiseLoss.of(loss, width, reach)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    if count > 1:
+        if bounded is not None or prior is not None:
+            raise ProblemError(
+                "goes with noise on all whole numbers",
+                where="for_releases",
+                remedy="Leave out bounded and prior, or for_releases",
+            )
+        return _several(rate, part, count, steps, loss, width, reach, gap, note)
     if bounded is not None:
         return best_in_range(measure, rate, part, steps, bounded, prior, gap)
     if prior is not None:
@@ -157,6 +172,32 @@ def optimal(
         law = Law(1, (2,))
         return NoiseDesign(law, measure, rate, part, steps)
     return _Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
+
+
+def _several(
+    rate: Exact,
+    part: Exact,
+    count: int,
+    steps: int,
+    loss: LossLike,
+    width: int | None,
+    reach: int,
+    gap: float,
+    note: Note | None,
+) -> NoiseDesign:
+    """Noise of which several releases keep a promise together."""
+    if part > 0:
+        from optmech.noise import releases
+
+        found = releases.for_releases(
+            rate, part, count, sensitivity=steps, loss=loss, width=width, reach=reach, note=note
+        )
+        return found.together
+    share = Exact(rate.factor / count, rate.log_of)
+    one = optimal(
+        share, part, sensitivity=steps, loss=loss, width=width, reach=reach, gap=gap, note=note
+    )
+    return replace(one, epsilon=rate, releases=count).require_private()
 
 
 class _Search:
