@@ -193,6 +193,8 @@ class Real:
 
 def root(value: int, q: int) -> int:
     """The whole part of the q-th root."""
+    if q == 1:
+        return value
     low, high = 0, 1 << (value.bit_length() // q + 1)
     while high - low > 1:
         middle = (low + high) // 2
@@ -2525,6 +2527,11 @@ class Noise:
             self.each = self.epsilon.scaled(Fraction(1, self.releases))
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
+        self.read_law(body)
+        self.multipliers = body["multipliers"]
+
+    def read_law(self, body: Body) -> None:
+        """The sensitivity, the loss, the law and the claims."""
         self.sensitivity = whole(body["sensitivity"], 1001)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.loss = read_noise_loss(body["loss"])
@@ -2543,7 +2550,6 @@ class Noise:
         terms = (self.n + self.period + self.sensitivity) * self.sensitivity
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
-        self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"])
 
@@ -2554,7 +2560,16 @@ class Noise:
         else:
             worst = Releases(self).delta()
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
-        loss, least = self.expected(), self.lower_bound(power[1])
+        together = f" of {self.releases} releases together" if self.releases > 1 else ""
+        return self.verdict(
+            self.lower_bound(power[1]),
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
+            f"{self.sensitivity}: δ is {float(worst):.9g}",
+        )
+
+    def verdict(self, least: Fraction, promise: str) -> Verdict:
+        """The claims against what was found."""
+        loss = self.expected()
         claimed = real(self.claims["lower_bound"], 0)
         need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
         need(claimed <= least, "the lower bound is not proved")
@@ -2563,12 +2578,10 @@ class Noise:
         status = one_of(self.claims["status"], ("optimal", "feasible"), "the status")
         need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
         ends = "" if self.period else ", none beyond"
-        together = f" of {self.releases} releases together" if self.releases > 1 else ""
         lines = [
             f"probabilities of all whole numbers, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
-            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
-            f"{self.sensitivity}: δ is {float(worst):.9g}",
+            promise,
             f"expected loss {stated:.15g}, and of all noise that is as private at least "
             f"{claimed:.15g}: a gap of {gap:.2g}",
         ]
@@ -2661,6 +2674,96 @@ class Noise:
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
+
+
+class PowerNoise(Noise):
+    """Noise whose promise is D_α(Z ‖ Z + s) <= ε for every |s| up to the sensitivity."""
+
+    def __init__(self, body: Body) -> None:
+        keys(body, "digest format renyi sensitivity loss law tangents claims seconds")
+        stated = keys(body["renyi"], "order epsilon")
+        order = text(stated["order"], "the order")
+        need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
+        self.order, self.epsilon = Fraction(order), Real.read(stated["epsilon"])
+        need(str(self.order) == order and self.order > 1, "an order is written otherwise, or <= 1")
+        need(max(self.order.numerator, self.order.denominator) <= 64, "the order is too large")
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(float(self.order - 1) * self.epsilon.nearest <= 4000, "ε is too large")
+        self.read_law(body)
+        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        need(terms <= 200_000, "too many places for the sensitivity")
+        self.tangents = body["tangents"]
+
+    def check(self) -> Verdict:
+        low, high = self.epsilon.exp(self.order - 1, 192)
+        worst = max(self.power_sum(s) for s in range(1, self.sensitivity + 1))
+        need(worst <= low, "a Rényi divergence is larger than stated")
+        assert high is not None
+        return self.verdict(
+            self.tangent_bound(high),
+            f"Rényi divergence of order {self.order} at most {self.epsilon.text} at every shift up "
+            f"to {self.sensitivity}",
+        )
+
+    def power_sum(self, s: int) -> Fraction:
+        """At least Σ_i z(i) (z(i) / z(i + s))^(α-1)."""
+
+        def terms(places: range) -> Fraction:
+            pairs = [(self.z(abs(i)), self.z(abs(i + s))) for i in places]
+            need(all(q for p, q in pairs if p), "a place is possible, and its shift is not")
+            used = [(p, q) for p, q in pairs if p]
+            unit = 1 << 700
+            whole = [
+                ceiling(v.numerator * unit, v.denominator)
+                for v in (p * power_bounds(p / q, self.order - 1).high for p, q in used)
+            ]
+            return Fraction(sum(whole), unit)
+
+        n, p = self.n, self.period
+        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
+        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+
+    def tangent_bound(self, limit: Fraction) -> Fraction:
+        """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - e^((α-1)ε)] with g(k) = α x(k)^(α-1) -
+        (α-1) x(k-s)^α for the numbers x and λ of the file; 0 without any."""
+        if self.tangents is None:
+            return ZERO
+        body = keys(self.tangents, "bits price_bits shifts")
+        unit = 1 << whole(body["bits"], 4097)
+        scale = 1 << whole(body["price_bits"], 4097)
+        parts = [keys(part, "shift price inner tail") for part in listing(body["shifts"])]
+        shifts = [whole(part["shift"], 1001) for part in parts]
+        need(len(set(shifts)) == len(shifts) > 0, "no shifts, or twice the same")
+        need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
+        sizes = {len(listing(part["inner"])) for part in parts}
+        need(len(sizes) == 1, "windows differ")
+        size = sizes.pop()
+        need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
+        n = size // 2
+        last = max(n + max(shifts), len(self.loss.values) - 1) + 1
+        # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
+        found = [0] * (last + 1)
+        for s, part in zip(shifts, parts, strict=True):
+            price, ends = integer(part["price"], 0), wholes(part["tail"])
+            need(len(ends) == 2, "tails are two numbers")
+            places = [ends[1], *wholes(part["inner"]), ends[0]]
+            gain: dict[int, int] = {}
+            harm: dict[int, int] = {}
+            for x in set(places):
+                low = power_bounds(Fraction(x, unit), self.order - 1).low
+                high = power_bounds(Fraction(x, unit), self.order).high
+                gain[x] = math.floor(self.order * low * 2**600)
+                harm[x] = math.ceil((self.order - 1) * high * 2**600)
+            rest = 2 * math.ceil(limit * 2**600)
+
+            def at(i: int, places: list[int] = places) -> int:
+                return places[max(0, min(i + n + 1, len(places) - 1))]
+
+            for k in range(last + 1):
+                value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
+                found[k] += price * (value - rest)
+        least = min(self.loss.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+        return max(ZERO, least)
 
 
 LATTICE = 131_072  # places of losses, at most
@@ -2995,7 +3098,7 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if body["format"] == EVERYWHERE:
             return Everywhere(body).check()
         if body["format"] == NOISE:
-            return Noise(body).check()
+            return (PowerNoise if "renyi" in body else Noise)(body).check()
         return Family(body).check() if body["format"] == FAMILY else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.additive.certified import CertifiedNoise
 from optmech.additive.design import NoiseDesign
+from optmech.additive.encoded import (
+    LARGEST_EPSILON,
+    MOST_SENSITIVITY,
+    Plain,
+    decode_law,
+    decode_loss,
+    encode_law,
+    encode_loss,
+    hexadecimal,
+    whole_numbers,
+)
 from optmech.additive.lattice import MOST_EXPONENT
-from optmech.additive.law import MOST_ENTRIES, Law
-from optmech.additive.loss import NAMES, NoiseLoss
+from optmech.additive.power_file import decode_renyi, encode_renyi
+from optmech.additive.renyi import RenyiNoise
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import relative_gap, status_of
@@ -25,30 +36,20 @@ from optmech.exact.checked import probability, require_keys, whole
 from optmech.exact.number import parse_exact
 from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
 
-Plain = Any
 MOST_RELEASES = 10_000
 """Of a promise that they keep together."""
-MOST_SENSITIVITY = 1000
-LARGEST_EPSILON = 64
 MOST_MULTIPLIERS = 4_000_000
 MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
 _REWRITE = "Make the noise again with optmech noise -o"
-_HEX = re.compile(r"0|[1-9a-f][0-9a-f]{0,1200}", re.ASCII)
 _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "multipliers",
          "claims", "seconds"}  # fmt: skip
 
 
-def save_noise(design: NoiseDesign, path: str | Path) -> None:
+def save_noise(design: CertifiedNoise, path: str | Path) -> None:
     """Write a design; raises ProblemError where the path cannot be written."""
-    body = {
-        "format": NOISE,
-        "epsilon": design.epsilon.text,
-        "delta": design.delta.text,
-        "sensitivity": design.sensitivity,
-        "loss": _encode_loss(design.measure),
-        "law": _encode_law(design.law),
-        "multipliers": _encode_multipliers(design.multipliers),
+    stated = encode_renyi(design) if isinstance(design, RenyiNoise) else _encode(design)
+    body = stated | {
         "claims": {
             "status": design.status,
             "loss": design.loss,
@@ -56,16 +57,14 @@ def save_noise(design: NoiseDesign, path: str | Path) -> None:
         },
         "seconds": design.seconds,
     }
-    if design.releases > 1:
-        body["releases"] = {"count": design.releases, "exponent": design.exponent}
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
 
 
-def load_noise(path: str | Path) -> NoiseDesign:
+def load_noise(path: str | Path) -> CertifiedNoise:
     """Read a design and prove it again; raises ProblemError where the file cannot be read or is not
     one of this format, VerificationError where it does not hold what it claims."""
     body = read_sealed(path, (NOISE,), _REWRITE)
-    design = _decode(body, str(path))
+    design = _read(body, str(path))
     report = _examined(design, body, str(path))
     if not report.passed:
         raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
@@ -74,17 +73,36 @@ def load_noise(path: str | Path) -> NoiseDesign:
 
 def examine_noise(body: dict[str, Any], path: str) -> CheckReport:
     """Every claim of a file, recomputed from its numbers."""
-    return _examined(_decode(body, path), body, path)
+    return _examined(_read(body, path), body, path)
 
 
-def _examined(design: NoiseDesign, body: dict[str, Any], path: str) -> CheckReport:
+def _read(body: dict[str, Any], path: str) -> CertifiedNoise:
+    with decoding(path, _REWRITE):
+        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
+            raise ProblemError("is no number", where="seconds")
+        return decode_renyi(body) if "renyi" in body else _decode(body, path)
+
+
+def _checks(design: CertifiedNoise) -> tuple[Check, ...]:
+    count, detail = design.described
+    worst, words = design.decided
+    passed = design.is_private
+    if not passed:
+        words += f", above what is promised: {design.promise}"
+    return (
+        Check("distribution", None, count, True, 0.0, detail),
+        Check("privacy", 0, 2 * design.sensitivity, passed, worst, words),
+    )
+
+
+def _examined(design: CertifiedNoise, body: dict[str, Any], path: str) -> CheckReport:
     with decoding(path, _REWRITE):
         claims = body["claims"]
         require_keys(claims, {"status", "loss", "lower_bound"}, "claims")
         stated = claims["lower_bound"]
         if type(stated) is not float or type(claims["loss"]) is not float:
             raise ProblemError("claims are not numbers", where="claims")
-        checks = (_distribution(design), _privacy(design))
+        checks = _checks(design)
         proved, cost = design.lower_bound, design.loss
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if claims["loss"] != cost:
@@ -114,42 +132,20 @@ def _examined(design: NoiseDesign, body: dict[str, Any], path: str) -> CheckRepo
     )
 
 
-def _distribution(design: NoiseDesign) -> Check:
-    law = design.law
-    tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
-    detail = f"whole numbers over 2^{law.bits} for |k| <= {law.n}, {tails}, of sum one"
-    return Check("distribution", None, law.n + 1 + len(law.tails), True, 0.0, detail)
-
-
-def _privacy(design: NoiseDesign) -> Check:
-    worst, shift = design.proved_delta, design.largest_delta[1]
-    detail = f"at ε = {design.epsilon.words} δ is {float(worst):.9g}, at shift {shift}"
-    if design.releases > 1:
-        detail = f"of {design.releases:,} releases at ε = {design.epsilon.words} δ is at most "
-        detail += f"{float(worst):.9g}"
-    passed = design.is_private
-    if not passed:
-        detail += f", above {design.delta.words}"
-    return Check("privacy", 0, 2 * design.sensitivity, passed, float(worst), detail)
-
-
-# ---------------------------------------------------------------- values
-def _encode_loss(loss: NoiseLoss) -> Plain:
-    if loss.name == "threshold":
-        return {"name": loss.name, "width": loss.last - 1}
-    if loss.name in NAMES:
-        return {"name": loss.name}
-    return {"name": loss.name, "values": [float(value) for value in loss.values]}
-
-
-def _encode_law(law: Law) -> Plain:
-    return {
-        "bits": law.bits,
-        "window": _hex(law.window),
-        "tails": _hex(law.tails),
-        "ratio": f"{law.ratio:x}",
-        "ratio_bits": law.ratio_bits,
+def _encode(design: CertifiedNoise) -> dict[str, Any]:
+    assert isinstance(design, NoiseDesign)
+    body = {
+        "format": NOISE,
+        "epsilon": design.epsilon.text,
+        "delta": design.delta.text,
+        "sensitivity": design.sensitivity,
+        "loss": encode_loss(design.measure),
+        "law": encode_law(design.law),
+        "multipliers": _encode_multipliers(design.multipliers),
     }
+    if design.releases > 1:
+        body["releases"] = {"count": design.releases, "exponent": design.exponent}
+    return body
 
 
 def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
@@ -158,17 +154,13 @@ def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
     parts = [
         {
             "shift": part.shift,
-            "inner": _hex(part.inner),
-            "tail": _hex(part.tail),
+            "inner": hexadecimal(part.inner),
+            "tail": hexadecimal(part.tail),
             "limit": f"{part.limit:x}",
         }
         for part in multipliers.shifts
     ]
     return {"bits": multipliers.bits, "shifts": parts}
-
-
-def _hex(values: tuple[int, ...]) -> list[str]:
-    return [f"{value:x}" for value in values]
 
 
 def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
@@ -182,9 +174,7 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
                 raise ProblemError("is not written as it must be", where=name)
         if epsilon > LARGEST_EPSILON:
             raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")
-        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
-            raise ProblemError("is no number", where="seconds")
-        law = _decode_law(body["law"])
+        law = decode_law(body["law"])
         sensitivity = whole(body["sensitivity"], "sensitivity", 1, MOST_SENSITIVITY)
         if (law.n + len(law.tails) + sensitivity) * sensitivity > MOST_TERMS:
             raise ProblemError("has too many places for its sensitivity", where="law")
@@ -193,7 +183,7 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
         releases, exponent = _decode_releases(body)
         return NoiseDesign(
             law=law,
-            measure=_decode_loss(body["loss"]),
+            measure=decode_loss(body["loss"]),
             epsilon=epsilon,
             delta=delta,
             sensitivity=sensitivity,
@@ -213,29 +203,6 @@ def _decode_releases(body: dict[str, Any]) -> tuple[int, int]:
     return count, whole(body["releases"]["exponent"], "exponent", 0, MOST_EXPONENT)
 
 
-def _decode_loss(plain: Plain) -> NoiseLoss:
-    name = plain["name"]
-    if name == "threshold":
-        require_keys(plain, {"name", "width"}, "loss")
-        return NoiseLoss.of(name, width=plain["width"])
-    if name in NAMES:
-        require_keys(plain, {"name"}, "loss")
-        return NoiseLoss.of(name)
-    require_keys(plain, {"name", "values"}, "loss")
-    if name not in ("table", "function") or any(type(v) is not float for v in plain["values"]):
-        raise ProblemError("is no loss of noise", where="loss")
-    loss = NoiseLoss.of(plain["values"])
-    return NoiseLoss(name, loss.values, loss.slope, loss.curvature)
-
-
-def _decode_law(plain: Plain) -> Law:
-    require_keys(plain, {"bits", "window", "tails", "ratio", "ratio_bits"}, "law")
-    window, tails = _whole_numbers(plain["window"]), _whole_numbers(plain["tails"])
-    bits, ratio_bits = whole(plain["bits"], "bits"), whole(plain["ratio_bits"], "ratio_bits")
-    ratio = _whole_numbers([plain["ratio"]])[0]
-    return Law(bits, window, tails, ratio, ratio_bits)
-
-
 def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
     if plain is None:
         return None
@@ -245,18 +212,8 @@ def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
     parts = []
     for part in plain["shifts"]:
         require_keys(part, {"shift", "inner", "tail", "limit"}, "multipliers")
-        a, b, d = _whole_numbers(part["tail"])
-        limit = _whole_numbers([part["limit"]])[0]
+        a, b, d = whole_numbers(part["tail"])
+        limit = whole_numbers([part["limit"]])[0]
         shift = whole(part["shift"], "shift", 1, MOST_SENSITIVITY)
-        parts.append(ShiftMultipliers(shift, _whole_numbers(part["inner"]), (a, b, d), limit))
+        parts.append(ShiftMultipliers(shift, whole_numbers(part["inner"]), (a, b, d), limit))
     return NoiseMultipliers(whole(plain["bits"], "bits", 0, 4096), tuple(parts))
-
-
-def _whole_numbers(texts: Plain) -> tuple[int, ...]:
-    """Whole numbers >= 0 from hexadecimal texts, written in one way only."""
-    if type(texts) is not list or len(texts) > 2 * MOST_ENTRIES:
-        raise ProblemError("is no list of numbers, or too long")
-    for text in texts:
-        if not isinstance(text, str) or not _HEX.fullmatch(text):
-            raise ProblemError(f"{text!r:.80} is no whole number")
-    return tuple(int(text, 16) for text in texts)

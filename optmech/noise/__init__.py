@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from optmech.additive.design import NoiseDesign as NoiseDesign
     from optmech.additive.law import Law as Law
     from optmech.additive.loss import NoiseLoss as NoiseLoss
+    from optmech.additive.renyi import RenyiNoise as RenyiNoise
     from optmech.noise.known import NoisePeer as NoisePeer
     from optmech.noise.known import peers as peers
     from optmech.noise.releases import ReleaseNoise as ReleaseNoise

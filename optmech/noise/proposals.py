@@ -202,10 +202,10 @@ def with_tails(places: Floats, epsilon: Exact, sensitivity: int) -> Law:
     """The law of places whose last period goes on with the ratio; finite where that is empty."""
     ratio, bits = tail_ratio(epsilon) if places[-sensitivity:].any() else (0, 0)
     if not ratio:
-        return _apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
+        return apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
     masses = places.copy()
     masses[-sensitivity:] /= 1 - ratio / 2**bits
-    return _apportioned(masses, sensitivity, ratio, bits)
+    return apportioned(masses, sensitivity, ratio, bits)
 
 
 def tidied(solution: Solution, window: Window) -> Floats:
@@ -227,7 +227,7 @@ def tidied(solution: Solution, window: Window) -> Floats:
     return np.array(places)
 
 
-def _apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
+def apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
     """Masses of places and tails as whole numbers of sum one; rounding goes to the centre."""
     rows, _ = integers(masses[None, :])
     whole = rows[0]

@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
-from optmech.additive.file import LARGEST_EPSILON, MOST_RELEASES, MOST_SENSITIVITY
+from optmech.additive.encoded import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech.additive.file import MOST_RELEASES
 from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.privacy import largest_delta
+from optmech.additive.renyi import RenyiNoise
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import OPTIMAL_GAP, relative_gap
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
@@ -35,6 +37,7 @@ from optmech.noise.proposals import (
     tidied,
     with_tails,
 )
+from optmech.noise.renyi import best_renyi
 
 MOST_PLACES = 12_000
 """The widest window that is searched."""
@@ -49,6 +52,19 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 Note = Callable[[str], None]
+
+
+@overload
+def optimal(
+    *,
+    renyi: tuple[int | float | str | Fraction, Number],
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> RenyiNoise: ...
 
 
 @overload
@@ -83,7 +99,7 @@ def optimal(
 
 
 def optimal(
-    epsilon: Number,
+    epsilon: Number | None = None,
     delta: Number = 0,
     *,
     sensitivity: int = 1,
@@ -95,7 +111,8 @@ def optimal(
     bounded: tuple[int, int] | None = None,
     prior: ArrayLike | None = None,
     for_releases: int = 1,
-) -> NoiseDesign | Design:
+    renyi: tuple[int | float | str | Fraction, Number] | None = None,
+) -> NoiseDesign | RenyiNoise | Design:
     """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
     added to a whole number that one person changes by at most ``sensitivity``.
 
@@ -122,6 +139,9 @@ def optimal(
         So many numbers, each with noise of its own, keep (ε, δ) together. Without δ each takes an
         equal part of ε, which is optimal; with δ > 0 the noise is the best of some calibrated
         families (``for_releases``), and the lower bound that of a single release.
+    renyi:
+        (order, ε) instead of ε and δ: the Rényi divergence of this order between the noise and
+        every shift of it up to the sensitivity is at most ε. The result is a ``RenyiNoise``.
 
     Raises
     ------
@@ -132,6 +152,21 @@ def optimal(
     TooLargeError
         Where the noise spreads over more places than are searched.
     """
+    if renyi is not None:
+        others = (epsilon, bounded, prior)
+        if any(other is not None for other in others) or delta != 0 or for_releases != 1:
+            raise ProblemError(
+                "is a promise of its own",
+                where="renyi",
+                remedy="Leave out epsilon, delta, bounded, prior and for_releases",
+            )
+        steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+        measure = NoiseLoss.of(loss, width, reach)
+        if not 0 <= gap < 1:
+            raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+        return best_renyi(renyi, steps, measure, gap, note or (lambda _: None))
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
     rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
     if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
         raise ProblemError(

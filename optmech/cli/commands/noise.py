@@ -9,7 +9,7 @@ from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.additive.design import NoiseDesign
+    from optmech.additive.certified import CertifiedNoise
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
@@ -17,6 +17,11 @@ EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", required=True, metavar="E", help='ε, such as 0.5 or "ln 3"')
+    parser.add_argument(
+        "--order",
+        metavar="A",
+        help="ε bounds Rényi divergences of this order above 1, such as 2 or 3/2",
+    )
     parser.add_argument("--delta", default="0", metavar="D", help="δ (default: 0)")
     parser.add_argument(
         "--sensitivity",
@@ -49,15 +54,29 @@ def run(args: argparse.Namespace) -> int:
     from optmech.noise.search import optimal
 
     output.claim_outputs(args, [])
-    design = optimal(
-        args.epsilon,
-        args.delta,
-        sensitivity=args.sensitivity,
-        loss=_loss(args.loss),
-        width=args.width,
-        for_releases=args.for_releases,
-        note=output.note,
-    )
+    design: CertifiedNoise
+    if args.order is not None:
+        if args.delta != "0" or args.for_releases != 1:
+            raise ProblemError(
+                "goes with ε alone", where="--order", remedy="Leave out --delta and --for-releases"
+            )
+        design = optimal(
+            renyi=(args.order, args.epsilon),
+            sensitivity=args.sensitivity,
+            loss=_loss(args.loss),
+            width=args.width,
+            note=output.note,
+        )
+    else:
+        design = optimal(
+            args.epsilon,
+            args.delta,
+            sensitivity=args.sensitivity,
+            loss=_loss(args.loss),
+            width=args.width,
+            for_releases=args.for_releases,
+            note=output.note,
+        )
     if args.output:
         design.save(args.output)
     if args.picture:
@@ -87,18 +106,13 @@ def _loss(text: str) -> str | list[float]:
         ) from error
 
 
-def _show(design: NoiseDesign) -> None:
+def _show(design: CertifiedNoise) -> None:
     law = design.law
-    proved = f"yes: δ is {float(design.proved_delta):.9g}, at shift {design.largest_delta[1]}"
-    if design.releases > 1:
-        proved = (
-            f"yes: δ of {design.releases:,} releases is {float(design.proved_delta):.9g} at most"
-        )
     tails = f"geometric beyond ±{law.n}" if law.tails else f"never beyond ±{law.n}"
     output.facts(
         [
             ("promise", design.promise),
-            ("verified", proved),
+            ("verified", f"yes: {design.decided[1]}"),
             (design.measure.words, output.number(design.loss)),
             ("lower bound", f"{output.number(design.lower_bound)}, of all noise as private"),
             ("status", f"{design.status}: a gap of {design.gap:.2g}"),

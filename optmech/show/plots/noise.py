@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from optmech.additive.certified import CertifiedNoise
 from optmech.additive.design import NoiseDesign
+from optmech.additive.renyi import RenyiNoise
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
 __all__ = ["noise_picture"]
@@ -16,9 +18,10 @@ _SHOWN = 0.999
 _MOST_BARS = 400
 
 
-def noise_picture(design: NoiseDesign, file: str | Path) -> None:
+def noise_picture(design: CertifiedNoise, file: str | Path) -> None:
     """Draw the probabilities of noise where nearly all of them are, and in a second panel on a
-    logarithmic scale beside the two-sided geometric law of the same ε.
+    logarithmic scale beside the two-sided geometric law of the same ε, or the discrete Gaussian one
+    of the same divergence.
 
     Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
@@ -35,11 +38,15 @@ def noise_picture(design: NoiseDesign, file: str | Path) -> None:
     left.bar(places[inner], values[inner], width=0.85, color=SERIES[0])
     right.plot(places, np.where(values > 0, values, np.nan), ".", ms=3, color=SERIES[0],
                label="this noise")  # fmt: skip
-    if design.epsilon > 0:
+    if isinstance(design, NoiseDesign) and design.epsilon > 0:
         rate = math.exp(-float(design.epsilon) / design.sensitivity)
         peer = (1 - rate) / (1 + rate) * rate ** np.abs(places)
         right.plot(places, peer, lw=0.9, color=MARK, label="two-sided geometric")
-        right.legend(fontsize=8)
+    elif isinstance(design, RenyiNoise):
+        variance = float(design.order) * design.sensitivity**2 / (2 * float(design.epsilon))
+        peer = np.exp(-(places**2) / (2 * variance))
+        right.plot(places, peer / peer.sum(), lw=0.9, color=MARK, label="discrete Gaussian")
+    right.legend(fontsize=8)
     right.set_yscale("log")
     for axes in (left, right):
         axes.set_xlabel("noise")
