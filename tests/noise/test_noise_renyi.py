@@ -68,7 +68,7 @@ def test_the_least_loss_is_that_of_a_conic_program(
 
     n = 14
     z = cp.Variable(2 * n + 1)
-    constraints = [cp.sum(z) == 1, z >= 0]
+    constraints = [cp.sum(z) == 1, z >= 0, z == z[::-1]]
     for s in range(1, steps + 1):
         first, second = z[:-s], z[s:]
         bound = cp.Variable(2 * n + 1 - s)
@@ -103,7 +103,7 @@ def test_known_noise_keeps_the_promise_and_is_not_below_the_bound() -> None:
 
 def test_sums_of_powers_are_enclosed() -> None:
     law = Law(4, (6, 3), (2,), 1, 2)
-    z = lambda k: law.at(k)  # noqa: E731
+    z = law.at
     exact = sum((z(k) ** 2 / z(k + 1) for k in range(-60, 60)), Fraction(0))
     found = power_sum(law, 1, Fraction(2))
     assert found is not None
