@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 MOST_DRAWS = 10**7
 
 
-class CertifiedNoise(Shown):
-    """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
-    the integers that keeps the same promise, of any support."""
+class ProvedNoise(Shown):
+    """Noise with a promise, its loss, and a lower bound of the loss of all noise that keeps it."""
 
-    law: Law
-    measure: NoiseLoss
     epsilon: Exact
     sensitivity: int
     seconds: float
+    numbers = "whole numbers"
+    """What the noise is added to."""
+
+    @property
+    def measured(self) -> str:
+        """The loss in words."""
+        raise NotImplementedError
 
     @property
     def promise(self) -> str:
@@ -52,44 +56,41 @@ class CertifiedNoise(Shown):
     @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
-        law = self.law
-        tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
-        detail = f"whole numbers over 2^{law.bits} for |k| <= {law.n}, {tails}, of sum one"
-        return law.n + 1 + len(law.tails), detail
+        raise NotImplementedError
 
     @property
     def decided(self) -> tuple[float, str]:
         """The number that the promise is about, and what was decided of it in words."""
         raise NotImplementedError
 
+    @property
+    def exact_loss(self) -> Fraction:
+        """The expected loss, exactly or rounded up a little."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.promise}, {self.measure.words} {self.loss:.6g}, "
+            f"{type(self).__name__}({self.promise}, {self.measured} {self.loss:.6g}, "
             f"lower bound {self.lower_bound:.6g}, gap {self.gap:.2g}, {self.status})"
         )
 
     def _repr_html_(self) -> str:
         facts: list[tuple[str, object]] = [
             ("promise", self.promise),
-            (self.measure.words, f"{self.loss:.6g}"),
+            (self.measured, f"{self.loss:.6g}"),
             ("lower bound", f"{self.lower_bound:.6g}"),
             ("gap", f"{self.gap:.2g}"),
         ]
         return html.card("Noise", facts)
 
-    @cached_property
-    def exact_loss(self) -> Fraction:
-        """E c(Z), exactly."""
-        return self.law.expected(self.measure)
-
     @property
     def loss(self) -> float:
-        """E c(Z), rounded up."""
+        """The expected loss, rounded up."""
         return rounded_up(self.exact_loss)
 
     @property
     def lower_bound(self) -> float:
-        """No noise on the integers that is as private has less loss: rounded down."""
+        """No noise that is as private has less loss: rounded down."""
         return rounded_down(self.exact_bound) + 0.0
 
     @property
@@ -105,6 +106,39 @@ class CertifiedNoise(Shown):
     def summary(self) -> dict[str, object]:
         """The design's figures as plain values, ready for JSON."""
         raise NotImplementedError
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
+        done."""
+        from optmech.additive.file import save_noise
+
+        save_noise(self, path)
+
+
+class CertifiedNoise(ProvedNoise):
+    """Noise Z on the integers with its loss E c(Z), and a lower bound of the loss of all noise on
+    the integers that keeps the same promise, of any support."""
+
+    law: Law
+    measure: NoiseLoss
+
+    @property
+    def measured(self) -> str:
+        """The loss in words."""
+        return self.measure.words
+
+    @property
+    def described(self) -> tuple[int, str]:
+        """How many numbers make up the law, and what they are in words."""
+        law = self.law
+        tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
+        detail = f"whole numbers over 2^{law.bits} for |k| <= {law.n}, {tails}, of sum one"
+        return law.n + 1 + len(law.tails), detail
+
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """E c(Z), exactly."""
+        return self.law.expected(self.measure)
 
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more
@@ -157,10 +191,3 @@ class CertifiedNoise(Shown):
         from optmech.additive.composition import composed
 
         return composed(self.law, self.sensitivity, k_fold)
-
-    def save(self, path: str | Path) -> None:
-        """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
-        done."""
-        from optmech.additive.file import save_noise
-
-        save_noise(self, path)

@@ -122,7 +122,7 @@ class NoiseDesign(CertifiedNoise):
             "delta": self.delta.text,
             "sensitivity": self.sensitivity,
             "releases": self.releases,
-            "measure": self.measure.words,
+            "measure": self.measured,
             "loss": self.loss,
             "lower_bound": self.lower_bound,
             "gap": self.gap,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
-from optmech.additive.certified import CertifiedNoise
+from optmech.additive.certified import ProvedNoise
 from optmech.additive.design import NoiseDesign
 from optmech.additive.encoded import (
     LARGEST_EPSILON,
@@ -26,6 +26,8 @@ from optmech.additive.encoded import (
     whole_numbers,
 )
 from optmech.additive.lattice import MOST_EXPONENT
+from optmech.additive.planar import PlanarNoise
+from optmech.additive.planar_file import decode_planar, encode_planar
 from optmech.additive.power_file import decode_renyi, encode_renyi
 from optmech.additive.renyi import RenyiNoise
 from optmech.base.storage import write_atomically
@@ -46,9 +48,12 @@ _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "
          "claims", "seconds"}  # fmt: skip
 
 
-def save_noise(design: CertifiedNoise, path: str | Path) -> None:
+def save_noise(design: ProvedNoise, path: str | Path) -> None:
     """Write a design; raises ProblemError where the path cannot be written."""
-    stated = encode_renyi(design) if isinstance(design, RenyiNoise) else _encode(design)
+    if isinstance(design, PlanarNoise):
+        stated = encode_planar(design)
+    else:
+        stated = encode_renyi(design) if isinstance(design, RenyiNoise) else _encode(design)
     body = stated | {
         "claims": {
             "status": design.status,
@@ -60,7 +65,7 @@ def save_noise(design: CertifiedNoise, path: str | Path) -> None:
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
 
 
-def load_noise(path: str | Path) -> CertifiedNoise:
+def load_noise(path: str | Path) -> ProvedNoise:
     """Read a design and prove it again; raises ProblemError where the file cannot be read or is not
     one of this format, VerificationError where it does not hold what it claims."""
     body = read_sealed(path, (NOISE,), _REWRITE)
@@ -76,14 +81,16 @@ def examine_noise(body: dict[str, Any], path: str) -> CheckReport:
     return _examined(_read(body, path), body, path)
 
 
-def _read(body: dict[str, Any], path: str) -> CertifiedNoise:
+def _read(body: dict[str, Any], path: str) -> ProvedNoise:
     with decoding(path, _REWRITE):
         if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
             raise ProblemError("is no number", where="seconds")
+        if "norm" in body:
+            return decode_planar(body)
         return decode_renyi(body) if "renyi" in body else _decode(body, path)
 
 
-def _checks(design: CertifiedNoise) -> tuple[Check, ...]:
+def _checks(design: ProvedNoise) -> tuple[Check, ...]:
     count, detail = design.described
     worst, words = design.decided
     passed = design.is_private
@@ -95,7 +102,7 @@ def _checks(design: CertifiedNoise) -> tuple[Check, ...]:
     )
 
 
-def _examined(design: CertifiedNoise, body: dict[str, Any], path: str) -> CheckReport:
+def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckReport:
     with decoding(path, _REWRITE):
         claims = body["claims"]
         require_keys(claims, {"status", "loss", "lower_bound"}, "claims")
@@ -125,14 +132,14 @@ def _examined(design: CertifiedNoise, body: dict[str, Any], path: str) -> CheckR
         lower_bound=stated,
         faults=tuple(faults),
         notes=(
-            f"noise on all whole numbers: {design.measure.words}, tails included; the lower bound "
+            f"noise on all {design.numbers}: {design.measured}, tails included; the lower bound "
             "is of all noise that is as private",
             "the seconds are the file's own words",
         ),
     )
 
 
-def _encode(design: CertifiedNoise) -> dict[str, Any]:
+def _encode(design: ProvedNoise) -> dict[str, Any]:
     assert isinstance(design, NoiseDesign)
     body = {
         "format": NOISE,

@@ -99,7 +99,7 @@ class RenyiNoise(CertifiedNoise):
             "order": str(self.order),
             "epsilon": self.epsilon.text,
             "sensitivity": self.sensitivity,
-            "measure": self.measure.words,
+            "measure": self.measured,
             "loss": self.loss,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
