@@ -54,6 +54,11 @@ class ProvedNoise(Shown):
         raise NotImplementedError
 
     @property
+    def shown(self) -> str:
+        """The law in words."""
+        raise NotImplementedError
+
+    @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
         raise NotImplementedError
@@ -61,6 +66,10 @@ class ProvedNoise(Shown):
     @property
     def decided(self) -> tuple[float, str]:
         """The number that the promise is about, and what was decided of it in words."""
+        raise NotImplementedError
+
+    def drawn(self, count: int, seed: int | None) -> Ints:
+        """``count`` draws, exactly as likely as the law says."""
         raise NotImplementedError
 
     @property
@@ -128,6 +137,12 @@ class CertifiedNoise(ProvedNoise):
         return self.measure.words
 
     @property
+    def shown(self) -> str:
+        """The law in words."""
+        ends = "geometric beyond" if self.law.tails else "never beyond"
+        return f"whole numbers over 2^{self.law.bits}, {ends} ±{self.law.n}"
+
+    @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
         law = self.law
@@ -139,6 +154,10 @@ class CertifiedNoise(ProvedNoise):
     def exact_loss(self) -> Fraction:
         """E c(Z), exactly."""
         return self.law.expected(self.measure)
+
+    def drawn(self, count: int, seed: int | None) -> Ints:
+        """``count`` draws, exactly as likely as the law says."""
+        return self.law.sample(count, seed)
 
     def pmf(self, k: int) -> Fraction:
         """P(Z = k), exactly; raises ProblemError unless k is a whole number, or where it lies more

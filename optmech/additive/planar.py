@@ -241,6 +241,14 @@ class PlanarNoise(ProvedNoise):
         return shown, f"at ε = {self.epsilon.words} δ is {shown:.9g}, at shift {at[0]},{at[1]}"
 
     @property
+    def shown(self) -> str:
+        """The law in words."""
+        law = self.law
+        ends = "geometric beyond" if law.tails else "never beyond"
+        norm = "l₁" if law.shape == "l1" else "l∞"
+        return f"whole numbers over 2^{law.bits}, {ends} {norm} norm {law.n}"
+
+    @property
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
         law = self.law
@@ -248,6 +256,10 @@ class PlanarNoise(ProvedNoise):
         norm = "l₁" if law.shape == "l1" else "l∞"
         detail = f"whole numbers over 2^{law.bits} up to {norm} norm {law.n}, {tails}, of sum one"
         return len(law.core) + len(law.tails), detail
+
+    def drawn(self, count: int, seed: int | None) -> Ints:
+        """``count`` draws, exactly as likely as the law says."""
+        return self.law.sample(count, seed)
 
     def pmf(self, x: int, y: int) -> Fraction:
         """P(Z = (x, y)), exactly; raises ProblemError unless both are whole numbers, or where they

@@ -160,7 +160,8 @@ class PlanarLaw:
                 images = orbit(self.places[index])
                 out[row] = images[_below(len(images), source)]
             else:
-                out[row] = self._far(*divmod(index - len(self.core), 2), source)
+                c, longer = divmod(index - len(self.core), 2)
+                out[row] = self._far(c, longer, source)
         return out
 
     def _far(self, c: int, longer: int, source: Bytes) -> Place:

@@ -37,6 +37,7 @@ from optmech.noise.planar_program import (
 from optmech.noise.proposals import SLACK, tail_ratio
 
 _ROUNDS = 5
+_PASSES = 6
 _MIXES = 8
 _MOST_ENTRIES = 600_000
 """Classes times shifts in a program."""
@@ -180,7 +181,7 @@ class _Search:
         else:
             self._mixed(tailed, rows, columns)
         relaxed = replace(tailed, ratio=0.0)
-        self._prove(relaxed, solve_planar(relaxed, self.shifts, _SECONDS))
+        self._prove(relaxed, self._solved(relaxed, PlanarRows(relaxed)))
 
     def _solved(self, window: PlanarWindow, rows: PlanarRows) -> PlanarSolution:
         """A solution that no shift breaks by more than rounding."""
@@ -313,17 +314,29 @@ class _Search:
                 hurt.setdefault(other, []).append((s, i))
         places = wedge(w.shape, w.n + w.sensitivity)
         losses = {p: float(w.measure.bounds(p)[0]) for p in places}
-        for place in sorted(places, key=lambda p: (losses[p], p), reverse=True):
-            value = (losses[place] - level) * len(orbit(place))
-            value += sum(known[s][i][2] * values[s][i] for s, i in gain.get(place, ()))
-            parts = hurt.get(place, ())
-            value -= power * sum(known[s][i][2] * values[s][i] for s, i in parts)
-            inner = [(s, i) for s, i in parts if losses[known[s][i][0]] <= losses[place]]
-            total = power * sum(known[s][i][2] * values[s][i] for s, i in inner)
-            if value < 0 < total:
-                kept = max(0.0, 1 + value / total)
-                for s, i in inner:
-                    values[s][i] *= kept
+        ordered = sorted(places, key=lambda p: (losses[p], p), reverse=True)
+        for _ in range(_PASSES):
+            lowered = False
+            for place in ordered:
+                value = (losses[place] - level) * len(orbit(place))
+                value += sum(known[s][i][2] * values[s][i] for s, i in gain.get(place, ()))
+                parts = hurt.get(place, ())
+                value -= power * sum(known[s][i][2] * values[s][i] for s, i in parts)
+                # what hurts from nearer to the centre first
+                for nearer in (True, False):
+                    some = [
+                        (s, i) for s, i in parts
+                        if (losses[known[s][i][0]] <= losses[place]) == nearer
+                    ]  # fmt: skip
+                    total = power * sum(known[s][i][2] * values[s][i] for s, i in some)
+                    if value < -1e-12 * level and total > 0:
+                        kept = max(0.0, 1 + value / total)
+                        for s, i in some:
+                            values[s][i] *= kept
+                        value += (1 - kept) * total
+                        lowered = True
+            if not lowered:
+                break
         largest = max([1e-300, *(float(v.max()) for v in values.values())])
         bits = max(0, _BITS - math.frexp(largest)[1])
         parts_out = []

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from optmech.additive.certified import CertifiedNoise
+from optmech.additive.certified import CertifiedNoise, ProvedNoise
 from optmech.additive.design import NoiseDesign
+from optmech.additive.planar import PlanarNoise
 from optmech.additive.renyi import RenyiNoise
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
@@ -16,16 +17,22 @@ __all__ = ["noise_picture"]
 
 _SHOWN = 0.999
 _MOST_BARS = 400
+_MOST_SIDE = 60
+_FAINTEST = 1e-9
 
 
-def noise_picture(design: CertifiedNoise, file: str | Path) -> None:
+def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     """Draw the probabilities of noise where nearly all of them are, and in a second panel on a
     logarithmic scale beside the two-sided geometric law of the same ε, or the discrete Gaussian one
-    of the same divergence.
+    of the same divergence. Of pairs: a map of them, and the same on a logarithmic scale.
 
     Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
+    if isinstance(design, PlanarNoise):
+        _planar_picture(design, file)
+        return
+    assert isinstance(design, CertifiedNoise)
     law = design.law
     far = min(law.n + 3 * len(law.tails), _MOST_BARS)
     places = np.arange(-far, far + 1)
@@ -52,7 +59,39 @@ def noise_picture(design: CertifiedNoise, file: str | Path) -> None:
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
     figure.suptitle(
-        f"{design.promise}: {design.measure.words} {design.loss:.4g}, lower bound "
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
+        f"{design.lower_bound:.4g}",
+        fontsize=10,
+    )
+    save(figure, file)
+
+
+def _planar_picture(design: PlanarNoise, file: str | Path) -> None:
+    """Probabilities of pairs as two maps."""
+    from matplotlib.colors import LogNorm
+
+    law = design.law
+    far = min(law.n + 2 * len(law.tails), _MOST_SIDE)
+    ends = range(-far, far + 1)
+    values = np.array([[float(law.at(x, y)) for x in ends] for y in ends])
+    share = [values[far - k : far + k + 1, far - k : far + k + 1].sum() for k in range(far + 1)]
+    near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
+    figure = new_figure(10.4, 4.6)
+    left, right = figure.subplots(1, 2)
+    inner = slice(far - near, far + near + 1)
+    size, most = near + 0.5, float(values.max())
+    first = left.imshow(values[inner, inner], origin="lower", extent=(-size, size, -size, size))
+    # what is next to impossible does not set the scale
+    scale = LogNorm(vmin=max(most * _FAINTEST, float(values[values > 0].min())), vmax=most)
+    size = far + 0.5
+    held = np.where(values > 0, values, np.nan)
+    second = right.imshow(held, origin="lower", norm=scale, extent=(-size, size, -size, size))
+    for axes, image in ((left, first), (right, second)):
+        figure.colorbar(image, ax=axes, label="probability")
+        axes.set_xlabel("noise of the first")
+        axes.set_ylabel("noise of the second")
+    figure.suptitle(
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
         f"{design.lower_bound:.4g}",
         fontsize=10,
     )
