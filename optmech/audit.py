@@ -193,13 +193,13 @@ class Real:
 
 def root(value: int, q: int) -> int:
     """The whole part of the q-th root."""
-    if q == 1:
+    if q == 1 or not value:
         return value
-    low, high = 0, 1 << (value.bit_length() // q + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**q <= value else (low, middle)
-    return low
+    # Newton's method falls from above the root until it is at its whole part
+    found = 1 << (value.bit_length() // q + 1)
+    while (lower := ((q - 1) * found + value // found ** (q - 1)) // q) < found:
+        found = lower
+    return found
 
 
 @cache
@@ -2507,6 +2507,9 @@ def wholes(value: object) -> list[int]:
     return [integer(v, 0) for v in listing(value)]
 
 
+LAW = "bits window tails ratio ratio_bits"
+
+
 class Noise:
     """A law z on the integers, symmetric: window[|k|] / 2^bits up to n, and p tails a side beyond,
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
@@ -2530,6 +2533,7 @@ class Noise:
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
         self.read_law(body)
+        need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
         self.multipliers = body["multipliers"]
 
     def read_law(self, body: Body) -> None:
@@ -2537,7 +2541,7 @@ class Noise:
         self.sensitivity = whole(body["sensitivity"], 1001)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.loss = read_noise_loss(body["loss"])
-        law = keys(body["law"], "bits window tails ratio ratio_bits")
+        law = keys(body["law"], LAW)
         self.bits = whole(law["bits"], 4097)
         self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
         exponent = whole(law["ratio_bits"], 4097)
@@ -2694,6 +2698,8 @@ class PowerNoise(Noise):
         self.read_law(body)
         terms = (self.n + self.period + self.sensitivity) * self.sensitivity
         need(terms <= 200_000, "too many places for the sensitivity")
+        digits = self.bits + 3 * whole(keys(body["law"], LAW)["ratio_bits"], 4097)
+        need(terms * digits * self.order.numerator <= 10**9, "too many digits for the order")
         self.tangents = body["tangents"]
 
     def check(self) -> Verdict:
@@ -2744,11 +2750,13 @@ class PowerNoise(Noise):
         n = size // 2
         last = max(n + max(shifts), len(self.loss.values) - 1) + 1
         # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
-        found = [0] * (last + 1)
+        found, digits = [0] * (last + 1), 0
         for s, part in zip(shifts, parts, strict=True):
             price, ends = integer(part["price"], 0), wholes(part["tail"])
             need(len(ends) == 2, "tails are two numbers")
             places = [ends[1], *wholes(part["inner"]), ends[0]]
+            digits += len(places) * max(places).bit_length() * self.order.numerator
+            need(digits <= 10**9, "too many digits for the order")
             gain: dict[int, int] = {}
             harm: dict[int, int] = {}
             for x in set(places):
@@ -2768,7 +2776,8 @@ class PowerNoise(Noise):
         return max(ZERO, least)
 
 
-LATTICE = 131_072  # places of losses, at most
+LATTICE = 65_536  # places of sums of losses, at most
+REACH = 131_072  # of the losses of one release
 DIGITS = 48  # masses of losses are whole numbers over 10^48
 
 
@@ -2847,8 +2856,8 @@ class Releases:
         pairs = [self.atoms(s) for s in shifts]
         far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
         reach = far + 3
-        need(reach <= LATTICE, "losses spread over too many places")
-        need(falls or reach * len(shifts) <= 4 * LATTICE, "too many shifts")
+        need(reach <= REACH, "losses spread over too many places")
+        need(falls or reach * len(shifts) <= 4 * REACH, "too many shifts")
         lows = [self.fine]
         for _ in range(reach):
             lows.append(lows[-1] * self.up[0] // self.fine)
@@ -2968,7 +2977,10 @@ class PlanarNoise(Noise):
             (x, y) for x in range(1, d + 1) for y in range(x + 1)
             if (x + y <= d, x * x + y * y <= d * d, True)[("l1", "l2", "linf").index(self.norm)]
         ]  # fmt: skip
-        need((2 * (self.n + d) + 1) ** 2 * len(self.shifts) <= 6_000_000, "too many places")
+        size = (2 * (self.n + d) + 1) ** 2
+        need(size * len(self.shifts) <= 6_000_000, "too many places")
+        blocks = ceiling(d, self.period) + 2 if self.period else 0
+        need(size * (self.bits + blocks * exponent) <= 4 * 10**8, "too many digits")
         self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"])

@@ -41,6 +41,8 @@ from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
 MOST_RELEASES = 10_000
 """Of a promise that they keep together."""
 MOST_MULTIPLIERS = 4_000_000
+MOST_TOGETHER = 50_000
+"""Places of noise for several releases."""
 MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
 _REWRITE = "Make the noise again with optmech noise -o"
@@ -188,6 +190,8 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
         if 0 < len(law.tails) < sensitivity:
             raise ProblemError("has fewer tails than the sensitivity", where="law")
         releases, exponent = _decode_releases(body)
+        if releases > 1 and law.n + len(law.tails) > MOST_TOGETHER:
+            raise ProblemError("has too many places for several releases", where="law")
         return NoiseDesign(
             law=law,
             measure=decode_loss(body["loss"]),

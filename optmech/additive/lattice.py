@@ -23,7 +23,10 @@ from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 
-MOST_NODES = 1 << 17
+MOST_NODES = 1 << 16
+"""Places of sums of losses."""
+MOST_REACH = 1 << 17
+"""Of the losses of one release."""
 MOST_EXPONENT = 24
 """Of the lattice: its step is 2^-24 at least."""
 UNIT = 160
@@ -156,7 +159,7 @@ def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
         key=abs, default=0,
     )  # fmt: skip
     reach = abs(far) + 3
-    if reach > MOST_NODES or (several and reach * sensitivity > 4 * MOST_NODES):
+    if reach > MOST_REACH or (several and reach * sensitivity > 4 * MOST_REACH):
         raise TooLargeError(f"{reach:,} places of losses", where="lattice")
     powers = Powers(exponent, reach)
     found = [_spread(first, second, unit, powers, exponent) for first, second, unit in laws]

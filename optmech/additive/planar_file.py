@@ -25,6 +25,8 @@ MOST_WIDTH = 300
 """The largest radius of a window."""
 MOST_PAIRS = 6_000_000
 """Places times shifts up to symmetry: what the decision looks at."""
+MOST_DIGITS = 4 * 10**8
+"""Bits of all probabilities that are compared."""
 _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "norm", "loss", "law",
          "multipliers", "claims", "seconds"}  # fmt: skip
 
@@ -93,6 +95,9 @@ def decode_planar(body: dict[str, Any]) -> PlanarNoise:
         whole_numbers([plain["ratio"]])[0],
         whole(plain["ratio_bits"], "ratio_bits"),
     )
+    blocks = -(-sensitivity // len(law.tails)) + 2 if law.tails else 0
+    if (2 * (n + sensitivity) + 1) ** 2 * (law.bits + blocks * law.ratio_bits) > MOST_DIGITS:
+        raise ProblemError("has too many digits for its places", where="law")
     if len(law.tails) > sensitivity:
         raise ProblemError("has more tails than the sensitivity", where="law")
     if type(body["loss"]) is not dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from optmech.additive.encoded import (
@@ -24,6 +25,8 @@ from optmech.reading.sealed import NOISE
 
 MOST_TERMS = 200_000
 """Places times shifts: powers that are taken."""
+MOST_DIGITS = 10**9
+"""Bits of all powers together."""
 MOST_GROWTH = 4000
 """Of (α - 1)ε."""
 _KEYS = {"digest", "format", "renyi", "sensitivity", "loss", "law", "tangents", "claims",
@@ -74,29 +77,37 @@ def decode_renyi(body: dict[str, Any]) -> RenyiNoise:
         raise ProblemError("has too many places for its sensitivity", where="law")
     if 0 < len(law.tails) < sensitivity:
         raise ProblemError("has fewer tails than the sensitivity", where="law")
+    terms = (law.n + len(law.tails) + sensitivity) * sensitivity
+    if terms * (law.bits + 3 * law.ratio_bits) * order.numerator > MOST_DIGITS:
+        raise ProblemError("has too many digits for its order", where="law")
     return RenyiNoise(
         law=law,
         measure=decode_loss(body["loss"]),
         order=order,
         epsilon=epsilon,
         sensitivity=sensitivity,
-        tangents=_decode_tangents(body["tangents"]),
+        tangents=_decode_tangents(body["tangents"], order),
         seconds=body["seconds"],
     )
 
 
-def _decode_tangents(plain: Plain) -> Tangents | None:
+def _decode_tangents(plain: Plain, order: Fraction) -> Tangents | None:
     if plain is None:
         return None
     require_keys(plain, {"bits", "price_bits", "shifts"}, "tangents")
     if sum(len(part["inner"]) for part in plain["shifts"]) > 2 * MOST_TERMS:
         raise ProblemError("are too many", where="tangents")
     parts = []
+    digits = 0
     for part in plain["shifts"]:
         require_keys(part, {"shift", "price", "inner", "tail"}, "tangents")
         far, near = whole_numbers(part["tail"])
         price = whole_numbers([part["price"]])[0]
         shift = whole(part["shift"], "shift", 1, MOST_SENSITIVITY)
-        parts.append(ShiftTangents(shift, price, whole_numbers(part["inner"]), (far, near)))
+        inner = whole_numbers(part["inner"])
+        digits += (len(inner) + 2) * max((*inner, far, near)).bit_length() * order.numerator
+        if digits > MOST_DIGITS:
+            raise ProblemError("have too many digits for the order", where="tangents")
+        parts.append(ShiftTangents(shift, price, inner, (far, near)))
     bits = whole(plain["bits"], "bits", 0, 4096)
     return Tangents(bits, whole(plain["price_bits"], "price_bits", 0, 4096), tuple(parts))

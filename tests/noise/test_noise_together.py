@@ -57,7 +57,7 @@ def test_the_bound_is_above_every_outcome_and_close(
         listed(law, chosen, epsilon)
         for chosen in itertools.combinations_with_replacement(shifts, k)
     )
-    design = stored(law, steps, k, epsilon, 13)
+    design = stored(law, steps, k, epsilon, 12)
     assert float(design.proved_delta) >= worst * (1 - 1e-12)
     if law is not JAGGED:
         # no pair dominates all shifts of jagged noise but one above them
