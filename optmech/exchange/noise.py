@@ -44,7 +44,8 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
             remedy="Give noise for ε, or ε and δ",
         )
     design.require_private()
-    law, epsilon = design.law, design.epsilon
+    # of one release: of several without δ an equal part
+    law, epsilon = design.law, design.each
     above = bracket(epsilon)[1]
 
     def draw(value: int) -> int:
@@ -77,13 +78,14 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
 def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
-    sensitivity. Raises ProblemError without dp-accounting."""
+    sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs."""
     module = needed(
         "dp_accounting.pld.privacy_loss_distribution",
         "dp-accounting",
         where="noise_to_dp_accounting",
     )
     pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where="noise_to_dp_accounting")
+    _require_one_number(design)
     step = positive(interval, "interval")
     pair = dominating(design.law, design.sensitivity)
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
@@ -100,6 +102,7 @@ def noise_to_scipy(design: CertifiedNoise) -> Any:
     its ``rvs`` are no draws to release."""
     from scipy.stats import rv_discrete
 
+    _require_one_number(design)
     law = design.law
 
     class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
@@ -115,6 +118,15 @@ def noise_to_scipy(design: CertifiedNoise) -> Any:
     return _Noise(a=-end, b=end, name="noise")()
 
 
+def _require_one_number(design: object) -> None:
+    if not isinstance(design, CertifiedNoise):
+        raise ProblemError(
+            "is no noise for one number",
+            where="design",
+            remedy="Give what om.noise.optimal returns without bounded and dimensions",
+        )
+
+
 def _below(design: CertifiedNoise, k: int) -> float:
     """P(Z <= k)."""
     if k >= 0:
@@ -128,6 +140,7 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
 
     Raises ProblemError for a last place that is none or where the file cannot be written.
     """
+    _require_one_number(design)
     law = design.law
     if last is None:
         last = law.n

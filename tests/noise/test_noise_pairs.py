@@ -297,3 +297,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["sample", str(path), "7"]) == 2
     assert main(["noise", "--epsilon", "2", "--dimensions", "3"]) == 2
     assert main(["noise", "--epsilon", "2", "--norm", "l1"]) == 2
+    design = om.noise.PlanarNoise.load(path)
+    for send in (om.exchange.noise_to_scipy, om.exchange.noise_to_opendp):
+        with pytest.raises(om.ProblemError):
+            send(design)  # type: ignore[operator]
+    with pytest.raises(om.ProblemError):
+        om.exchange.write_noise_table(design, tmp_path / "noise.csv")  # type: ignore[arg-type]

@@ -104,6 +104,8 @@ def test_without_delta_each_release_takes_an_equal_part() -> None:
     assert design.loss == pytest.approx(2 * b / (1 - b * b), rel=1e-7)
     assert design.lower_bound == pytest.approx(design.loss, rel=1e-6)
     assert design.is_private
+    pytest.importorskip("opendp")
+    assert om.exchange.noise_to_opendp(design).map(1) == pytest.approx(math.log(3) / 4)
     assert not dataclasses.replace(design, releases=5).is_private
 
 
