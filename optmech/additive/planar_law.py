@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from attrs import frozen
 
+from optmech.additive.law import geometric
 from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
@@ -167,20 +168,11 @@ class PlanarLaw:
     def _far(self, c: int, longer: int, source: Bytes) -> Place:
         """A place in a tail: of the first share j is geometric, of the second one more than the sum
         of two geometric numbers; each place of a shell is as likely as another."""
-        j = self._steps(source)
+        j = geometric(source, self.ratio, self.ratio_bits)
         if longer:
-            j += 1 + self._steps(source)
+            j += 1 + geometric(source, self.ratio, self.ratio_bits)
         m = self.n + 1 + c + j * len(self.tails)
         return on_shell(self.shape, m, _below(around(self.shape) * m, source))
-
-    def _steps(self, source: Bytes) -> int:
-        """How many numbers of ``ratio_bits`` bits in a row are below the ratio."""
-        size = -(-self.ratio_bits // 8)
-        drop = 8 * size - self.ratio_bits
-        steps = 0
-        while int.from_bytes(source(size), "big") >> drop < self.ratio:
-            steps += 1
-        return steps
 
 
 def on_shell(shape: str, m: int, index: int) -> Place:
