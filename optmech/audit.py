@@ -26,6 +26,7 @@ distribution privacy are divided by their exact sum.
 from __future__ import annotations
 
 import base64
+import decimal
 import gzip
 import hashlib
 import json
@@ -41,7 +42,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
@@ -61,6 +62,7 @@ SCALE = 1200  # bits behind the point of the sums in the bound; everything is ro
 ZERO, ONE = Fraction(0), Fraction(1)
 
 Body = dict[str, object]
+Sums = tuple[int, list[int], int]  # the first place, masses from there on, what is lost
 Matrix = list[list[Fraction]]
 Mask = list[list[bool]]
 Shares = dict[int, Fraction]  # a distribution over secrets, by its positive entries
@@ -191,11 +193,13 @@ class Real:
 
 def root(value: int, q: int) -> int:
     """The whole part of the q-th root."""
-    low, high = 0, 1 << (value.bit_length() // q + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if middle**q <= value else (low, middle)
-    return low
+    if q == 1 or not value:
+        return value
+    # Newton's method falls from above the root until it is at its whole part
+    found = 1 << (value.bit_length() // q + 1)
+    while (lower := ((q - 1) * found + value // found ** (q - 1)) // q) < found:
+        found = lower
+    return found
 
 
 @cache
@@ -2503,19 +2507,41 @@ def wholes(value: object) -> list[int]:
     return [integer(v, 0) for v in listing(value)]
 
 
+LAW = "bits window tails ratio ratio_bits"
+
+
 class Noise:
     """A law z on the integers, symmetric: window[|k|] / 2^bits up to n, and p tails a side beyond,
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
+    numbers = "whole numbers"
+
     def __init__(self, body: Body) -> None:
-        keys(body, "digest format epsilon delta sensitivity loss law multipliers claims seconds")
+        entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
+        keys(body, entries, "releases")
         self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
+        self.releases, self.lattice = 1, 0
+        if "releases" in body:
+            several = keys(body["releases"], "count exponent")
+            self.releases = whole(several["count"], 10_001)
+            self.lattice = whole(several["exponent"], 25)
+            need(self.releases > 1, "too few releases")
+        # several releases without δ add up to ε
+        self.each = self.epsilon
+        if self.releases > 1 and self.delta.zero:
+            self.each = self.epsilon.scaled(Fraction(1, self.releases))
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
+        self.read_law(body)
+        need(self.releases == 1 or self.n + self.period <= 50_000, "too many places")
+        self.multipliers = body["multipliers"]
+
+    def read_law(self, body: Body) -> None:
+        """The sensitivity, the loss, the law and the claims."""
         self.sensitivity = whole(body["sensitivity"], 1001)
         need(self.sensitivity > 0, "the sensitivity is 0")
         self.loss = read_noise_loss(body["loss"])
-        law = keys(body["law"], "bits window tails ratio ratio_bits")
+        law = keys(body["law"], LAW)
         self.bits = whole(law["bits"], 4097)
         self.window, self.tails = wholes(law["window"]), wholes(law["tails"])
         exponent = whole(law["ratio_bits"], 4097)
@@ -2530,15 +2556,26 @@ class Noise:
         terms = (self.n + self.period + self.sensitivity) * self.sensitivity
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
-        self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
         real(body["seconds"])
 
     def check(self) -> Verdict:
-        power = self.epsilon.exp(ONE, 192)
-        worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        power = self.each.exp(ONE, 192)
+        if self.releases == 1 or self.delta.zero:
+            worst = max(self.excess(s, power[0]) for s in range(1, self.sensitivity + 1))
+        else:
+            worst = Releases(self).delta()
         need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
-        loss, least = self.expected(), self.lower_bound(power[1])
+        together = f" of {self.releases} releases together" if self.releases > 1 else ""
+        return self.verdict(
+            self.lower_bound(power[1]),
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}){together} at every shift up to "
+            f"{self.sensitivity}: δ is {float(worst):.9g}",
+        )
+
+    def verdict(self, least: Fraction, promise: str) -> Verdict:
+        """The claims against what was found."""
+        loss = self.expected()
         claimed = real(self.claims["lower_bound"], 0)
         need(real(self.claims["loss"]) == rounded_up(loss), "the loss is another one")
         need(claimed <= least, "the lower bound is not proved")
@@ -2548,10 +2585,9 @@ class Noise:
         need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
         ends = "" if self.period else ", none beyond"
         lines = [
-            f"probabilities of all whole numbers, {self.n} to either side one by one{ends}, in "
+            f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
-            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}) at every shift up to "
-            f"{self.sensitivity}: δ is {float(worst):.9g}",
+            promise,
             f"expected loss {stated:.15g}, and of all noise that is as private at least "
             f"{claimed:.15g}: a gap of {gap:.2g}",
         ]
@@ -2644,6 +2680,456 @@ class Noise:
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
+
+
+class PowerNoise(Noise):
+    """Noise whose promise is D_α(Z ‖ Z + s) <= ε for every |s| up to the sensitivity."""
+
+    def __init__(self, body: Body) -> None:
+        keys(body, "digest format renyi sensitivity loss law tangents claims seconds")
+        stated = keys(body["renyi"], "order epsilon")
+        order = text(stated["order"], "the order")
+        need(re.fullmatch("[1-9][0-9]?(/[1-9][0-9]?)?", order) is not None, "a bad order")
+        self.order, self.epsilon = Fraction(order), Real.read(stated["epsilon"])
+        need(str(self.order) == order and self.order > 1, "an order is written otherwise, or <= 1")
+        need(max(self.order.numerator, self.order.denominator) <= 64, "the order is too large")
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(float(self.order - 1) * self.epsilon.nearest <= 4000, "ε is too large")
+        self.read_law(body)
+        terms = (self.n + self.period + self.sensitivity) * self.sensitivity
+        need(terms <= 200_000, "too many places for the sensitivity")
+        digits = self.bits + 3 * whole(keys(body["law"], LAW)["ratio_bits"], 4097)
+        need(terms * digits * self.order.numerator <= 10**9, "too many digits for the order")
+        self.tangents = body["tangents"]
+
+    def check(self) -> Verdict:
+        low, high = self.epsilon.exp(self.order - 1, 192)
+        worst = max(self.power_sum(s) for s in range(1, self.sensitivity + 1))
+        need(worst <= low, "a Rényi divergence is larger than stated")
+        assert high is not None
+        return self.verdict(
+            self.tangent_bound(high),
+            f"Rényi divergence of order {self.order} at most {self.epsilon.text} at every shift up "
+            f"to {self.sensitivity}",
+        )
+
+    def power_sum(self, s: int) -> Fraction:
+        """At least Σ_i z(i) (z(i) / z(i + s))^(α-1)."""
+
+        def terms(places: range) -> Fraction:
+            pairs = [(self.z(abs(i)), self.z(abs(i + s))) for i in places]
+            need(all(q for p, q in pairs if p), "a place is possible, and its shift is not")
+            used = [(p, q) for p, q in pairs if p]
+            unit = 1 << 700
+            whole = [
+                ceiling(v.numerator * unit, v.denominator)
+                for v in (p * power_bounds(p / q, self.order - 1).high for p, q in used)
+            ]
+            return Fraction(sum(whole), unit)
+
+        n, p = self.n, self.period
+        outer = terms(range(n + 1, n + p + 1)) + terms(range(-n - s - p, -n - s))
+        return terms(range(-n - s, n + 1)) + outer / (1 - self.ratio)
+
+    def tangent_bound(self, limit: Fraction) -> Fraction:
+        """min C(k), C(k) = c(k) + Σ λ [(g(k) + g(-k))/2 - e^((α-1)ε)] with g(k) = α x(k)^(α-1) -
+        (α-1) x(k-s)^α for the numbers x and λ of the file; 0 without any."""
+        if self.tangents is None:
+            return ZERO
+        body = keys(self.tangents, "bits price_bits shifts")
+        unit = 1 << whole(body["bits"], 4097)
+        scale = 1 << whole(body["price_bits"], 4097)
+        parts = [keys(part, "shift price inner tail") for part in listing(body["shifts"])]
+        shifts = [whole(part["shift"], 1001) for part in parts]
+        need(len(set(shifts)) == len(shifts) > 0, "no shifts, or twice the same")
+        need(min(shifts) > 0 and max(shifts) <= self.sensitivity, "a bad shift")
+        sizes = {len(listing(part["inner"])) for part in parts}
+        need(len(sizes) == 1, "windows differ")
+        size = sizes.pop()
+        need(size % 2 == 1 and size * len(parts) <= 400_000, "a bad window")
+        n = size // 2
+        last = max(n + max(shifts), len(self.loss.values) - 1) + 1
+        # twice C(k) but for the loss, over 2^600: beyond the last place all stays the same
+        found, digits = [0] * (last + 1), 0
+        for s, part in zip(shifts, parts, strict=True):
+            price, ends = integer(part["price"], 0), wholes(part["tail"])
+            need(len(ends) == 2, "tails are two numbers")
+            places = [ends[1], *wholes(part["inner"]), ends[0]]
+            digits += len(places) * max(places).bit_length() * self.order.numerator
+            need(digits <= 10**9, "too many digits for the order")
+            gain: dict[int, int] = {}
+            harm: dict[int, int] = {}
+            for x in set(places):
+                low = power_bounds(Fraction(x, unit), self.order - 1).low
+                high = power_bounds(Fraction(x, unit), self.order).high
+                gain[x] = math.floor(self.order * low * 2**600)
+                harm[x] = math.ceil((self.order - 1) * high * 2**600)
+            rest = 2 * math.ceil(limit * 2**600)
+
+            def at(i: int, places: list[int] = places) -> int:
+                return places[max(0, min(i + n + 1, len(places) - 1))]
+
+            for k in range(last + 1):
+                value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
+                found[k] += price * (value - rest)
+        least = min(self.loss.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+        return max(ZERO, least)
+
+
+LATTICE = 65_536  # places of sums of losses, at most
+REACH = 131_072  # of the losses of one release
+DIGITS = 48  # masses of losses are whole numbers over 10^48
+
+
+class Releases:
+    """At least δ of several releases: losses of one, rounded up to multiples of h so that both
+    laws keep their masses, as a polynomial with whole coefficients; its power, by products of long
+    decimals. All roundings, merged ends and what is cut off make losses larger (Theory)."""
+
+    def __init__(self, noise: Noise) -> None:
+        self.noise, self.fine = noise, 1 << 320
+        self.exponent = noise.lattice
+        step = Fraction(1, 1 << noise.lattice)
+        low, high = exp_bounds(step, 384)
+        self.up = int(low * self.fine), int(high * self.fine) + 1
+        self.down = int(self.fine / high), int(self.fine / low) + 1
+        self.spare = int(noise.delta.bounds().low * 10**DIGITS) // noise.releases >> 20
+        self.context = decimal.Context(
+            prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN
+        )
+
+    def delta(self) -> Fraction:
+        one = self.trimmed(*self.single())
+        first, found, lost = one
+        for digit in bin(self.noise.releases)[3:]:
+            first, found, lost = self.product((first, found, lost), (first, found, lost))
+            if digit == "1":
+                first, found, lost = self.product((first, found, lost), one)
+        rate = self.noise.epsilon.bounds(320).low
+        start = max(first, int(rate / Fraction(1, 1 << self.exponent)))
+        before = rate - Fraction(start, 1 << self.exponent)
+        near = exp_bounds(abs(before), 320)
+        power = int((near.low if before >= 0 else 1 / near.high) * self.fine)
+        total = lost * self.fine
+        for value in found[start - first :]:
+            total += value * max(0, self.fine - power)
+            power = power * self.down[0] // self.fine
+        return min(ONE, Fraction(total, self.fine * 10**DIGITS))
+
+    def product(self, a: Sums, b: Sums) -> Sums:
+        """Of the sum of two independent losses; digits of coefficients do not overlap."""
+        width = 2 * DIGITS + 8
+
+        def joined(values: list[int]) -> decimal.Decimal:
+            return decimal.Decimal("".join(f"{v:0{width}d}" for v in values))
+
+        both = self.context.multiply(joined(a[1]), joined(b[1]))
+        count = len(a[1]) + len(b[1]) - 1
+        digits = format(both, "f").zfill(count * width)
+        sums = [
+            ceiling(int(digits[i : i + width]), 10**DIGITS) for i in range(0, len(digits), width)
+        ]
+        unit = 10**DIGITS
+        p, q = min(a[2], unit), min(b[2], unit)
+        return self.trimmed(a[0] + b[0], sums, p + q - p * q // unit)
+
+    def trimmed(self, first: int, found: list[int], lost: int) -> Sums:
+        """The ends that hold next to nothing: the lower merged with the rest, the upper lost."""
+        start, below, end = 0, 0, len(found)
+        while start < len(found) - 1 and below + found[start] <= self.spare:
+            below, start = below + found[start], start + 1
+        above = 0
+        while end > start + 1 and above + found[end - 1] <= self.spare:
+            above, end = above + found[end - 1], end - 1
+        need(end - start <= LATTICE, "losses spread over too many places")
+        return first + start, [found[start] + below, *found[start + 1 : end]], lost + above
+
+    def single(self) -> Sums:
+        """Of one release: of the largest shift where the noise falls from the centre, and else of
+        the pair whose curve is the largest of all shifts', joined between multiples of h."""
+        noise = self.noise
+        last = noise.n + 2 * noise.period + 1
+        falls = all(noise.z(k) >= noise.z(k + 1) for k in range(last))
+        shifts = [noise.sensitivity]
+        if not falls:
+            shifts = list(range(1, noise.sensitivity + 1))
+        pairs = [self.atoms(s) for s in shifts]
+        far = max((abs(self.place(p, q)) for some in pairs for p, q in some if p and q), default=0)
+        reach = far + 3
+        need(reach <= REACH, "losses spread over too many places")
+        need(falls or reach * len(shifts) <= 4 * REACH, "too many shifts")
+        lows = [self.fine]
+        for _ in range(reach):
+            lows.append(lows[-1] * self.up[0] // self.fine)
+        below = [self.fine]
+        for _ in range(reach):
+            below.append(below[-1] * self.down[0] // self.fine)
+        lows = below[:0:-1] + lows
+        found = [self.spread(some, lows, reach) for some in pairs]
+        if len(found) > 1:
+            masses, lost = self.largest(found)
+        else:
+            masses, lost = found[0]
+        return -reach, masses, lost
+
+    def atoms(self, s: int) -> list[tuple[Fraction, Fraction]]:
+        """(z(i), z(i + s)): term by term, and all of the tails beyond by their sums."""
+        noise = self.noise
+        n, p = noise.n, noise.period
+        whole = 1 / (1 - noise.ratio)
+        inner = [(noise.z(abs(i)), noise.z(abs(i + s))) for i in range(-n - s, n + 1)]
+        outer = [*range(n + 1, n + p + 1), *range(-n - s - p, -n - s)]
+        return inner + [(noise.z(abs(i)) * whole, noise.z(abs(i + s)) * whole) for i in outer]
+
+    def place(self, p: Fraction, q: Fraction) -> int:
+        ratio = p / q
+        if Fraction(1, 2) < ratio < 2:
+            loss = math.log1p(float(ratio - 1))
+        else:
+            loss = math.log(ratio.numerator) - math.log(ratio.denominator)
+        return math.floor(loss * (1 << self.exponent))
+
+    def spread(
+        self, some: list[tuple[Fraction, Fraction]], lows: list[int], reach: int
+    ) -> tuple[list[int], int]:
+        """Shares (1 - e^{jh} q/p)/(1 - e^-h) of p on the place above, the rest on that below."""
+        found, lost, unit = [ZERO] * (2 * reach + 1), ZERO, 10**DIGITS
+        for p, q in some:
+            if not q:
+                lost += p
+            elif p:
+                j = self.place(p, q)
+                while p * self.fine > lows[j + 1 + reach] * q:
+                    j += 1
+                above = (p * self.fine - lows[j + reach] * q) / (self.fine - self.down[1])
+                above = min(p, max(ZERO, above))
+                above = min(p, Fraction(ceiling(above.numerator * self.fine, above.denominator),
+                                        self.fine))  # fmt: skip
+                found[j + 1 + reach] += above
+                found[j + reach] += p - above
+        masses = [ceiling(v.numerator * unit, v.denominator) for v in found]
+        return masses, ceiling(lost.numerator * unit, lost.denominator)
+
+    def largest(self, found: list[tuple[list[int], int]]) -> tuple[list[int], int]:
+        """M_j = Σ_{i>j} P_i (1 - e^{(j-i)h}) + P_∞, the largest of all; the masses of its kinks."""
+        count = len(found[0][0])
+        low_curve, high_curve = [0] * (count + 1), [0] * (count + 1)
+        for masses, lost in found:
+            above, low, high = lost * self.fine, 0, 0
+            for j in range(count - 1, -2, -1):
+                if j < count - 1:
+                    mass = masses[j + 1] * self.fine
+                    above += mass
+                    low = (low + mass) * self.down[0] // self.fine
+                    high = ceiling((high + mass) * self.down[1], self.fine)
+                low_curve[j + 1] = max(low_curve[j + 1], above - high)
+                high_curve[j + 1] = max(high_curve[j + 1], above - low)
+        lost = max(lost for _, lost in found)
+        high_curve.append(lost * self.fine)
+        out = []
+        for j in range(count):
+            rise = self.fine * (high_curve[j + 2] - low_curve[j + 1])
+            fall = self.up[1] * high_curve[j] - self.up[0] * low_curve[j + 1]
+            rest = self.fine * (self.up[0] - self.fine)
+            out.append(max(0, ceiling(rise + fall, rest)))
+        return out, lost
+
+
+class PlanarNoise(Noise):
+    """Noise on pairs of whole numbers with the symmetries of the square: core / 2^bits up to a
+    radius, shells τ (1 - r)² r^j / 2^bits beyond. Radii are l1 norms for changes in l1, else l∞."""
+
+    numbers = "pairs of whole numbers"
+
+    def __init__(self, body: Body) -> None:
+        entries = "epsilon delta sensitivity norm loss law multipliers claims seconds"
+        keys(body, f"digest format {entries}")
+        self.epsilon, self.delta = Real.read(body["epsilon"]), Real.read(body["delta"])
+        need(self.epsilon.nearest <= 64, "ε is too large")
+        need(self.delta.bounds().high <= 1, "δ is above 1")
+        self.sensitivity = whole(body["sensitivity"], 41)
+        need(self.sensitivity > 0, "the sensitivity is 0")
+        self.norm = one_of(body["norm"], ("l1", "l2", "linf"), "the norm")
+        need(isinstance(body["loss"], dict), "no loss")
+        loss = dict(cast("Body", body["loss"]))
+        self.measured = one_of(loss.pop("norm", None), ("l1", "l2", "linf"), "the loss")
+        self.kind = loss.get("name")
+        need(self.measured != "l2" or self.kind not in ("table", "function"), "a bad loss")
+        self.loss = read_noise_loss(loss)
+        law = keys(body["law"], "width bits core tails ratio ratio_bits")
+        self.n, self.bits = whole(law["width"], 301), whole(law["bits"], 4097)
+        core, self.tails = wholes(law["core"]), wholes(law["tails"])
+        exponent = whole(law["ratio_bits"], 4097)
+        self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
+        need(self.bits > 0 and self.ratio < 1, "no law")
+        need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
+        self.period, self.sides = len(self.tails), 4 if self.norm == "l1" else 8
+        need(self.period <= self.sensitivity, "too many tails")
+        places = self.quarter(self.n)
+        need(len(places) == len(core) <= 40_000, "another number of places")
+        self.core = dict(zip(places, core, strict=True))
+        total = sum((Fraction(v * self.images(k)) for k, v in self.core.items()), ZERO)
+        for c, v in enumerate(self.tails, 1):
+            total += self.sides * v * ((self.n + c) * (1 - self.ratio) + self.period * self.ratio)
+        need(total == 1 << self.bits, "the probabilities do not sum to one")
+        d = self.sensitivity
+        self.shifts = [
+            (x, y) for x in range(1, d + 1) for y in range(x + 1)
+            if (x + y <= d, x * x + y * y <= d * d, True)[("l1", "l2", "linf").index(self.norm)]
+        ]  # fmt: skip
+        size = (2 * (self.n + d) + 1) ** 2
+        need(size * len(self.shifts) <= 6_000_000, "too many places")
+        blocks = ceiling(d, self.period) + 2 if self.period else 0
+        need(size * (self.bits + blocks * exponent) <= 4 * 10**8, "too many digits")
+        self.multipliers = body["multipliers"]
+        self.claims = keys(body["claims"], "status loss lower_bound")
+        real(body["seconds"])
+
+    def quarter(self, n: int) -> list[tuple[int, int]]:
+        """x >= y >= 0 of radius up to n."""
+        if self.norm == "l1":
+            return [(x, y) for x in range(n + 1) for y in range(min(x, n - x) + 1)]
+        return [(x, y) for x in range(n + 1) for y in range(x + 1)]
+
+    @staticmethod
+    def folded(x: int, y: int) -> tuple[int, int]:
+        return max(abs(x), abs(y)), min(abs(x), abs(y))
+
+    @staticmethod
+    def images(k: tuple[int, int]) -> int:
+        return 1 if k == (0, 0) else 4 if k[1] == 0 or k[0] == k[1] else 8
+
+    def radius(self, x: int, y: int) -> int:
+        return abs(x) + abs(y) if self.norm == "l1" else max(abs(x), abs(y))
+
+    def shell(self, m: int) -> Fraction:
+        """z at radius m > n."""
+        if not self.period:
+            return ZERO
+        block, c = divmod(m - self.n - 1, self.period)
+        return Fraction(self.tails[c], 1 << self.bits) * (1 - self.ratio) ** 2 * self.ratio**block
+
+    def cost(self, k: tuple[int, int], up: bool) -> Fraction:
+        """c(k), of roots a bound."""
+        x, y = k
+        if self.measured != "l2":
+            return self.loss.at(x + y if self.measured == "l1" else x)
+        return self.rooted(x * x + y * y, up)
+
+    def rooted(self, square: int, up: bool) -> Fraction:
+        if self.kind == "square":
+            return Fraction(square)
+        if self.kind == "threshold":
+            return Fraction(square > (len(self.loss.values) - 2) ** 2)
+        low = math.isqrt(square << 160)
+        return Fraction(low + (up and low * low != square << 160), 1 << 80)
+
+    def check(self) -> Verdict:
+        power = self.epsilon.exp(ONE, 192)
+        worst = self.largest(power[0])
+        need(worst <= self.delta.bounds().low, f"δ is {float(worst):.9g}, and more than stated")
+        return self.verdict(
+            self.lower_bound(power[1]),
+            f"(ε, δ) = ({self.epsilon.text}, {self.delta.text}) at every shift up to "
+            f"{self.sensitivity} in {self.norm}: δ is {float(worst):.9g}",
+        )
+
+    def largest(self, power: Fraction) -> Fraction:
+        """The largest Σ_k max(0, z(k) - power z(k + v)): terms are zero where both lie beyond."""
+        n, d = self.n, self.sensitivity
+        for m in range(n + 1, n + self.period + 1):
+            for t in range(1, d + 1):
+                pair = self.shell(m), self.shell(m + t)
+                need(max(pair) <= power * min(pair), "the tails do not keep ε")
+        found = {k: Fraction(v, 1 << self.bits) for k, v in self.core.items()}
+        found |= {k: self.shell(self.radius(*k)) for k in self.quarter(n + d) if k not in found}
+        unit = math.lcm(*(v.denominator for v in found.values()))
+        a, b = power.numerator, power.denominator
+        near = {k: int(v * unit) * b for k, v in found.items()}
+        far = {k: int(v * unit) * a for k, v in found.items()}
+        ends = range(-n - d, n + d + 1)
+        every = [(x, y) for x in ends for y in ends if self.radius(x, y) <= n + d]
+        worst = 0
+        for v in self.shifts:
+            total = 0
+            for x, y in every:
+                other = self.folded(x + v[0], y + v[1])
+                if other in far:
+                    total += max(0, near[self.folded(x, y)] - far[other])
+            worst = max(worst, total)
+        return Fraction(worst, b * unit)
+
+    def expected(self) -> Fraction:
+        """At least Σ c(k) z(k): beyond the window every place costs as much as the norm can be."""
+        total = sum((self.cost(k, True) * self.images(k) * v for k, v in self.core.items()), ZERO)
+        r, p, last = self.ratio, self.period, len(self.loss.values) - 1
+        sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
+                r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+        for c, v in enumerate(self.tails, 1):
+            start = self.n + c
+            half = (self.norm, self.measured) == ("l1", "linf")
+            need((start + 1) // 2 > last if half else start > last, "the window is too short")
+            grown = ONE
+            if self.norm != "l1":
+                grown = {"l1": Fraction(2), "l2": Fraction(3, 2), "linf": ONE}[self.measured]
+            at = grown * start - last
+            x = self.loss.values[-1] + self.loss.slope * at + self.loss.curvature * at * at
+            y = grown * (self.loss.slope + 2 * self.loss.curvature * at)
+            w = grown * grown * self.loss.curvature
+            powers = (x * start, x + y * start, y + w * start, w)
+            found = sum(
+                (q * p**i * s for i, (q, s) in enumerate(zip(powers, sums, strict=True))), ZERO
+            )
+            total += self.sides * v * (1 - r) ** 2 * found
+        return total / (1 << self.bits)
+
+    def lower_bound(self, power: Fraction | None) -> Fraction:
+        """min C - δ Σ λ, C the mean over images of k of c(k) + Σ_v y_v(k) - e^ε y_v(k - v)."""
+        if self.multipliers is None:
+            return ZERO
+        assert power is not None
+        body = keys(self.multipliers, "bits width shifts")
+        unit, n = 1 << whole(body["bits"], 4097), whole(body["width"], 301)
+        parts = [keys(part, "shift values limit") for part in listing(body["shifts"])]
+        need((2 * (n + self.sensitivity) + 1) ** 2 * len(parts) <= 6_000_000, "too many places")
+        shifts = []
+        for part in parts:
+            first, second = listing(part["shift"], 2)
+            shifts.append((whole(first, 41), whole(second, 41)))
+        need(len(set(shifts)) == len(shifts) > 0 and set(shifts) <= set(self.shifts), "bad shifts")
+        own: dict[tuple[int, int], int] = {}
+        others: dict[tuple[int, int], int] = {}
+        limits = 0
+        for v, part in zip(shifts, parts, strict=True):
+            values, limit = wholes(part["values"]), integer(part["limit"], 0)
+            need(self.delta.zero or max(values, default=0) <= limit, "a multiplier is too large")
+            limits += limit
+            count = 0
+            for k in self.quarter(n):
+                around = {(a * p, b * q) for a, b in (k, k[::-1]) for p in (1, -1) for q in (1, -1)}
+                moved = [self.folded(x + v[0], y + v[1]) for x, y in around]
+                for other in sorted(set(moved)):
+                    need(count < len(values), "too few multipliers")
+                    price = values[count] * moved.count(other)
+                    count += 1
+                    own[k] = own.get(k, 0) + price
+                    others[other] = others.get(other, 0) + price
+            need(count == len(values), "too many multipliers")
+        reach = n + self.sensitivity
+        least = self.nearest_beyond(reach + 1)
+        for k in self.quarter(reach):
+            gain = own.get(k, 0) - power * others.get(k, 0)
+            least = min(least, self.cost(k, False) + Fraction(gain) / (unit * self.images(k)))
+        cost = self.delta.bounds().high * limits / unit
+        return max(ZERO, least - (ZERO if self.delta.zero else cost))
+
+    def nearest_beyond(self, m: int) -> Fraction:
+        """At most the loss of every place of radius m or more."""
+        if self.measured == "l2":
+            return self.rooted(m * m if self.norm != "l1" else (m * m + 1) // 2, False)
+        start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
+        values = self.loss.values
+        return self.loss.at(start) if start >= len(values) - 1 else min(values[start:])
 
 
 # ==== 11. Packed mechanisms, against the design that they were packed from ========================
@@ -2895,7 +3381,9 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if body["format"] == EVERYWHERE:
             return Everywhere(body).check()
         if body["format"] == NOISE:
-            return Noise(body).check()
+            if "norm" in body:
+                return PlanarNoise(body).check()
+            return (PowerNoise if "renyi" in body else Noise)(body).check()
         return Family(body).check() if body["format"] == FAMILY else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error

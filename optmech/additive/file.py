@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
+from optmech.additive.certified import ProvedNoise
 from optmech.additive.design import NoiseDesign
-from optmech.additive.law import MOST_ENTRIES, Law
-from optmech.additive.loss import NAMES, NoiseLoss
+from optmech.additive.encoded import (
+    LARGEST_EPSILON,
+    MOST_SENSITIVITY,
+    Plain,
+    decode_law,
+    decode_loss,
+    encode_law,
+    encode_loss,
+    hexadecimal,
+    whole_numbers,
+)
+from optmech.additive.lattice import MOST_EXPONENT
+from optmech.additive.planar import PlanarNoise
+from optmech.additive.planar_file import decode_planar, encode_planar
+from optmech.additive.power_file import decode_renyi, encode_renyi
+from optmech.additive.renyi import RenyiNoise
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
 from optmech.certificate.objective import relative_gap, status_of
@@ -24,28 +38,25 @@ from optmech.exact.checked import probability, require_keys, whole
 from optmech.exact.number import parse_exact
 from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
 
-Plain = Any
-MOST_SENSITIVITY = 1000
-LARGEST_EPSILON = 64
+MOST_RELEASES = 10_000
+"""Of a promise that they keep together."""
 MOST_MULTIPLIERS = 4_000_000
+MOST_TOGETHER = 50_000
+"""Places of noise for several releases."""
 MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
 _REWRITE = "Make the noise again with optmech noise -o"
-_HEX = re.compile(r"0|[1-9a-f][0-9a-f]{0,1200}", re.ASCII)
 _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "multipliers",
          "claims", "seconds"}  # fmt: skip
 
 
-def save_noise(design: NoiseDesign, path: str | Path) -> None:
+def save_noise(design: ProvedNoise, path: str | Path) -> None:
     """Write a design; raises ProblemError where the path cannot be written."""
-    body = {
-        "format": NOISE,
-        "epsilon": design.epsilon.text,
-        "delta": design.delta.text,
-        "sensitivity": design.sensitivity,
-        "loss": _encode_loss(design.measure),
-        "law": _encode_law(design.law),
-        "multipliers": _encode_multipliers(design.multipliers),
+    if isinstance(design, PlanarNoise):
+        stated = encode_planar(design)
+    else:
+        stated = encode_renyi(design) if isinstance(design, RenyiNoise) else _encode(design)
+    body = stated | {
         "claims": {
             "status": design.status,
             "loss": design.loss,
@@ -56,11 +67,11 @@ def save_noise(design: NoiseDesign, path: str | Path) -> None:
     write_atomically(path, seal(json.dumps(body, allow_nan=False).encode()))
 
 
-def load_noise(path: str | Path) -> NoiseDesign:
+def load_noise(path: str | Path) -> ProvedNoise:
     """Read a design and prove it again; raises ProblemError where the file cannot be read or is not
     one of this format, VerificationError where it does not hold what it claims."""
     body = read_sealed(path, (NOISE,), _REWRITE)
-    design = _decode(body, str(path))
+    design = _read(body, str(path))
     report = _examined(design, body, str(path))
     if not report.passed:
         raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
@@ -69,17 +80,38 @@ def load_noise(path: str | Path) -> NoiseDesign:
 
 def examine_noise(body: dict[str, Any], path: str) -> CheckReport:
     """Every claim of a file, recomputed from its numbers."""
-    return _examined(_decode(body, path), body, path)
+    return _examined(_read(body, path), body, path)
 
 
-def _examined(design: NoiseDesign, body: dict[str, Any], path: str) -> CheckReport:
+def _read(body: dict[str, Any], path: str) -> ProvedNoise:
+    with decoding(path, _REWRITE):
+        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
+            raise ProblemError("is no number", where="seconds")
+        if "norm" in body:
+            return decode_planar(body)
+        return decode_renyi(body) if "renyi" in body else _decode(body, path)
+
+
+def _checks(design: ProvedNoise) -> tuple[Check, ...]:
+    count, detail = design.described
+    worst, words = design.decided
+    passed = design.is_private
+    if not passed:
+        words += f", above what is promised: {design.promise}"
+    return (
+        Check("distribution", None, count, True, 0.0, detail),
+        Check("privacy", 0, 2 * design.sensitivity, passed, worst, words),
+    )
+
+
+def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckReport:
     with decoding(path, _REWRITE):
         claims = body["claims"]
         require_keys(claims, {"status", "loss", "lower_bound"}, "claims")
         stated = claims["lower_bound"]
         if type(stated) is not float or type(claims["loss"]) is not float:
             raise ProblemError("claims are not numbers", where="claims")
-        checks = (_distribution(design), _privacy(design))
+        checks = _checks(design)
         proved, cost = design.lower_bound, design.loss
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if claims["loss"] != cost:
@@ -102,46 +134,27 @@ def _examined(design: NoiseDesign, body: dict[str, Any], path: str) -> CheckRepo
         lower_bound=stated,
         faults=tuple(faults),
         notes=(
-            f"noise on all whole numbers: {design.measure.words}, tails included; the lower bound "
+            f"noise on all {design.numbers}: {design.measured}, tails included; the lower bound "
             "is of all noise that is as private",
             "the seconds are the file's own words",
         ),
     )
 
 
-def _distribution(design: NoiseDesign) -> Check:
-    law = design.law
-    tails = f"{len(law.tails)} geometric tails a side" if law.tails else "no tails"
-    detail = f"whole numbers over 2^{law.bits} for |k| <= {law.n}, {tails}, of sum one"
-    return Check("distribution", None, law.n + 1 + len(law.tails), True, 0.0, detail)
-
-
-def _privacy(design: NoiseDesign) -> Check:
-    worst, shift = design.largest_delta
-    detail = f"at ε = {design.epsilon.words} δ is {float(worst):.9g}, at shift {shift}"
-    passed = design.is_private
-    if not passed:
-        detail += f", above {design.delta.words}"
-    return Check("privacy", 0, 2 * design.sensitivity, passed, float(worst), detail)
-
-
-# ---------------------------------------------------------------- values
-def _encode_loss(loss: NoiseLoss) -> Plain:
-    if loss.name == "threshold":
-        return {"name": loss.name, "width": loss.last - 1}
-    if loss.name in NAMES:
-        return {"name": loss.name}
-    return {"name": loss.name, "values": [float(value) for value in loss.values]}
-
-
-def _encode_law(law: Law) -> Plain:
-    return {
-        "bits": law.bits,
-        "window": _hex(law.window),
-        "tails": _hex(law.tails),
-        "ratio": f"{law.ratio:x}",
-        "ratio_bits": law.ratio_bits,
+def _encode(design: ProvedNoise) -> dict[str, Any]:
+    assert isinstance(design, NoiseDesign)
+    body = {
+        "format": NOISE,
+        "epsilon": design.epsilon.text,
+        "delta": design.delta.text,
+        "sensitivity": design.sensitivity,
+        "loss": encode_loss(design.measure),
+        "law": encode_law(design.law),
+        "multipliers": _encode_multipliers(design.multipliers),
     }
+    if design.releases > 1:
+        body["releases"] = {"count": design.releases, "exponent": design.exponent}
+    return body
 
 
 def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
@@ -150,8 +163,8 @@ def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
     parts = [
         {
             "shift": part.shift,
-            "inner": _hex(part.inner),
-            "tail": _hex(part.tail),
+            "inner": hexadecimal(part.inner),
+            "tail": hexadecimal(part.tail),
             "limit": f"{part.limit:x}",
         }
         for part in multipliers.shifts
@@ -159,13 +172,9 @@ def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
     return {"bits": multipliers.bits, "shifts": parts}
 
 
-def _hex(values: tuple[int, ...]) -> list[str]:
-    return [f"{value:x}" for value in values]
-
-
 def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
     with decoding(path, _REWRITE):
-        require_keys(body, _KEYS, "the file")
+        require_keys(body, _KEYS, "the file", "releases")
         epsilon = parse_exact(body["epsilon"], where="epsilon")
         delta = probability(body["delta"])
         for name, number in (("epsilon", epsilon), ("delta", delta)):
@@ -174,46 +183,35 @@ def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
                 raise ProblemError("is not written as it must be", where=name)
         if epsilon > LARGEST_EPSILON:
             raise ProblemError(f"is above {LARGEST_EPSILON}", where="epsilon")
-        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
-            raise ProblemError("is no number", where="seconds")
-        law = _decode_law(body["law"])
+        law = decode_law(body["law"])
         sensitivity = whole(body["sensitivity"], "sensitivity", 1, MOST_SENSITIVITY)
         if (law.n + len(law.tails) + sensitivity) * sensitivity > MOST_TERMS:
             raise ProblemError("has too many places for its sensitivity", where="law")
         if 0 < len(law.tails) < sensitivity:
             raise ProblemError("has fewer tails than the sensitivity", where="law")
+        releases, exponent = _decode_releases(body)
+        if releases > 1 and law.n + len(law.tails) > MOST_TOGETHER:
+            raise ProblemError("has too many places for several releases", where="law")
         return NoiseDesign(
             law=law,
-            measure=_decode_loss(body["loss"]),
+            measure=decode_loss(body["loss"]),
             epsilon=epsilon,
             delta=delta,
             sensitivity=sensitivity,
             multipliers=_decode_multipliers(body["multipliers"]),
             seconds=body["seconds"],
+            releases=releases,
+            exponent=exponent,
         )
 
 
-def _decode_loss(plain: Plain) -> NoiseLoss:
-    name = plain["name"]
-    if name == "threshold":
-        require_keys(plain, {"name", "width"}, "loss")
-        return NoiseLoss.of(name, width=plain["width"])
-    if name in NAMES:
-        require_keys(plain, {"name"}, "loss")
-        return NoiseLoss.of(name)
-    require_keys(plain, {"name", "values"}, "loss")
-    if name not in ("table", "function") or any(type(v) is not float for v in plain["values"]):
-        raise ProblemError("is no loss of noise", where="loss")
-    loss = NoiseLoss.of(plain["values"])
-    return NoiseLoss(name, loss.values, loss.slope, loss.curvature)
-
-
-def _decode_law(plain: Plain) -> Law:
-    require_keys(plain, {"bits", "window", "tails", "ratio", "ratio_bits"}, "law")
-    window, tails = _whole_numbers(plain["window"]), _whole_numbers(plain["tails"])
-    bits, ratio_bits = whole(plain["bits"], "bits"), whole(plain["ratio_bits"], "ratio_bits")
-    ratio = _whole_numbers([plain["ratio"]])[0]
-    return Law(bits, window, tails, ratio, ratio_bits)
+def _decode_releases(body: dict[str, Any]) -> tuple[int, int]:
+    """How many releases keep the promise together, and the exponent of the lattice."""
+    if "releases" not in body:
+        return 1, 0
+    require_keys(body["releases"], {"count", "exponent"}, "releases")
+    count = whole(body["releases"]["count"], "releases", 2, MOST_RELEASES)
+    return count, whole(body["releases"]["exponent"], "exponent", 0, MOST_EXPONENT)
 
 
 def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
@@ -225,18 +223,8 @@ def _decode_multipliers(plain: Plain) -> NoiseMultipliers | None:
     parts = []
     for part in plain["shifts"]:
         require_keys(part, {"shift", "inner", "tail", "limit"}, "multipliers")
-        a, b, d = _whole_numbers(part["tail"])
-        limit = _whole_numbers([part["limit"]])[0]
+        a, b, d = whole_numbers(part["tail"])
+        limit = whole_numbers([part["limit"]])[0]
         shift = whole(part["shift"], "shift", 1, MOST_SENSITIVITY)
-        parts.append(ShiftMultipliers(shift, _whole_numbers(part["inner"]), (a, b, d), limit))
+        parts.append(ShiftMultipliers(shift, whole_numbers(part["inner"]), (a, b, d), limit))
     return NoiseMultipliers(whole(plain["bits"], "bits", 0, 4096), tuple(parts))
-
-
-def _whole_numbers(texts: Plain) -> tuple[int, ...]:
-    """Whole numbers >= 0 from hexadecimal texts, written in one way only."""
-    if type(texts) is not list or len(texts) > 2 * MOST_ENTRIES:
-        raise ProblemError("is no list of numbers, or too long")
-    for text in texts:
-        if not isinstance(text, str) or not _HEX.fullmatch(text):
-            raise ProblemError(f"{text!r:.80} is no whole number")
-    return tuple(int(text, 16) for text in texts)

@@ -122,16 +122,18 @@ class Law:
         reach = self.n + len(self.tails)
         out = draw(self._table, 0, count, source) - reach
         outside = np.flatnonzero(np.abs(out) > self.n)
-        steps = np.array([self._steps(source) for _ in outside], dtype=np.int64)
+        steps = np.array(
+            [geometric(source, self.ratio, self.ratio_bits) for _ in outside], dtype=np.int64
+        )
         out[outside] += np.sign(out[outside]) * steps * len(self.tails)
         return out
 
-    def _steps(self, source: Bytes) -> int:
-        """A geometric number: how many numbers of ``ratio_bits`` bits in a row are below the
-        ratio."""
-        size = -(-self.ratio_bits // 8)
-        drop = 8 * size - self.ratio_bits
-        steps = 0
-        while int.from_bytes(source(size), "big") >> drop < self.ratio:
-            steps += 1
-        return steps
+
+def geometric(source: Bytes, ratio: int, bits: int) -> int:
+    """A geometric number: how many numbers of ``bits`` bits in a row are below ``ratio``."""
+    size = -(-bits // 8)
+    drop = 8 * size - bits
+    steps = 0
+    while int.from_bytes(source(size), "big") >> drop < ratio:
+        steps += 1
+    return steps

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from optmech.additive.certified import CertifiedNoise
 from optmech.additive.design import NoiseDesign
-from optmech.additive.file import MOST_SENSITIVITY
+from optmech.additive.encoded import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
+from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import rounded_up
@@ -31,11 +33,19 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     The input metric is the absolute distance. Without δ the output measure is the maximum
     divergence, and the privacy map d ↦ ⌈d/Δ⌉ε, rounded up; otherwise approximate maximum divergence
     with d ↦ (ε, δ(d)), where δ(d) is computed exactly for shifts up to d. Raises ProblemError
-    without opendp, VerificationError where the noise is not as private as it says.
+    without opendp and for Rényi promises, VerificationError where the noise is not as private as it
+    says.
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
+    if not isinstance(design, NoiseDesign):
+        raise ProblemError(
+            f"promises otherwise: {design.promise}",
+            where="design",
+            remedy="Give noise for ε, or ε and δ",
+        )
     design.require_private()
-    law, epsilon = design.law, design.epsilon
+    # of one release: of several without δ an equal part
+    law, epsilon = design.law, design.each
     above = bracket(epsilon)[1]
 
     def draw(value: int) -> int:
@@ -65,16 +75,17 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     )
 
 
-def noise_to_dp_accounting(design: NoiseDesign, *, interval: float = 1e-4) -> Any:
+def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
-    sensitivity. Raises ProblemError without dp-accounting."""
+    sensitivity. Raises ProblemError without dp-accounting, or for noise of pairs."""
     module = needed(
         "dp_accounting.pld.privacy_loss_distribution",
         "dp-accounting",
         where="noise_to_dp_accounting",
     )
     pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where="noise_to_dp_accounting")
+    _require_one_number(design)
     step = positive(interval, "interval")
     pair = dominating(design.law, design.sensitivity)
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
@@ -86,11 +97,12 @@ def noise_to_dp_accounting(design: NoiseDesign, *, interval: float = 1e-4) -> An
     return module.PrivacyLossDistribution(made)
 
 
-def noise_to_scipy(design: NoiseDesign) -> Any:
+def noise_to_scipy(design: CertifiedNoise) -> Any:
     """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests;
     its ``rvs`` are no draws to release."""
     from scipy.stats import rv_discrete
 
+    _require_one_number(design)
     law = design.law
 
     class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
@@ -106,19 +118,29 @@ def noise_to_scipy(design: NoiseDesign) -> Any:
     return _Noise(a=-end, b=end, name="noise")()
 
 
-def _below(design: NoiseDesign, k: int) -> float:
+def _require_one_number(design: object) -> None:
+    if not isinstance(design, CertifiedNoise):
+        raise ProblemError(
+            "is no noise for one number",
+            where="design",
+            remedy="Give what om.noise.optimal returns without bounded and dimensions",
+        )
+
+
+def _below(design: CertifiedNoise, k: int) -> float:
     """P(Z <= k)."""
     if k >= 0:
         return float(1 - design.law.upper_tail(k + 1))
     return float(design.law.upper_tail(-k))
 
 
-def write_noise_table(design: NoiseDesign, path: str | Path, *, last: int | None = None) -> None:
+def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | None = None) -> None:
     """A CSV file with the columns noise, probability (nearest float), numerator and denominator
     (exact), for |k| <= ``last``: by default to where next to nothing is left.
 
     Raises ProblemError for a last place that is none or where the file cannot be written.
     """
+    _require_one_number(design)
     law = design.law
     if last is None:
         last = law.n

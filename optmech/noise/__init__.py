@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from optmech.additive.design import NoiseDesign as NoiseDesign
     from optmech.additive.law import Law as Law
     from optmech.additive.loss import NoiseLoss as NoiseLoss
+    from optmech.additive.planar import PlanarNoise as PlanarNoise
+    from optmech.additive.renyi import RenyiNoise as RenyiNoise
     from optmech.noise.known import NoisePeer as NoisePeer
     from optmech.noise.known import peers as peers
+    from optmech.noise.optimum import optimal as optimal
     from optmech.noise.releases import ReleaseNoise as ReleaseNoise
     from optmech.noise.releases import for_releases as for_releases
-    from optmech.noise.search import optimal as optimal
 else:
     __getattr__, __dir__ = lazily(__name__)

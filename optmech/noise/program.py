@@ -146,7 +146,7 @@ def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float =
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
     lower[-1] = 1.0
-    x, duals = _run(cost / unit, matrix, lower, upper, time_limit)
+    x, duals = run_program(cost / unit, matrix, lower, upper, time_limit)
     z = x[:base] * rows.scales
     multipliers, limits = {}, {}
     for shift, (inner, index, size) in places.items():
@@ -172,7 +172,7 @@ _ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ip
 """Options of HiGHS that are tried one after the other: tiny δ make ill-scaled programs."""
 
 
-def _run(
+def run_program(
     cost: Floats, rows: sp.csr_array, lower: Floats, upper: Floats, limit: float
 ) -> tuple[Floats, Floats]:
     import highspy

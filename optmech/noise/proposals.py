@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from optmech.noise.program import Solution, Window
 _BITS = 100
 _SAFE = 1e-12
 _LEVELS = 12
+_SMALL = 1e-7
+_DIGITS = 60
 _RATIO_BITS = 60
 KEPT = 1e-9
 """The share of δ that is kept back for roundings."""
@@ -25,6 +29,9 @@ _ROUNDING = 1e-6
 """A relative excess below this is rounding."""
 SLACK = 2.0**-30
 """By how much less than e^ε neighbours differ, relatively, for rounding to have room."""
+
+
+Digits = float | decimal.Decimal
 
 
 class Dual:
@@ -57,7 +64,7 @@ class Dual:
         level = loss + self.cost
         tried: dict[float, float] = {}
         for _ in range(_LEVELS):
-            tried[level] = self._swept(level)[1] - level
+            tried[level] = self._swept(level)[1]
             excess = tried[level]
             if excess >= -1e-12 * abs(level):
                 break
@@ -93,57 +100,74 @@ class Dual:
 
     def _swept(
         self, level: float
-    ) -> tuple[dict[int, Floats], float, dict[int, tuple[float, float, float]]]:
+    ) -> tuple[dict[int, list[Digits]], float, dict[int, tuple[float, float, float]]]:
         """Multipliers under which every place but the innermost reaches the level where they can;
-        the least that any place is left with; the tails."""
-        w, n, power = self.window, self.window.n, self.window.power
-        tails = self._tails(level)
+        by how much the least that any place is left with is above it; the tails."""
+        w, n = self.window, self.window.n
+        places = np.arange(n + self.widest + 1.0)
+        # a level far below the losses that are weighed against each other needs more digits
+        small = level < _SMALL * float(w.loss.floats(places).max())
+        number: type[Digits] = decimal.Decimal if small else float
+        with decimal.localcontext(decimal.Context(prec=_DIGITS)):
+            power = decimal.Decimal(w.epsilon).exp() if small else w.power
+            rows, least, tails = self._lowered(number(level), number(1), power)
+            return rows, float(least - number(level)), tails
+
+    def _lowered(
+        self, level: Any, one: Any, power: Any
+    ) -> tuple[dict[int, list[Any]], Any, dict[int, tuple[float, float, float]]]:
+        """The same with numbers like ``one``; the least itself."""
+        w, n = self.window, self.window.n
+        number = type(one)
+        tails = self._tails(float(level))
         reach = n + self.widest
         outer = np.arange(1, self.widest + 1)
         rows = {}
         for s, inner in self.rows.items():
             a, b, d = tails.get(s, (0.0, 0.0, 0.0))
-            rows[s] = np.concatenate([inner, a + b * outer + d * outer**2]).tolist()
+            found = np.concatenate([inner, a + b * outer + d * outer**2])
             if w.delta > 0:
-                rows[s] = [min(value, self.limits[s]) for value in rows[s]]
-        loss = w.loss.floats(np.arange(reach + 1.0)).tolist()
-        most = self.limits.get(w.sensitivity, math.inf)
+                found = np.minimum(found, self.limits[s])
+            rows[s] = [number(value) for value in found.tolist()]
+        loss = [number(value) for value in w.loss.floats(np.arange(reach + 1.0)).tolist()]
+        most = number(self.limits.get(w.sensitivity, math.inf))
+        zero = one - one
         main = rows[w.sensitivity]
-        least = math.inf
+        least = number(math.inf)
         for k in range(reach, -1, -1):
             value = loss[k]
             hurting = []
             for s, y in rows.items():
-                value += y[n + k] + (y[n - k] if k <= n else 0.0)
-                value -= power * y[n + k - s] if k - s >= -n else 0.0
-                value -= power * y[n - k - s] if k + s <= n else 0.0
+                value += y[n + k] + (y[n - k] if k <= n else zero)
+                value -= power * y[n + k - s] if k - s >= -n else zero
+                value -= power * y[n - k - s] if k + s <= n else zero
                 if s < 2 * k and k - s <= n:
                     hurting.append((y, n + k - s))
-            aim = level * (1 + 1e-14)
+            aim = level * number(1 + 1e-14)
             if value < aim:
                 total = sum(y[at] for y, at in hurting)
                 if total > 0:
-                    keep = max(0.0, 1 - (aim - value) / (power * total))
+                    keep = max(zero, one - (aim - value) / (power * total))
                     for y, at in hurting:
                         y[at] *= keep
-                    value += power * total * (1 - keep)
+                    value += power * total * (one - keep)
             elif 2 * k > w.sensitivity and k - w.sensitivity <= n:
                 at = n + k - w.sensitivity
                 gain = min((value - aim) / power, most - main[at])
                 main[at] += gain
                 value -= power * gain
             least = min(least, value)
-        return {s: np.array(y[: 2 * n + 1]) for s, y in rows.items()}, least, tails
+        return {s: y[: 2 * n + 1] for s, y in rows.items()}, least, tails
 
     def _whole(
-        self, rows: dict[int, Floats], tails: dict[int, tuple[float, float, float]]
+        self, rows: dict[int, list[Digits]], tails: dict[int, tuple[float, float, float]]
     ) -> NoiseMultipliers:
-        largest = max([1e-300, *(float(y.max()) for y in rows.values()), *self.limits.values()])
+        largest = max([1e-300, *(float(max(y)) for y in rows.values()), *self.limits.values()])
         bits = max(0, _BITS - math.frexp(largest)[1])
         parts = []
         for s, y in sorted(rows.items()):
             limit = int(Fraction(self.limits.get(s, 0.0)) * (1 << bits))
-            inner = tuple(int(Fraction(value) * (1 << bits)) for value in y.tolist())
+            inner = tuple(int(Fraction(value) * (1 << bits)) for value in y)
             a, b, d = (int(Fraction(value) * (1 << bits)) for value in tails.get(s, (0.0,) * 3))
             if self.window.delta > 0:
                 inner, a = tuple(min(value, limit) for value in inner), min(a, limit)
@@ -202,10 +226,10 @@ def with_tails(places: Floats, epsilon: Exact, sensitivity: int) -> Law:
     """The law of places whose last period goes on with the ratio; finite where that is empty."""
     ratio, bits = tail_ratio(epsilon) if places[-sensitivity:].any() else (0, 0)
     if not ratio:
-        return _apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
+        return apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
     masses = places.copy()
     masses[-sensitivity:] /= 1 - ratio / 2**bits
-    return _apportioned(masses, sensitivity, ratio, bits)
+    return apportioned(masses, sensitivity, ratio, bits)
 
 
 def tidied(solution: Solution, window: Window) -> Floats:
@@ -227,7 +251,7 @@ def tidied(solution: Solution, window: Window) -> Floats:
     return np.array(places)
 
 
-def _apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
+def apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
     """Masses of places and tails as whole numbers of sum one; rounding goes to the centre."""
     rows, _ = integers(masses[None, :])
     whole = rows[0]

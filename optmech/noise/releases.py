@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from optmech.additive.composition import ComposedPrivacy
 from optmech.additive.design import NoiseDesign
+from optmech.additive.lattice import MOST_EXPONENT
 from optmech.additive.law import Law
 from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.errors import OptmechError, ProblemError
+from optmech.errors import OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
+from optmech.noise.optimum import optimal
 from optmech.noise.proposals import with_tails
-from optmech.noise.search import Note, optimal
+from optmech.noise.search import Note
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
@@ -30,6 +33,11 @@ SHARES = (0.0, 0.1, 0.5, 0.9)
 _MOST_RELEASES = 10_000
 _NODES = 2**16
 _BISECTIONS = 14
+_AIMS = 8
+_ROOM = 1e-5
+"""The share of δ that the proof in whole numbers may lack."""
+_COARSEST = 5
+_LATTICES = 4
 _TAIL = 60.0
 
 
@@ -40,7 +48,9 @@ class ReleaseNoise(Shown):
 
     ``loss`` is that of one release. ``lower_bound`` is of all noise that is (ε, δ)-private for a
     single release, as noise for several is. ``tried`` has the loss of every law that was
-    calibrated, by name, the calibrated "discrete Gaussian" among them.
+    calibrated, by name, the calibrated "discrete Gaussian" among them. ``together`` is the same
+    family with the promise of all releases as its own, proved in whole numbers: to save, check and
+    audit.
     """
 
     design: NoiseDesign
@@ -50,6 +60,7 @@ class ReleaseNoise(Shown):
     lower_bound: float
     name: str
     tried: dict[str, float]
+    together: NoiseDesign
 
     @property
     def loss(self) -> float:
@@ -65,6 +76,7 @@ def for_releases(
     sensitivity: int = 1,
     loss: LossLike = "absolute",
     width: int | None = None,
+    reach: int = 64,
     note: Note | None = None,
 ) -> ReleaseNoise:
     """Noise for ``releases`` numbers, each changed by at most ``sensitivity``, that are together
@@ -80,17 +92,18 @@ def for_releases(
         raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
     count = whole(releases, "releases", 1, _MOST_RELEASES)
     steps = whole(sensitivity, "sensitivity", 1, 1000)
-    measure = NoiseLoss.of(loss, width)
+    measure = NoiseLoss.of(loss, width, reach)
+    started = time.perf_counter()
     say = note or (lambda _: None)
-    once = optimal(rate, part, sensitivity=steps, loss=loss, width=width)
-    best: tuple[float, str, Law] | None = None
+    once = optimal(rate, part, sensitivity=steps, loss=loss, width=width, reach=reach)
+    best: tuple[float, str, Law, Made, float] | None = None
     tried: dict[str, float] = {}
 
     limit = rounded_down(bracket(part)[0])
 
-    def private(law: Law, nodes: int) -> bool:
+    def private(law: Law, nodes: int, most: float = limit) -> bool:
         found = ComposedPrivacy(law, steps, count, nodes).delta(rate)
-        return found.upper <= limit
+        return found.upper <= most
 
     for name, made, start in _families(measure, rate, part, steps, count):
         law = _calibrated(made, start, private)
@@ -99,7 +112,7 @@ def for_releases(
         tried[name] = float(law.expected(measure))
         say(f"{name}: loss {tried[name]:.6g}")
         if best is None or tried[name] < best[0]:
-            best = tried[name], name, law
+            best = tried[name], name, law, made, start
     if best is None:
         raise ProblemError(
             "no noise of the families tried keeps it",
@@ -113,10 +126,57 @@ def for_releases(
     if privacy.delta(rate).upper > limit:
         # for a tiny δ the transform's error grows with the lattice: that of the proof is kept
         privacy = ComposedPrivacy(law, steps, count, _NODES)
-    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best[1], tried)
+    stated = replace(once, law=law, releases=count, seconds=0.0)
+    if count > 1:
+        stated = _stored(stated, best[3], best[4], private)
+    stated = replace(stated, seconds=time.perf_counter() - started)
+    return ReleaseNoise(design, privacy, rate, part, once.lower_bound, best[1], tried, stated)
 
 
 Made = Callable[[float], Law | None]
+
+
+def _stored(
+    stated: NoiseDesign, made: Made, start: float, private: Callable[[Law, int, float], bool]
+) -> NoiseDesign:
+    """The law of a family whose promise for all releases is proved on a lattice of whole numbers,
+    which knows δ a little less sharply than floats do."""
+    limit = rounded_down(bracket(stated.delta)[0])
+    most = limit
+    for _ in range(_AIMS):
+        found = _on_a_lattice(stated)
+        if found.proved_delta <= limit * (1 - _ROOM):
+            return found.require_private()
+        most *= min(1 - _ROOM, limit / float(found.proved_delta)) * (1 - _ROOM)
+        aim = most
+        law = _calibrated(made, start, lambda law, nodes, aim=aim: private(law, nodes, aim))  # type: ignore[misc]
+        if law is None:
+            break
+        stated = replace(stated, law=law)
+    raise ProblemError(
+        "the promise of all releases could not be proved on a lattice of losses",
+        where="releases",
+        remedy="Allow a larger ε or δ, or fewer releases",
+    )
+
+
+def _on_a_lattice(stated: NoiseDesign) -> NoiseDesign:
+    """The design with the coarsest lattice that finer ones hardly improve on."""
+    best: NoiseDesign | None = None
+    for exponent in range(_COARSEST, MOST_EXPONENT + 1):
+        tried = replace(stated, exponent=exponent)
+        try:
+            known = tried.proved_delta
+        except TooLargeError:
+            break
+        better = best is None or known < best.proved_delta
+        small = best is not None and known > best.proved_delta * (1 - Fraction(_ROOM) / 4)
+        best = tried if better else best
+        if small and exponent > _COARSEST + _LATTICES:
+            break
+    if best is None:
+        raise TooLargeError("losses spread over too many places", where="releases")
+    return best
 
 
 def _families(

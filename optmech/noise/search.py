@@ -1,4 +1,4 @@
-"""``om.noise.optimal``: the best noise, with a proof that there is no better."""
+"""The search for the best noise on the integers, windows that grow and shifts that are added."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
-from optmech.additive.file import LARGEST_EPSILON, MOST_SENSITIVITY
 from optmech.additive.law import Law
-from optmech.additive.loss import LossLike, NoiseLoss
+from optmech.additive.loss import NoiseLoss
 from optmech.additive.privacy import largest_delta
 from optmech.base.arrays import Floats
-from optmech.certificate.objective import OPTIMAL_GAP, relative_gap
-from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
-from optmech.exact.checked import probability, whole
+from optmech.certificate.objective import relative_gap
+from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.exponentials import bracket
-from optmech.exact.number import Exact, Number, parse_exact
-from optmech.noise.bounded import best_in_range
+from optmech.exact.number import Exact
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,
@@ -46,120 +42,12 @@ _ROUNDS = 12
 _MIXES = 6
 
 if TYPE_CHECKING:
-    from optmech.designs.design import Design
+    pass
 
 Note = Callable[[str], None]
 
 
-@overload
-def optimal(
-    epsilon: Number,
-    delta: Number = ...,
-    *,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    reach: int = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-) -> NoiseDesign: ...
-
-
-@overload
-def optimal(
-    epsilon: Number,
-    delta: Number = ...,
-    *,
-    sensitivity: int = ...,
-    loss: LossLike = ...,
-    width: int | None = ...,
-    reach: int = ...,
-    gap: float = ...,
-    note: Note | None = ...,
-    bounded: tuple[int, int],
-    prior: ArrayLike | None = ...,
-) -> Design: ...
-
-
-def optimal(
-    epsilon: Number,
-    delta: Number = 0,
-    *,
-    sensitivity: int = 1,
-    loss: LossLike = "absolute",
-    width: int | None = None,
-    reach: int = 64,
-    gap: float = OPTIMAL_GAP,
-    note: Note | None = None,
-    bounded: tuple[int, int] | None = None,
-    prior: ArrayLike | None = None,
-) -> NoiseDesign | Design:
-    """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
-    added to a whole number that one person changes by at most ``sensitivity``.
-
-    The lower bound is of all noise on the integers, of any shape and support. With δ > 0 and a
-    sensitivity above 1 the optimum need not fall from the centre outwards (Selvi, Liu and
-    Wiesemann, Differential privacy via distributionally robust optimization, Operations Research
-    2025); with δ = 0 it is the staircase (Geng and Viswanath, The optimal noise-adding mechanism
-    in differential privacy, IEEE Transactions on Information Theory 2016).
-
-    Parameters
-    ----------
-    loss:
-        "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
-        c(0), c(1), … that goes on with its last step, or a function, tabulated up to ``reach``.
-    gap:
-        The search ends at this certified relative gap, or where wider windows no longer help.
-    note:
-        Called with a line of progress now and then.
-    bounded:
-        The ends of a range that the number is known to lie in. The result is then a ``Design``: the
-        best mechanism at all from the range to itself, of least loss at the worst number, or of
-        least expected loss under ``prior``.
-
-    Raises
-    ------
-    ProblemError
-        For arguments that are not as said.
-    InfeasibleError
-        For ε = δ = 0: no such noise exists.
-    TooLargeError
-        Where the noise spreads over more places than are searched.
-    """
-    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
-    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
-        raise ProblemError(
-            f"{float(rate):g} is out of range",
-            where="epsilon",
-            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
-        )
-    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
-        raise ProblemError(
-            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
-        )
-    if not rate > 0 and not part > 0:
-        raise InfeasibleError(
-            "with ε = δ = 0 all shifts of the noise would be the same distribution",
-            where="epsilon",
-            remedy="Allow some ε or δ",
-        )
-    steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-    measure = NoiseLoss.of(loss, width, reach)
-    if not 0 <= gap < 1:
-        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-    if bounded is not None:
-        return best_in_range(measure, rate, part, steps, bounded, prior, gap)
-    if prior is not None:
-        raise ProblemError(
-            "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
-        )
-    if part >= 1:
-        law = Law(1, (2,))
-        return NoiseDesign(law, measure, rate, part, steps)
-    return _Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
-
-
-class _Search:
+class Search:
     """Windows that grow, shifts that are added, and the best verified design so far."""
 
     def __init__(
@@ -222,10 +110,10 @@ class _Search:
             ]
             self._keep(NoiseMultipliers(known.bits, tuple(limited)))
 
-    def _pure(self) -> _Search:
+    def _pure(self) -> Search:
         """The same search for δ = 0."""
         none = Exact(Fraction(0))
-        return _Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
+        return Search(self.loss, self.epsilon, none, self.sensitivity, self.gap, lambda _: None)
 
     def _gap(self) -> float:
         if self.law is None or self.proof is None:

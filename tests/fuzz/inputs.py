@@ -107,6 +107,12 @@ def made() -> Made:
                 str(place / "staircase.json"),
             ],
         ]
+        together = ["--delta", "0.01", "--for-releases", "3"]
+        others = {"together": together, "renyi": ["--order", "3/2"], "pair": ["--dimensions", "2"]}
+        orders += [
+            ["noise", "--epsilon", "2", *asked, "-o", str(place / f"{name}.json")]
+            for name, asked in others.items()
+        ]
         orders += [["pack", design, "-o", str(place / "metric.omm")]]
         orders += [
             ["export", design, "--format", "matrix", "-o", str(place / f"m{suffix}")]
@@ -395,7 +401,8 @@ def matrix(rng: random.Random, suffix: str = "") -> Case:
 def design(rng: random.Random) -> Case:
     """A saved design or family: changed and sealed again, or with changed bytes."""
     name = rng.choice(["metric.json", "approximate.json", "grid.json", "targets.json",
-                       "additive.json", "staircase.json"])  # fmt: skip
+                       "additive.json", "staircase.json", "together.json", "renyi.json",
+                       "pair.json"])  # fmt: skip
     content = made().files[name]
     if rng.random() < 0.8:
         document = json.loads(content)

@@ -229,3 +229,29 @@ def test_what_cannot_be_is_refused_with_its_place(arguments: dict[str, object], 
 def test_no_noise_is_perfectly_private() -> None:
     with pytest.raises(om.InfeasibleError):
         om.noise.optimal(0)
+
+
+def test_tiny_losses_are_bounded_as_sharply_as_others() -> None:
+    """P(|Z| > 3) of two-sided geometric noise with b = e^-8 is 2b⁴/(1 + b), about 2.5e-14."""
+    b = math.exp(-8)
+    design = om.noise.optimal(8, loss="threshold", width=3)
+    expected = 2 * b**4 / (1 + b)
+    assert design.loss == pytest.approx(expected, rel=1e-6)
+    assert design.lower_bound <= expected * (1 + 1e-12)
+    assert design.gap <= 1e-6
+
+
+def test_published_values_for_real_numbers_are_approached() -> None:
+    """Selvi, Liu and Wiesemann's example (ε, δ) = (1, 0.2) with sensitivity 2 on the real line:
+    truncated Laplace 1.22392, analytic Gaussian σ = 1.6719974, lower bound of Geng et al. 0.573357.
+    Whole numbers of sensitivity 2N, over N, are a grid of step 1/N."""
+    grid = 16
+    peers = om.noise.peers(1, "1/5", sensitivity=2 * grid)
+    gaussian = peers["analytic Gaussian"].loss(om.noise.NoiseLoss.of("absolute")) / grid
+    assert gaussian == pytest.approx(1.6719974 * math.sqrt(2 / math.pi), rel=1e-3)
+    laplace = peers["truncated Laplace"].loss(om.noise.NoiseLoss.of("absolute")) / grid
+    assert laplace == pytest.approx(1.22392, rel=0.01)
+    design = om.noise.optimal(1, "1/5", sensitivity=2 * grid)
+    # spread evenly over its cell, noise on the grid is noise on the line, at most 1/2N worse
+    assert design.lower_bound / grid > 0.573357
+    assert design.loss / grid + 1 / (2 * grid) < 1.22392

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from optmech.cli import output
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.additive.design import NoiseDesign
+    from optmech.additive.certified import ProvedNoise
 
 SUMMARY = "find the best noise for a count or a sum"
 EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
@@ -17,6 +17,11 @@ EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epsilon", required=True, metavar="E", help='ε, such as 0.5 or "ln 3"')
+    parser.add_argument(
+        "--order",
+        metavar="A",
+        help="ε bounds Rényi divergences of this order above 1, such as 2 or 3/2",
+    )
     parser.add_argument("--delta", default="0", metavar="D", help="δ (default: 0)")
     parser.add_argument(
         "--sensitivity",
@@ -33,23 +38,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--width", type=int, metavar="W", help="noise up to W costs nothing (loss threshold)"
     )
+    parser.add_argument(
+        "--dimensions", type=int, default=1, metavar="D", help="2 for pairs of numbers (default: 1)"
+    )
+    parser.add_argument(
+        "--norm", help="the norm of changes of a pair: l1, l2 or linf (default: l1)"
+    )
+    parser.add_argument(
+        "--loss-norm", metavar="NORM", help="the norm of noise that costs (default: the same)"
+    )
+    parser.add_argument(
+        "--for-releases",
+        type=int,
+        default=1,
+        metavar="K",
+        help="K numbers, each with noise of its own, keep ε and δ together (default: 1)",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
     parser.add_argument("--picture", metavar="PNG", help="draw the noise")
 
 
 def run(args: argparse.Namespace) -> int:
     """0 with noise whose promise is verified."""
-    from optmech.noise.search import optimal
-
     output.claim_outputs(args, [])
-    design = optimal(
-        args.epsilon,
-        args.delta,
-        sensitivity=args.sensitivity,
-        loss=_loss(args.loss),
-        width=args.width,
-        note=output.note,
-    )
+    design = _best(args)
     if args.output:
         design.save(args.output)
     if args.picture:
@@ -66,6 +78,26 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _best(args: argparse.Namespace) -> ProvedNoise:
+    """The noise that is asked for."""
+    from optmech.noise.optimum import optimal
+
+    asked: dict[str, Any] = {
+        "sensitivity": args.sensitivity,
+        "loss": _loss(args.loss),
+        "width": args.width,
+        "for_releases": args.for_releases,
+        "note": output.note,
+    }
+    if args.dimensions != 1 or args.norm or args.loss_norm:
+        asked |= {"dimensions": args.dimensions, "norm": args.norm, "loss_norm": args.loss_norm}
+    if args.order is None:
+        return cast("ProvedNoise", optimal(args.epsilon, args.delta, **asked))
+    if args.delta != "0":
+        raise ProblemError("goes with ε alone", where="--order", remedy="Leave out --delta")
+    return cast("ProvedNoise", optimal(renyi=(args.order, args.epsilon), **asked))
+
+
 def _loss(text: str) -> str | list[float]:
     if "," not in text:
         return text
@@ -79,18 +111,15 @@ def _loss(text: str) -> str | list[float]:
         ) from error
 
 
-def _show(design: NoiseDesign) -> None:
-    worst, shift = design.largest_delta
-    law = design.law
-    tails = f"geometric beyond ±{law.n}" if law.tails else f"never beyond ±{law.n}"
+def _show(design: ProvedNoise) -> None:
     output.facts(
         [
             ("promise", design.promise),
-            ("verified", f"yes: δ is {float(worst):.9g}, at shift {shift}"),
-            (design.measure.words, output.number(design.loss)),
+            ("verified", f"yes: {design.decided[1]}"),
+            (design.measured, output.number(design.loss)),
             ("lower bound", f"{output.number(design.lower_bound)}, of all noise as private"),
             ("status", f"{design.status}: a gap of {design.gap:.2g}"),
-            ("noise", f"whole numbers over 2^{law.bits}, {tails}"),
+            ("noise", design.shown),
             ("seconds", f"{design.seconds:.2f}"),
         ]
     )

@@ -116,15 +116,22 @@ def _place_at(mechanism: Mechanism, text: str) -> Hashable:
 
 
 def _noisy(path: str, secret: str, count: int, seed: int | None) -> list[Hashable]:
-    """A whole number with noise, ``count`` times."""
+    """A whole number, or a pair of them, with noise, ``count`` times."""
+    from optmech.additive.certified import CertifiedNoise
     from optmech.additive.file import load_noise
 
+    design = load_noise(path)
+    planar = not isinstance(design, CertifiedNoise)
     try:
-        value = int(secret)
-    except ValueError as error:
+        values = [int(part) for part in secret.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != 1 + planar:
         raise ProblemError(
-            f"{secret[:60]!r} is no whole number",
+            f"{secret[:60]!r} is no {'pair of whole numbers' if planar else 'whole number'}",
             where="SECRET",
-            remedy="Give the number that the noise is added to",
-        ) from error
-    return [value + int(noise) for noise in load_noise(path).law.sample(count, seed)]
+            remedy="Give what the noise is added to" + (": X,Y" if planar else ""),
+        )
+    noise = design.drawn(count, seed).reshape(count, len(values)).tolist()
+    drawn = [tuple(v + n for v, n in zip(values, row, strict=True)) for row in noise]
+    return [pair if planar else pair[0] for pair in drawn]

@@ -7,22 +7,32 @@ from pathlib import Path
 
 import numpy as np
 
+from optmech.additive.certified import CertifiedNoise, ProvedNoise
 from optmech.additive.design import NoiseDesign
+from optmech.additive.planar import PlanarNoise
+from optmech.additive.renyi import RenyiNoise
 from optmech.show.plots.drawing import MARK, SERIES, new_figure, require_matplotlib, save
 
 __all__ = ["noise_picture"]
 
 _SHOWN = 0.999
 _MOST_BARS = 400
+_MOST_SIDE = 60
+_FAINTEST = 1e-9
 
 
-def noise_picture(design: NoiseDesign, file: str | Path) -> None:
+def noise_picture(design: ProvedNoise, file: str | Path) -> None:
     """Draw the probabilities of noise where nearly all of them are, and in a second panel on a
-    logarithmic scale beside the two-sided geometric law of the same ε.
+    logarithmic scale beside the two-sided geometric law of the same ε, or the discrete Gaussian one
+    of the same divergence. Of pairs: a map of them, and the same on a logarithmic scale.
 
     Raises ProblemError without matplotlib, or on a path that is not .png, .pdf or .svg.
     """
     require_matplotlib(file)
+    if isinstance(design, PlanarNoise):
+        _planar_picture(design, file)
+        return
+    assert isinstance(design, CertifiedNoise)
     law = design.law
     far = min(law.n + 3 * len(law.tails), _MOST_BARS)
     places = np.arange(-far, far + 1)
@@ -35,17 +45,53 @@ def noise_picture(design: NoiseDesign, file: str | Path) -> None:
     left.bar(places[inner], values[inner], width=0.85, color=SERIES[0])
     right.plot(places, np.where(values > 0, values, np.nan), ".", ms=3, color=SERIES[0],
                label="this noise")  # fmt: skip
-    if design.epsilon > 0:
+    if isinstance(design, NoiseDesign) and design.epsilon > 0:
         rate = math.exp(-float(design.epsilon) / design.sensitivity)
         peer = (1 - rate) / (1 + rate) * rate ** np.abs(places)
         right.plot(places, peer, lw=0.9, color=MARK, label="two-sided geometric")
-        right.legend(fontsize=8)
+    elif isinstance(design, RenyiNoise):
+        variance = float(design.order) * design.sensitivity**2 / (2 * float(design.epsilon))
+        peer = np.exp(-(places**2) / (2 * variance))
+        right.plot(places, peer / peer.sum(), lw=0.9, color=MARK, label="discrete Gaussian")
+    right.legend(fontsize=8)
     right.set_yscale("log")
     for axes in (left, right):
         axes.set_xlabel("noise")
         axes.set_ylabel("probability")
     figure.suptitle(
-        f"{design.promise}: {design.measure.words} {design.loss:.4g}, lower bound "
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
+        f"{design.lower_bound:.4g}",
+        fontsize=10,
+    )
+    save(figure, file)
+
+
+def _planar_picture(design: PlanarNoise, file: str | Path) -> None:
+    """Probabilities of pairs as two maps."""
+    from matplotlib.colors import LogNorm
+
+    law = design.law
+    far = min(law.n + 2 * len(law.tails), _MOST_SIDE)
+    ends = range(-far, far + 1)
+    values = np.array([[float(law.at(x, y)) for x in ends] for y in ends])
+    share = [values[far - k : far + k + 1, far - k : far + k + 1].sum() for k in range(far + 1)]
+    near = max(3, min(far, int(np.searchsorted(share, _SHOWN)) + 1))
+    figure = new_figure(10.4, 4.6)
+    left, right = figure.subplots(1, 2)
+    inner = slice(far - near, far + near + 1)
+    size, most = near + 0.5, float(values.max())
+    first = left.imshow(values[inner, inner], origin="lower", extent=(-size, size, -size, size))
+    # what is next to impossible does not set the scale
+    scale = LogNorm(vmin=max(most * _FAINTEST, float(values[values > 0].min())), vmax=most)
+    size = far + 0.5
+    held = np.where(values > 0, values, np.nan)
+    second = right.imshow(held, origin="lower", norm=scale, extent=(-size, size, -size, size))
+    for axes, image in ((left, first), (right, second)):
+        figure.colorbar(image, ax=axes, label="probability")
+        axes.set_xlabel("noise of the first")
+        axes.set_ylabel("noise of the second")
+    figure.suptitle(
+        f"{design.promise}: {design.measured} {design.loss:.4g}, lower bound "
         f"{design.lower_bound:.4g}",
         fontsize=10,
     )

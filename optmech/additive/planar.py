@@ -1,0 +1,312 @@
+"""Noise for pairs of whole numbers, with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from optmech.additive.certified import MOST_DRAWS, ProvedNoise
+from optmech.additive.planar_law import (
+    NORMS,
+    Place,
+    PlanarLaw,
+    around,
+    orbit,
+    radius,
+    representative,
+    shifts_within,
+    wedge,
+)
+from optmech.additive.planar_loss import PlanarLoss
+from optmech.additive.privacy import BITS
+from optmech.base.arrays import Ints
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket, exp_bounds
+from optmech.exact.number import Exact
+
+MOST_FAR = 10**6
+Class = tuple[Place, Place, int]
+
+
+def shape_of(norm: str) -> str:
+    """The norm of windows and shells for shifts in a norm, none of which changes it by more."""
+    if norm not in NORMS:
+        remedy = f"Give one of {', '.join(NORMS)}"
+        raise ProblemError(f"{str(norm)[:40]!r} is no norm", where="norm", remedy=remedy)
+    return "l1" if norm == "l1" else "linf"
+
+
+def classes(shape: str, n: int, shift: Place) -> Iterator[Class]:
+    """Of the places k of radius at most n: the representatives of k and k + shift, and of how many
+    k, in order."""
+    for place in wedge(shape, n):
+        found: dict[Place, int] = {}
+        for x, y in orbit(place):
+            other = representative(x + shift[0], y + shift[1])
+            found[other] = found.get(other, 0) + 1
+        for other in sorted(found):
+            yield place, other, found[other]
+
+
+@frozen(eq=False)
+class PlanarShift:
+    """Multipliers y_v of one shift v, the same for all places of a class, in the order of
+    ``classes``; none is above ``limit`` where δ > 0. Whole numbers over 2^bits."""
+
+    shift: Place
+    values: tuple[int, ...]
+    limit: int
+
+
+@frozen(eq=False)
+class PlanarMultipliers:
+    """Multipliers of several shifts for the places of radius at most ``n``; raises ProblemError for
+    numbers below 0 and shifts twice."""
+
+    bits: int
+    n: int
+    shifts: tuple[PlanarShift, ...]
+
+    def __attrs_post_init__(self) -> None:
+        names = [part.shift for part in self.shifts]
+        if not self.shifts or len(set(names)) != len(names) or min(self.bits, self.n) < 0:
+            raise ProblemError("shifts are not as they must be", where="multipliers")
+        if any(min((*part.values, part.limit)) < 0 for part in self.shifts):
+            raise ProblemError("there is a negative number", where="multipliers")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlanarNoise(ProvedNoise):
+    """The result of ``om.noise.optimal`` with ``dimensions=2``: noise Z on pairs of whole numbers,
+    to be added to a pair that one person changes by at most ``sensitivity`` in the norm ``norm``.
+
+    Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
+    (ε, δ)-differentially private, a number at or above its loss E c(‖Z‖), and that no noise on
+    pairs of whole numbers that is as private has a loss below ``lower_bound``.
+    """
+
+    law: PlanarLaw
+    measure: PlanarLoss
+    epsilon: Exact
+    delta: Exact
+    sensitivity: int
+    norm: str
+    multipliers: PlanarMultipliers | None = None
+    seconds: float = 0.0
+    numbers = "pairs of whole numbers"
+
+    @property
+    def measured(self) -> str:
+        """The loss in words."""
+        return self.measure.words
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        stated = f"(ε, δ) = ({self.epsilon.words}, {self.delta.words})"
+        name = {"l1": "l₁", "l2": "l₂", "linf": "l∞"}[self.norm]
+        return f"{stated} for pairs that change by at most {self.sensitivity} in {name}"
+
+    @cached_property
+    def exact_loss(self) -> Fraction:
+        """The expected loss, exactly or rounded up a little."""
+        law = self.law
+        total = Fraction(0)
+        for place, value in zip(law.places, law.core, strict=True):
+            total += self.measure.bounds(place)[1] * len(orbit(place)) * value
+        if law.tails:
+            r, p = law.r, len(law.tails)
+            sums = (1 / (1 - r), r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3,
+                    r * (1 + 4 * r + r * r) / (1 - r) ** 4)  # fmt: skip
+            for c, mass in enumerate(law.tails, 1):
+                start = law.n + c
+                a, b, g = self.measure.beyond(law.shape, start)
+                # radius start + t and loss a + b t + g t², t = p j
+                powers = (a * start, a + b * start, b + g * start, g)
+                each = sum(w * p**d * s for d, (w, s) in enumerate(zip(powers, sums, strict=True)))
+                total += around(law.shape) * mass * (1 - r) ** 2 * each
+        return total / (1 << law.bits)
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """The lower bound that the multipliers prove, exactly; 0 without any."""
+        if self.multipliers is None:
+            return Fraction(0)
+        return max(Fraction(0), self._bound(self.multipliers))
+
+    def _bound(self, found: PlanarMultipliers) -> Fraction:
+        """min C(k) - δ Σ λ, C(k) the mean over the images of k of
+        c(k) + Σ_v y_v(k) - e^ε y_v(k - v)."""
+        shape, n = shape_of(self.norm), found.n
+        allowed = set(shifts_within(self.norm, self.sensitivity))
+        power = exp_bounds(self.epsilon, BITS)[1]
+        own: dict[Place, int] = {}
+        others: dict[Place, int] = {}
+        most = bracket(self.delta)[1]
+        cost = 0
+        for part in found.shifts:
+            if part.shift not in allowed:
+                raise ProblemError("there is a shift beyond the sensitivity", where="multipliers")
+            made = list(classes(shape, n, part.shift))
+            if len(made) != len(part.values):
+                raise ProblemError("there are too few or too many", where="multipliers")
+            if most > 0 and max(part.values) > part.limit:
+                raise ProblemError("there is a multiplier above its limit", where="multipliers")
+            cost += part.limit if most > 0 else 0
+            for (one, other, count), y in zip(made, part.values, strict=True):
+                if y:
+                    own[one] = own.get(one, 0) + count * y
+                    others[other] = others.get(other, 0) + count * y
+        unit = 1 << found.bits
+        least = self.measure.least_beyond(shape, n + self.sensitivity + 1)
+        for place in wedge(shape, n + self.sensitivity):
+            gain = own.get(place, 0) - power * others.get(place, 0)
+            at = self.measure.bounds(place)[0] + Fraction(gain) / (unit * len(orbit(place)))
+            least = min(least, at)
+        return least - most * cost / unit
+
+    @cached_property
+    def largest_delta(self) -> tuple[Fraction | None, Place]:
+        """A number at or above the largest δ at ε over all shifts, and the shift it is at; None
+        where tails alone break ε, as no δ is proved then."""
+        law, power = self.law, exp_bounds(self.epsilon, BITS)[0]
+        a, b = power.numerator, power.denominator
+        reach = law.n + self.sensitivity
+        known, bits = law.whole(reach)
+        if law.tails and not self._tails_keep(power):
+            return None, (1, 0)
+        grid, inside = self._grid(known, reach)
+        worst, at = Fraction(0), (1, 0)
+        for x, y in shifts_within(self.norm, self.sensitivity):
+            near, far = np.s_[: len(grid) - x, : len(grid) - y], np.s_[x:, y:]
+            held = inside[near] & inside[far]
+            excess = b * grid[near][held] - a * grid[far][held]
+            found = Fraction(int(excess[excess > 0].sum()), b << bits)
+            if found > worst:
+                worst, at = found, (x, y)
+        return worst, at
+
+    def _grid(self, known: dict[Place, int], reach: int) -> tuple[Any, Any]:
+        """z as whole numbers for all places of radius up to ``reach``, and which these are."""
+        size = 2 * reach + 1
+        grid, inside = np.zeros((size, size), dtype=object), np.zeros((size, size), dtype=bool)
+        for x in range(-reach, reach + 1):
+            wide = reach - abs(x) if self.law.shape == "l1" else reach
+            for y in range(-wide, wide + 1):
+                grid[x + reach, y + reach] = known[representative(x, y)]
+                inside[x + reach, y + reach] = True
+        return grid, inside
+
+    def _tails_keep(self, power: Fraction) -> bool:
+        """Whether radii beyond the window that differ by at most the sensitivity keep ε."""
+        law, d = self.law, self.sensitivity
+        first = range(law.n + 1, law.n + len(law.tails) + 1)
+        return all(
+            max(law.shell(m), law.shell(m + t)) <= power * min(law.shell(m), law.shell(m + t))
+            for m in first
+            for t in range(1, d + 1)
+        )
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise is as private as promised, decided exactly."""
+        worst = self.largest_delta[0]
+        return worst is not None and worst <= bracket(self.delta)[0]
+
+    def require_private(self) -> PlanarNoise:
+        """This design; raises VerificationError where its promise does not hold."""
+        if not self.is_private:
+            raise VerificationError(
+                f"{self.decided[1]}, above {self.delta.words}",
+                where="noise",
+                remedy="Make the noise again",
+            )
+        return self
+
+    @property
+    def decided(self) -> tuple[float, str]:
+        """The largest δ, and what was decided of it in words."""
+        worst, at = self.largest_delta
+        if worst is None:
+            return 1.0, "the tails do not keep ε"
+        shown = float(worst)
+        return shown, f"at ε = {self.epsilon.words} δ is {shown:.9g}, at shift {at[0]},{at[1]}"
+
+    @property
+    def shown(self) -> str:
+        """The law in words."""
+        law = self.law
+        ends = "geometric beyond" if law.tails else "never beyond"
+        norm = "l₁" if law.shape == "l1" else "l∞"
+        return f"whole numbers over 2^{law.bits}, {ends} {norm} norm {law.n}"
+
+    @property
+    def described(self) -> tuple[int, str]:
+        """How many numbers make up the law, and what they are in words."""
+        law = self.law
+        tails = f"{len(law.tails)} geometric shells" if law.tails else "no tails"
+        norm = "l₁" if law.shape == "l1" else "l∞"
+        detail = f"whole numbers over 2^{law.bits} up to {norm} norm {law.n}, {tails}, of sum one"
+        return len(law.core) + len(law.tails), detail
+
+    def drawn(self, count: int, seed: int | None) -> Ints:
+        """``count`` draws, exactly as likely as the law says."""
+        return self.law.sample(count, seed)
+
+    def pmf(self, x: int, y: int) -> Fraction:
+        """P(Z = (x, y)), exactly; raises ProblemError unless both are whole numbers, or where they
+        are above a million."""
+        far = whole(x, "x", -MOST_FAR, MOST_FAR), whole(y, "y", -MOST_FAR, MOST_FAR)
+        if self.law.tails and radius(self.law.shape, *far) > self.law.n + 10_000:
+            raise ProblemError("lies too far out in the tails", where="x")
+        return self.law.at(*far)
+
+    def sample(self, size: int | None = None, *, seed: int | None = None) -> Ints:
+        """One draw of the noise, shape (2,), or ``size`` of them, shape (size, 2), with exactly the
+        probabilities of ``pmf``.
+
+        From the operating system's entropy; a seed makes draws reproducible and unfit for release.
+        Raises ProblemError for a size that is none.
+        """
+        count = 1 if size is None else whole(size, "size", 0, MOST_DRAWS)
+        drawn = self.law.sample(count, seed)
+        return drawn[0] if size is None else drawn
+
+    def summary(self) -> dict[str, object]:
+        """The design's figures as plain values, ready for JSON."""
+        return {
+            "status": self.status,
+            "epsilon": self.epsilon.text,
+            "delta": self.delta.text,
+            "sensitivity": self.sensitivity,
+            "norm": self.norm,
+            "measure": self.measured,
+            "loss": self.loss,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "verified": self.is_private,
+            "seconds": self.seconds,
+        }
+
+    @staticmethod
+    def load(path: str | Path) -> PlanarNoise:
+        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
+        cannot be read or is none, VerificationError where it does not hold what it claims."""
+        from optmech.additive.file import load_noise
+
+        found = load_noise(path)
+        if not isinstance(found, PlanarNoise):
+            raise ProblemError(
+                f"promises otherwise: {found.promise}",
+                where=str(path),
+                remedy=f"Load it with om.noise.{type(found).__name__}.load",
+            )
+        return found

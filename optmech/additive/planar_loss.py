@@ -1,0 +1,95 @@
+"""Losses of pairs of whole numbers: a loss of their norm."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from attrs import frozen
+
+from optmech.additive.loss import NAMES, NoiseLoss
+from optmech.additive.planar_law import NORMS, Place
+from optmech.errors import ProblemError
+
+_ROOT_BITS = 80
+
+
+@frozen
+class PlanarLoss:
+    """c(‖k‖) for an even loss c of one number and the norm "l1", "l2" or "linf". With "l2" c is
+    absolute, square or a threshold; roots are enclosed, and sums of losses rounded up."""
+
+    loss: NoiseLoss
+    norm: str
+
+    def __attrs_post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise ProblemError(
+                f"{str(self.norm)[:40]!r} is no norm",
+                where="loss_norm",
+                remedy=f"Give one of {', '.join(NORMS)}",
+            )
+        if self.norm == "l2" and self.loss.name not in NAMES:
+            raise ProblemError(
+                "is a loss of whole numbers, which l2 norms are not",
+                where="loss",
+                remedy="Give absolute, square or threshold, or the norm l1 or linf",
+            )
+
+    @property
+    def words(self) -> str:
+        """The loss in words."""
+        size = {"l1": "‖noise‖₁", "l2": "‖noise‖₂", "linf": "‖noise‖∞"}[self.norm]
+        if self.loss.name == "threshold":
+            return f"probability of {size} above {self.loss.last - 1}"
+        named = {"absolute": f"expected {size}", "square": f"expected {size}²"}
+        return named.get(self.loss.name, f"expected loss of a {self.loss.name} of {size}")
+
+    def size(self, x: int, y: int) -> int:
+        """The norm of a place, squared for "l2"."""
+        x, y = abs(x), abs(y)
+        return {"l1": x + y, "linf": max(x, y), "l2": x * x + y * y}[self.norm]
+
+    def bounds(self, place: Place) -> tuple[Fraction, Fraction]:
+        """The loss of a place, from below and above; equal but for l2 norms."""
+        size = self.size(*place)
+        if self.norm != "l2":
+            return self.loss(size), self.loss(size)
+        return self._of_square(size)
+
+    def _of_square(self, size: int) -> tuple[Fraction, Fraction]:
+        if self.loss.name == "square":
+            return Fraction(size), Fraction(size)
+        if self.loss.name == "threshold":
+            value = Fraction(size > (self.loss.last - 1) ** 2)
+            return value, value
+        root = math.isqrt(size << (2 * _ROOT_BITS))
+        exact = root * root == size << (2 * _ROOT_BITS)
+        unit = 1 << _ROOT_BITS
+        return Fraction(root, unit), Fraction(root + (not exact), unit)
+
+    def least_beyond(self, shape: str, m: int) -> Fraction:
+        """At most the loss of every place of radius m or more."""
+        if self.norm == "l2":
+            # ‖k‖₂ is at least ‖k‖∞, and ‖k‖₁/√2
+            return self._of_square(m * m if shape == "linf" else -(-m * m // 2))[0]
+        start = -(-m // 2) if (shape, self.norm) == ("l1", "linf") else m
+        if start >= self.loss.last:
+            return self.loss(start)
+        return min(self.loss.values[start:])
+
+    def beyond(self, shape: str, start: int) -> tuple[Fraction, Fraction, Fraction]:
+        """(α, β, γ) with α + βj + γj² at least the loss of every place of radius ``start`` + j.
+
+        Raises ProblemError where places of that radius lie within a table.
+        """
+        least = -(-start // 2) if (shape, self.norm) == ("l1", "linf") else start
+        if least < self.loss.last + 1:
+            raise ProblemError("the window ends within the table of the loss", where="law")
+        grown = Fraction(1)
+        if shape == "linf":
+            grown = {"l1": Fraction(2), "linf": Fraction(1), "l2": Fraction(3, 2)}[self.norm]
+        a, b, g = self.loss.polynomial(self.loss.last)
+        # c(last + t) with t = grown (start + j) - last
+        at = grown * start - self.loss.last
+        return a + b * at + g * at * at, grown * (b + 2 * g * at), g * grown**2

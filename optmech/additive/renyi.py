@@ -1,0 +1,123 @@
+"""Noise that keeps a bound on Rényi divergences, with its proof."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from optmech.additive.certified import CertifiedNoise
+from optmech.additive.law import Law
+from optmech.additive.loss import NoiseLoss
+from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
+from optmech.errors import ProblemError, VerificationError
+from optmech.exact.number import Exact, log_of_fraction
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RenyiNoise(CertifiedNoise):
+    """The result of ``om.noise.optimal`` with ``renyi=(order, epsilon)``: noise Z on the integers
+    with D_α(Z ‖ Z + s) <= ε for the order α and all shifts |s| <= ``sensitivity`` (Mironov, Rényi
+    differential privacy, CSF 2017).
+
+    Everything is proved by exact arithmetic from ``law`` and ``tangents``: every such divergence,
+    the loss E c(Z), and that no noise on the integers that keeps the same has a loss below
+    ``lower_bound``.
+    """
+
+    law: Law
+    measure: NoiseLoss
+    order: Fraction
+    epsilon: Exact
+    sensitivity: int
+    tangents: Tangents | None = None
+    seconds: float = 0.0
+
+    @property
+    def promise(self) -> str:
+        """The promise in words."""
+        head = f"Rényi divergence of order {self.order} at most {self.epsilon.words}"
+        return f"{head} at sensitivity {self.sensitivity}"
+
+    @cached_property
+    def exact_bound(self) -> Fraction:
+        """The lower bound that the tangents prove, exactly; 0 without any."""
+        if self.tangents is None:
+            return Fraction(0)
+        stated = (self.measure, self.order, self.epsilon, self.sensitivity, self.tangents)
+        return max(Fraction(0), power_bound(*stated))
+
+    @cached_property
+    def largest_sum(self) -> tuple[Fraction | None, int]:
+        """The largest Σ z(i)^α z(i + s)^{1-α} over all shifts up to the sensitivity, from above,
+        None where it is infinite, and the shift it is at."""
+        worst, at = Fraction(0), 1
+        for shift in range(1, self.sensitivity + 1):
+            found = power_sum(self.law, shift, self.order)
+            if found is None:
+                return None, shift
+            if found > worst:
+                worst, at = found, shift
+        return worst, at
+
+    @property
+    def divergence(self) -> float:
+        """The largest divergence D_α, nearly; infinite where some place is impossible."""
+        worst = self.largest_sum[0]
+        if worst is None:
+            return float("inf")
+        return max(0.0, log_of_fraction(worst) / float(self.order - 1)) if worst > 1 else 0.0
+
+    @property
+    def is_private(self) -> bool:
+        """Whether every divergence is as small as promised, decided with enclosures."""
+        worst = self.largest_sum[0]
+        return worst is not None and worst <= limit_bounds(self.order, self.epsilon)[0]
+
+    def require_private(self) -> RenyiNoise:
+        """This design; raises VerificationError where its promise does not hold."""
+        if not self.is_private:
+            raise VerificationError(
+                f"the divergence is {self.divergence:.9g}, above {self.epsilon.words}",
+                where="noise",
+                remedy="Make the noise again",
+            )
+        return self
+
+    @property
+    def decided(self) -> tuple[float, str]:
+        """The largest divergence, and what was decided of it in words."""
+        worst, at = self.divergence, self.largest_sum[1]
+        return worst, f"the divergence of order {self.order} is {worst:.9g}, at shift {at}"
+
+    def summary(self) -> dict[str, Any]:
+        """The design's figures as plain values, ready for JSON."""
+        return {
+            "status": self.status,
+            "order": str(self.order),
+            "epsilon": self.epsilon.text,
+            "sensitivity": self.sensitivity,
+            "measure": self.measured,
+            "loss": self.loss,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "verified": self.is_private,
+            "seconds": self.seconds,
+        }
+
+    @staticmethod
+    def load(path: str | Path) -> RenyiNoise:
+        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
+        cannot be read or is none, VerificationError where it does not hold what it claims."""
+        from optmech.additive.file import load_noise
+
+        found = load_noise(path)
+        if not isinstance(found, RenyiNoise):
+            raise ProblemError(
+                f"promises otherwise: {found.promise}",
+                where=str(path),
+                remedy=f"Load it with om.noise.{type(found).__name__}.load",
+            )
+        return found

@@ -1,0 +1,249 @@
+"""``om.noise.optimal``: the best noise, with a proof that there is no better."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, overload
+
+from numpy.typing import ArrayLike
+
+from optmech.additive.design import NoiseDesign
+from optmech.additive.encoded import LARGEST_EPSILON, MOST_SENSITIVITY
+from optmech.additive.file import MOST_RELEASES
+from optmech.additive.law import Law
+from optmech.additive.loss import LossLike, NoiseLoss
+from optmech.additive.planar import PlanarNoise
+from optmech.additive.renyi import RenyiNoise
+from optmech.certificate.objective import OPTIMAL_GAP
+from optmech.errors import InfeasibleError, ProblemError
+from optmech.exact.checked import probability, whole
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact, Number, parse_exact
+from optmech.noise.bounded import best_in_range
+from optmech.noise.planar import best_planar
+from optmech.noise.renyi import best_renyi
+from optmech.noise.search import Note, Search
+
+_LEAST_EPSILON = 1e-4
+_LEAST_DELTA = 1e-100
+
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+
+
+@overload
+def optimal(
+    *,
+    renyi: tuple[int | float | str | Fraction, Number],
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> RenyiNoise: ...
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    for_releases: int = ...,
+) -> NoiseDesign: ...
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+    bounded: tuple[int, int],
+    prior: ArrayLike | None = ...,
+) -> Design: ...
+
+
+@overload
+def optimal(
+    epsilon: Number,
+    delta: Number = ...,
+    *,
+    dimensions: Literal[2],
+    norm: str = ...,
+    loss_norm: str | None = ...,
+    sensitivity: int = ...,
+    loss: LossLike = ...,
+    width: int | None = ...,
+    reach: int = ...,
+    gap: float = ...,
+    note: Note | None = ...,
+) -> PlanarNoise: ...
+
+
+def optimal(
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    *,
+    sensitivity: int = 1,
+    loss: LossLike = "absolute",
+    width: int | None = None,
+    reach: int = 64,
+    gap: float = OPTIMAL_GAP,
+    note: Note | None = None,
+    bounded: tuple[int, int] | None = None,
+    prior: ArrayLike | None = None,
+    for_releases: int = 1,
+    renyi: tuple[int | float | str | Fraction, Number] | None = None,
+    dimensions: int = 1,
+    norm: str | None = None,
+    loss_norm: str | None = None,
+) -> NoiseDesign | RenyiNoise | PlanarNoise | Design:
+    """The noise of least expected loss among all that is (ε, δ)-differentially private when it is
+    added to a whole number that one person changes by at most ``sensitivity``.
+
+    The lower bound is of all noise on the integers, of any shape and support. With δ > 0 and a
+    sensitivity above 1 the optimum need not fall from the centre outwards (Selvi, Liu and
+    Wiesemann, Differential privacy via distributionally robust optimization, Operations Research
+    2025); with δ = 0 it is the staircase (Geng and Viswanath, The optimal noise-adding mechanism
+    in differential privacy, IEEE Transactions on Information Theory 2016).
+
+    Parameters
+    ----------
+    loss:
+        "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
+        c(0), c(1), … that goes on with its last step, or a function, tabulated up to ``reach``.
+    gap:
+        The search ends at this certified relative gap, or where wider windows no longer help.
+    note:
+        Called with a line of progress now and then.
+    bounded:
+        The ends of a range that the number is known to lie in. The result is then a ``Design``: the
+        best mechanism at all from the range to itself, of least loss at the worst number, or of
+        least expected loss under ``prior``.
+    for_releases:
+        So many numbers, each with noise of its own, keep (ε, δ) together. Without δ each takes an
+        equal part of ε, which is optimal; with δ > 0 the noise is the best of some calibrated
+        families (``for_releases``), and the lower bound that of a single release.
+    renyi:
+        (order, ε) instead of ε and δ: the Rényi divergence of this order between the noise and
+        every shift of it up to the sensitivity is at most ε. The result is a ``RenyiNoise``.
+    dimensions:
+        2 for pairs of whole numbers that one person changes by at most ``sensitivity`` in the norm
+        ``norm``: "l1" (the default), "l2" or "linf". The loss is one of the noise's norm
+        ``loss_norm``, by default the same. The result is a ``PlanarNoise``.
+
+    Raises
+    ------
+    ProblemError
+        For arguments that are not as said.
+    InfeasibleError
+        For ε = δ = 0: no such noise exists.
+    TooLargeError
+        Where the noise spreads over more places than are searched.
+    """
+    if dimensions != 1 or norm is not None or loss_norm is not None:
+        whole(dimensions, "dimensions", 2, 2)
+        if renyi is not None or bounded is not None or prior is not None or for_releases != 1:
+            raise ProblemError(
+                "are for ε and δ of one release",
+                where="dimensions",
+                remedy="Leave out renyi, bounded, prior and for_releases",
+            )
+    elif renyi is not None:
+        others = (epsilon, bounded, prior)
+        if any(other is not None for other in others) or delta != 0 or for_releases != 1:
+            raise ProblemError(
+                "is a promise of its own",
+                where="renyi",
+                remedy="Leave out epsilon, delta, bounded, prior and for_releases",
+            )
+        steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+        measure = NoiseLoss.of(loss, width, reach)
+        if not 0 <= gap < 1:
+            raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+        return best_renyi(renyi, steps, measure, gap, note or (lambda _: None))
+    if epsilon is None:
+        raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
+    rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
+    if rate > LARGEST_EPSILON or 0 < rate < _LEAST_EPSILON:
+        raise ProblemError(
+            f"{float(rate):g} is out of range",
+            where="epsilon",
+            remedy=f"Give 0, or {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
+        )
+    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
+        raise ProblemError(
+            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
+        )
+    if not rate > 0 and not part > 0:
+        raise InfeasibleError(
+            "with ε = δ = 0 all shifts of the noise would be the same distribution",
+            where="epsilon",
+            remedy="Allow some ε or δ",
+        )
+    steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
+    measure = NoiseLoss.of(loss, width, reach)
+    if not 0 <= gap < 1:
+        raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
+    if dimensions == 2:
+        norm = norm or "l1"
+        stated = (rate, part, steps, norm, measure, loss_norm or norm, gap)
+        return best_planar(*stated, note or (lambda _: None))
+    count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
+    if count > 1:
+        if bounded is not None or prior is not None:
+            raise ProblemError(
+                "goes with noise on all whole numbers",
+                where="for_releases",
+                remedy="Leave out bounded and prior, or for_releases",
+            )
+        return _several(rate, part, count, steps, loss, width, reach, gap, note)
+    if bounded is not None:
+        return best_in_range(measure, rate, part, steps, bounded, prior, gap)
+    if prior is not None:
+        raise ProblemError(
+            "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
+        )
+    if part >= 1:
+        law = Law(1, (2,))
+        return NoiseDesign(law, measure, rate, part, steps)
+    return Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
+
+
+def _several(
+    rate: Exact,
+    part: Exact,
+    count: int,
+    steps: int,
+    loss: LossLike,
+    width: int | None,
+    reach: int,
+    gap: float,
+    note: Note | None,
+) -> NoiseDesign:
+    """Noise of which several releases keep a promise together."""
+    if part > 0:
+        from optmech.noise import releases
+
+        found = releases.for_releases(
+            rate, part, count, sensitivity=steps, loss=loss, width=width, reach=reach, note=note
+        )
+        return found.together
+    share = Exact(rate.factor / count, rate.log_of)
+    one = optimal(
+        share, part, sensitivity=steps, loss=loss, width=width, reach=reach, gap=gap, note=note
+    )
+    return replace(one, epsilon=rate, releases=count).require_private()

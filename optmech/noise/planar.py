@@ -1,0 +1,353 @@
+"""The search for the best noise for pairs of whole numbers."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from optmech.additive.encoded import LARGEST_EPSILON
+from optmech.additive.loss import NoiseLoss
+from optmech.additive.planar import (
+    PlanarMultipliers,
+    PlanarNoise,
+    PlanarShift,
+    classes,
+    shape_of,
+)
+from optmech.additive.planar_file import MOST_PAIRS, MOST_SENSITIVITY, MOST_WIDTH
+from optmech.additive.planar_law import Place, PlanarLaw, orbit, shifts_within, wedge
+from optmech.additive.planar_loss import PlanarLoss
+from optmech.base.arrays import Floats
+from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
+from optmech.exact.checked import whole
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
+from optmech.noise.planar_program import (
+    PlanarRows,
+    PlanarSolution,
+    PlanarWindow,
+    first_shifts,
+    solve_planar,
+)
+from optmech.noise.proposals import SLACK, tail_ratio
+
+_ROUNDS = 5
+_PASSES = 6
+_MIXES = 8
+_MOST_ENTRIES = 600_000
+"""Classes times shifts in a program."""
+_SECONDS = 300.0
+_KEPT = 1e-9
+_BITS = 90
+_LEAST_EPSILON = 1e-2
+_LEAST_DELTA = 1e-12
+
+
+def best_planar(
+    rate: Exact,
+    part: Exact,
+    steps: int,
+    norm: str,
+    loss: NoiseLoss,
+    loss_norm: str,
+    gap: float,
+    note: Callable[[str], None],
+) -> PlanarNoise:
+    """The noise of least expected loss c(‖Z‖) for pairs that one person changes by at most
+    ``steps`` in a norm.
+
+    Raises ProblemError for what is out of range, InfeasibleError for ε = δ = 0, TooLargeError
+    where noise spreads over more places than are searched, SolverError where none is found.
+    """
+    shape_of(norm)
+    whole(steps, "sensitivity", 1, MOST_SENSITIVITY)
+    measure = PlanarLoss(loss, loss_norm)
+    if not rate > 0:
+        where = "epsilon"
+        if not part > 0:
+            raise InfeasibleError("with ε = δ = 0 no noise is private", where=where)
+        raise ProblemError("is 0", where=where, remedy="Give a positive ε for pairs")
+    if not _LEAST_EPSILON <= rate <= LARGEST_EPSILON:
+        raise ProblemError(
+            f"{float(rate):g} is out of range for pairs",
+            where="epsilon",
+            remedy=f"Give {_LEAST_EPSILON:g} to {LARGEST_EPSILON}",
+        )
+    if bracket(part)[1] > 0 and part < _LEAST_DELTA:
+        raise ProblemError(
+            f"is below {_LEAST_DELTA:g}", where="delta", remedy="Give 0, or more than that"
+        )
+    if part >= 1:
+        only = PlanarLaw(shape_of(norm), 0, 1, (2,))
+        return PlanarNoise(only, measure, rate, part, steps, norm)
+    return _Search(rate, part, steps, norm, measure, gap, note).best()
+
+
+class _Search:
+    """Windows that grow, and the best verified design so far."""
+
+    def __init__(
+        self,
+        rate: Exact,
+        part: Exact,
+        steps: int,
+        norm: str,
+        measure: PlanarLoss,
+        gap: float,
+        note: Callable[[str], None],
+    ) -> None:
+        self.gap, self.note = gap, note
+        self.started = time.perf_counter()
+        ratio, bits = tail_ratio(rate)
+        self.ratio, self.ratio_bits = ratio, bits
+        self.stated = PlanarNoise(
+            PlanarLaw(shape_of(norm), 0, 1, (2,)), measure, rate, part, steps, norm
+        )
+        window = PlanarWindow(measure, float(rate), float(part) * (1 - _KEPT), steps, norm, 1, 0.0)
+        self.window = window
+        self.shifts = first_shifts(window)
+        self.law: PlanarNoise | None = None
+        self.proof: PlanarNoise | None = None
+
+    def best(self) -> PlanarNoise:
+        """The design: the best law with the best multipliers that were found."""
+        n = self._first()
+        try:
+            for _ in range(_ROUNDS):
+                self._window(n)
+                self.note(f"window {n}, {len(self.shifts)} shifts: gap {self._gap():.2g}")
+                if self._gap() <= self.gap or not self._affordable(n + n // 2):
+                    break
+                n += n // 2
+        except (KeyboardInterrupt, SolverError, TooLargeError) as stop:
+            if self.law is None:
+                raise
+            self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
+        if self.law is None:
+            raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
+        proof = None if self.proof is None else self.proof.multipliers
+        seconds = time.perf_counter() - self.started
+        return replace(self.law, multipliers=proof, seconds=seconds).require_private()
+
+    def _gap(self) -> float:
+        if self.law is None:
+            return 1.0
+        bound = 0.0 if self.proof is None else self.proof.lower_bound
+        return (self.law.loss - bound) / self.law.loss if self.law.loss else 0.0
+
+    def _first(self) -> int:
+        w, table = self.window, 2 * self.stated.measure.loss.last + 2
+        rate, steps = w.epsilon, w.sensitivity
+        wide = 16 * steps / rate if w.delta == 0 else (
+            1.2 * steps / rate * math.log1p(math.expm1(rate) / (2 * w.delta)) + steps
+        )  # fmt: skip
+        n = math.ceil(wide) + table
+        while n > 8 * steps / rate + table and w.delta == 0 and not self._affordable(n):
+            n = n * 3 // 4
+        if not self._affordable(n):
+            raise TooLargeError(
+                f"such noise spreads over about {n:,} places in every direction",
+                where="epsilon",
+                remedy="Allow a larger ε or δ, or count in coarser units",
+            )
+        return n
+
+    def _affordable(self, n: int) -> bool:
+        w = self.window
+        wide = n + w.sensitivity
+        places = wide * wide / (4 if w.shape == "l1" else 2)
+        every = len(shifts_within(w.norm, w.sensitivity))
+        return (
+            n <= MOST_WIDTH
+            and places <= 36_000
+            and 8 * places * len(self.shifts) <= _MOST_ENTRIES * (1 if w.delta == 0 else 0.25)
+            and (2 * wide + 1) ** 2 * every <= MOST_PAIRS
+        )
+
+    def _window(self, n: int) -> None:
+        """Everything that a window yields."""
+        tailed = replace(self.window, n=n, ratio=self.ratio / 2**self.ratio_bits)
+        rows = PlanarRows(tailed)
+        solution = self._solved(tailed, rows)
+        pure = tailed.delta == 0
+        columns = np.append(np.array(list(solution.core.values())), solution.tails)
+        if pure:
+            self._take(tailed, self._closed(tailed, rows, columns))
+        else:
+            self._mixed(tailed, rows, columns)
+        relaxed = replace(tailed, ratio=0.0)
+        self._prove(relaxed, self._solved(relaxed, PlanarRows(relaxed)))
+
+    def _solved(self, window: PlanarWindow, rows: PlanarRows) -> PlanarSolution:
+        """A solution that no shift breaks by more than rounding."""
+        every = shifts_within(window.norm, window.sensitivity)
+        while True:
+            solution = solve_planar(window, self.shifts, _SECONDS)
+            columns = np.append(np.array(list(solution.core.values())), solution.tails)
+            missing = [shift for shift in every if shift not in self.shifts]
+            worst = [
+                (self._excess(window, rows, columns, shift), shift)
+                for shift in missing
+                if self._affordable(window.n)
+            ]
+            excess, shift = max(worst, default=(0.0, (0, 0)))
+            if excess <= window.delta * (1 + 1e-7) + 1e-9:
+                return solution
+            self.shifts = sorted({*self.shifts, shift})
+
+    def _excess(
+        self, window: PlanarWindow, rows: PlanarRows, columns: Floats, shift: Place
+    ) -> float:
+        first, a, second, b, counts = rows.pairs(shift)
+        found = columns[first] * a - math.exp(window.epsilon) * columns[second] * b
+        return float(counts @ np.maximum(found, 0))
+
+    def _closed(self, window: PlanarWindow, rows: PlanarRows, columns: Floats) -> Floats:
+        """The least columns at or above the given ones that no shift nor shell breaks."""
+        parts = [rows.pairs(s)[:4] for s in shifts_within(window.norm, window.sensitivity)]
+        if window.sensitivity > 1:
+            parts.append(rows.shells())
+        first, a, second, b = (np.concatenate(part) for part in zip(*parts, strict=True))
+        share = a / b * math.exp(-window.epsilon) * (1 + SLACK)
+        out = np.maximum(columns, 0.0)
+        while True:
+            new = out.copy()
+            np.maximum.at(new, second, out[first] * share)
+            if (new <= out * (1 + 1e-13)).all():
+                return new
+            out = new
+
+    def _mixed(self, window: PlanarWindow, rows: PlanarRows, columns: Floats) -> None:
+        """Take a law for δ > 0, mixed with one for δ = 0 as far as it exceeds δ."""
+        mass, _ = rows.weights()
+        raw = np.maximum(columns, 0.0)
+        start = len(rows.places)
+        tails = raw[start:]
+        # shells keep ε among themselves, or there are none
+        tails[:] = np.maximum.accumulate(tails[::-1])[::-1] if tails.max() > 1e-13 else 0.0
+        tails[:] = np.maximum(tails, tails.max() * math.exp(-window.epsilon) * (1 + SLACK))
+        raw /= float(mass @ raw)
+        anchor: Floats | None = None
+        share, limit = 0.0, float(self.stated.delta)
+        for _ in range(_MIXES):
+            mixed = raw if anchor is None else (1 - share) * raw + share * anchor
+            made = replace(self.stated, law=self._law(window, mixed))
+            if made.is_private:
+                self._keep(made)
+                return
+            if anchor is None:
+                pure = replace(window, delta=0.0)
+                solution = solve_planar(pure, self.shifts, _SECONDS)
+                found = np.append(np.array(list(solution.core.values())), solution.tails)
+                anchor = self._closed(pure, rows, found)
+                anchor /= float(mass @ anchor)
+            worst = made.largest_delta[0]
+            excess = 1.0 if worst is None else 1 - limit / float(worst)
+            share = min(1.0, max(2 * share, 2 * excess + 1e-12))
+
+    def _law(self, window: PlanarWindow, columns: Floats) -> PlanarLaw:
+        """Whole numbers of sum one; rounding goes to the centre."""
+        count = len(wedge(window.shape, window.n))
+        core, tails = columns[:count], columns[count:]
+        rest = 1 - self.ratio / 2**self.ratio_bits
+        kept = tails / rest**2 if tails.any() else np.zeros(0)
+        ratio_bits = self.ratio_bits if len(kept) else 0
+        images = [len(orbit(place)) for place in wedge(window.shape, window.n)]
+        least = min(v for v in (*core.tolist(), *kept.tolist()) if v > 0)
+        bits = 64 + ratio_bits + max(0, -math.frexp(least)[1])
+        unit = 1 << bits
+        whole_core = [int(Fraction(v) * unit) for v in core.tolist()]
+        whole_tails = [int(Fraction(v) * unit) >> ratio_bits << ratio_bits for v in kept.tolist()]
+        ratio = self.ratio if len(kept) else 0
+        made = sum(v * m for v, m in zip(whole_core, images, strict=True))
+        each = 4 if window.shape == "l1" else 8
+        for c, mass in enumerate(whole_tails, 1):
+            places = (window.n + c) * ((1 << ratio_bits) - ratio) + len(kept) * ratio
+            made += each * (mass >> ratio_bits) * places
+        if made > unit:
+            # floats sum to one but for roundings
+            share = Fraction(unit, made) * (1 - Fraction(1, 1 << 50))
+            return self._law(window, columns * float(share))
+        whole_core[0] += unit - made
+        return PlanarLaw(
+            window.shape, window.n, bits, tuple(whole_core), tuple(whole_tails), ratio, ratio_bits
+        )
+
+    def _take(self, window: PlanarWindow, columns: Floats) -> None:
+        mass, _ = PlanarRows(window).weights()
+        columns = columns / float(mass @ columns)
+        made = replace(self.stated, law=self._law(window, columns))
+        if made.is_private:
+            self._keep(made)
+
+    def _keep(self, made: PlanarNoise) -> None:
+        if self.law is None or made.exact_loss < self.law.exact_loss:
+            self.law = made
+
+    def _prove(self, window: PlanarWindow, solution: PlanarSolution) -> None:
+        """Keep multipliers that prove more than those there are."""
+        found = self._multipliers(window, solution)
+        made = replace(self.stated, multipliers=found)
+        if self.proof is None or made.exact_bound > self.proof.exact_bound:
+            self.proof = made
+
+    def _multipliers(self, window: PlanarWindow, solution: PlanarSolution) -> PlanarMultipliers:
+        """Multipliers of the relaxation, lowered from the outside inwards where they hurt a place
+        more than it can bear."""
+        power, w = math.exp(window.epsilon) * (1 + 1e-14), window
+        known = {s: list(classes(w.shape, w.n, s)) for s in self.shifts}
+        values = {s: solution.multipliers[s].copy() for s in self.shifts}
+        for s, limit in solution.limits.items():
+            values[s] = np.minimum(values[s], limit)
+        cost = w.delta * sum(solution.limits.values())
+        level = (solution.value + cost) * (1 - 1e-13)
+        hurt: dict[Place, list[tuple[Place, int]]] = {}
+        gain: dict[Place, list[tuple[Place, int]]] = {}
+        for s, made in known.items():
+            for i, (one, other, _) in enumerate(made):
+                gain.setdefault(one, []).append((s, i))
+                hurt.setdefault(other, []).append((s, i))
+        places = wedge(w.shape, w.n + w.sensitivity)
+        losses = {p: float(w.measure.bounds(p)[0]) for p in places}
+        ordered = sorted(places, key=lambda p: (losses[p], p), reverse=True)
+        for _ in range(_PASSES):
+            lowered = False
+            for place in ordered:
+                value = (losses[place] - level) * len(orbit(place))
+                value += sum(known[s][i][2] * values[s][i] for s, i in gain.get(place, ()))
+                parts = hurt.get(place, ())
+                value -= power * sum(known[s][i][2] * values[s][i] for s, i in parts)
+                # what hurts from nearer to the centre first
+                for nearer in (True, False):
+                    some = [
+                        (s, i) for s, i in parts
+                        if (losses[known[s][i][0]] <= losses[place]) == nearer
+                    ]  # fmt: skip
+                    total = power * sum(known[s][i][2] * values[s][i] for s, i in some)
+                    if value < -1e-12 * level and total > 0:
+                        kept = max(0.0, 1 + value / total)
+                        for s, i in some:
+                            values[s][i] *= kept
+                        value += (1 - kept) * total
+                        lowered = True
+            if not lowered:
+                break
+        largest = max([1e-300, *(float(v.max()) for v in values.values())])
+        bits = max(0, _BITS - math.frexp(largest)[1])
+        parts_out = []
+        for s in self.shifts:
+            limit = int(Fraction(solution.limits.get(s, 0.0)) * (1 << bits))
+            numbers = [int(Fraction(v) * (1 << bits)) for v in values[s].tolist()]
+            if self.stated.delta > 0:
+                numbers = [min(v, limit) for v in numbers]
+            if any(numbers):
+                parts_out.append(PlanarShift(s, tuple(numbers), limit))
+        if not parts_out:
+            nothing = (0,) * len(known[self.shifts[0]])
+            parts_out = [PlanarShift(self.shifts[0], nothing, 0)]
+        return PlanarMultipliers(bits, w.n, tuple(parts_out))
