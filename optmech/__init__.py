@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy
     from optmech.problem import DistributionPrivacy as DistributionPrivacy
+    from optmech.problem import FixedRows as FixedRows
     from optmech.problem import GainLeakage as GainLeakage
     from optmech.problem import LossBound as LossBound
     from optmech.problem import MaximalLeakage as MaximalLeakage

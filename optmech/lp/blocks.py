@@ -9,6 +9,7 @@ and the block's auxiliary variables, with the same layout in every block. All va
                 local · z_o <= 0 (or = 0)        the same rows in every block
                 links · (z_1, ..., z_O) + shared · g  (= or <=)  rhs
                 z_o <= 0                         where fixed[:,o]
+                z_o = values[:,o]                for the secrets whose rows are held
 
 The flattened variable order is block after block, then the shared variables g >= 0.
 """
@@ -118,6 +119,16 @@ class Perspective:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldColumns:
+    """What the variables of some secrets (k,) are: ``values`` (k, blocks), times 1 - e where
+    ``elastic`` is the number of the shared variable e."""
+
+    secrets: Ints
+    values: Floats
+    elastic: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class BlockLP:
     """See the module's docstring."""
 
@@ -131,6 +142,7 @@ class BlockLP:
     local: tuple[LocalRows, ...]
     links: tuple[LinkRows, ...]
     perspectives: tuple[Perspective, ...] = ()
+    held: HeldColumns | None = None
 
     @property
     def block_size(self) -> int:
@@ -168,6 +180,7 @@ class BlockLP:
             fixed=self.fixed[:, kept],
             cone=self.cone.in_blocks(kept),
             links=tuple(replace(link, matrix=link.matrix[:, columns]) for link in self.links),
+            held=self.held and replace(self.held, values=self.held.values[:, kept]),
         )
 
 

@@ -180,7 +180,11 @@ class _Search:
             self._offer_near(inside.matrix, inside)
 
     def _offer_near(self, matrix: Floats, inside: Interior) -> None:
-        found = released_near(self.session.implied, matrix, inside)
+        held = self.session.held
+        if held is not None:
+            found = held.near(matrix, (inside.matrix,))
+        else:
+            found = released_near(self.session.implied, matrix, inside)
         if found is not None:
             self.session.offer_exact(found)
 
