@@ -207,10 +207,12 @@ class _Search:
         session = self.session
         given = session.implied.given
         for margin in _INNER_MARGINS:
-            if not given.convex or session.unrepaired is None:
+            if not (given.convex or session.held) or session.unrepaired is None:
                 return
             failed = session.unrepaired
             inner = given.tightened(margin)
+            if session.held is not None:
+                inner = inner.with_ratios(given.log_ratio * (1 - margin))
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
             if session.matrix is not None:
                 session.offer_matrix(failed)

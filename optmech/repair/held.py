@@ -28,6 +28,7 @@ from optmech.statement import Held
 _NEAR = 1e-12
 """Limits that floats do not tell apart are compared as fractions."""
 _TINY = 1e-290
+_SNAP = 1e-9
 _FACTOR_BITS = 256
 _SHARES = (*range(44, 0, -6), 0)
 """2^-k of a matrix far inside are mixed in, until it passes."""
@@ -66,11 +67,26 @@ class HeldRows:
         return None
 
     def _released(self, matrix: Floats) -> Released | None:
-        try:
-            candidate = self.placed(matrix)
-        except ProblemError:
-            return None
-        return None if candidate is None else Released.of(self.given.statement, candidate)
+        for near in (matrix, self._snapped(matrix)):
+            try:
+                candidate = self.placed(near)
+            except ProblemError:
+                continue
+            if candidate is not None:
+                found = Released.of(self.given.statement, candidate)
+                if found is not None:
+                    return found
+        return None
+
+    def _snapped(self, matrix: Floats) -> Floats:
+        """With entries that are next to one of a held row made equal to it: where no limit leaves
+        them any room, that is where they have to be."""
+        out = np.array(matrix)
+        for s in self._free.tolist():
+            apart = abs(self.held.matrix - out[s])
+            nearest = self.held.matrix[apart.argmin(axis=0), np.arange(out.shape[1])]
+            out[s] = np.where(apart.min(axis=0) <= _SNAP, nearest, out[s])
+        return out
 
     @cached_property
     def _free(self) -> Ints:
