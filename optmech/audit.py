@@ -1269,11 +1269,20 @@ def both_ways(pairs: list[Pair]) -> list[Pair]:
 
 
 def distortion_privacy(stated: Statement, c: Body) -> Inequalities:
-    keys(c, "kind minimum distance prior")
-    least, w = Real.read(c["minimum"]).bounds(), stated.weighted(c["distance"], c["prior"])
-    most = blind(w)
-    near = most < least.high <= most * (1 + NEAR)
-    yield Distortion(Interval(most, most) if near else least, w)
+    """An error is concave in the prior: in a ball it is least at a corner, and no larger where
+    weights are rounded down."""
+    keys(c, "kind minimum distance prior", "radius within")
+    least, d = Real.read(c["minimum"]).bounds(), stated.among(c["distance"])
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    priors: list[Sequence[Fraction]] = [weights]
+    if "radius" in c or "within" in c:
+        keys(c, "kind minimum distance prior radius within")
+        priors = [[-rounded_up(-v) for v in near] for near in ball(stated, weights, c)]
+    for near in priors:
+        w = [[v * p for v, p in zip(row, near, strict=True)] for row in d]
+        most = blind(w)
+        meant = most < least.high <= most * (1 + NEAR)
+        yield Distortion(Interval(most, most) if meant else least, w)
 
 
 def blind(w: Matrix) -> Fraction:
@@ -1291,15 +1300,21 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     n, weights = stated.n, stated.prior
     if c["prior"] is not None:
         weights = distribution(c["prior"], n)
+    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
+    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
+    for near in ball(stated, weights, c):
+        up = [rounded_up(v) for v in near]
+        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+
+
+def ball(stated: Statement, weights: list[Fraction], c: Body) -> list[Sequence[Fraction]]:
+    """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
+    n = stated.n
     apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
     if c["within"] is not None:
         apart = stated.among(c["within"])
         need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
-    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
-    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
-    for near in corners(weights, Real.read(c["radius"]).bounds().high, apart):
-        up = [rounded_up(v) for v in near]
-        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+    return corners(weights, Real.read(c["radius"]).bounds().high, apart)
 
 
 def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Sequence[Fraction]]:
