@@ -1839,11 +1839,16 @@ def conflict_of_rows(stated: Statement) -> str:
     top = max((bits for bits, _ in stated.held.values()), default=0)
     rows = {s: [v << (top - bits) for v in row] for s, (bits, row) in stated.held.items()}
     for k, part in stated.parts:
-        for i, j in ((i, j) for i in rows for j in rows) if isinstance(part, Ratios) else ():
-            d = part.d[i][j]
-            for o in part.seen(i, stated.m) if d is not None else ():
-                if d is not None and not at_most(rows[i][o], rows[j][o], part.epsilon, d):
-                    return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
+        if not isinstance(part, Ratios):
+            continue
+        for i, row in rows.items():
+            for j, other in rows.items():
+                d = part.d[i][j]
+                if d is None or i == j:
+                    continue
+                for o in part.seen(i, stated.m):
+                    if not at_most(row[o], other[o], part.epsilon, d):
+                        return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
     return ""
 
 

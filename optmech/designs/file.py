@@ -118,6 +118,12 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     return Mechanism.of(problem.secrets, problem.observables, exact), digest
 
 
+def read_with_digest(path: str | Path) -> tuple[Design, str]:
+    """As ``load_design``, with the digest of the file."""
+    body = read_sealed(path, (DESIGN,), REWRITE)
+    return _examined(body, str(path)), str(body["digest"])
+
+
 def load_design(path: str | Path) -> Design:
     """Read a design and check it again. Raises ProblemError if the file cannot be read or is not a
     design file; VerificationError if it was altered, or does not hold what it claims."""

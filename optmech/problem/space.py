@@ -103,7 +103,8 @@ class Place(Protocol):
 
     The arguments are validated values of ``optmech.sections``: a ``DistanceSpec``, ``LossSpec``,
     ``PriorSpec``, ``DistributionSpec``, ``MeshSpec``, ``LabelReference`` of a secret, and the names
-    of a CSV file of numbers and of a design file. All raise ProblemError where the value does not fit the file.
+    of a CSV file of numbers and of a design file. All raise ProblemError where the value does not
+    fit the file.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Mechanisms with rows that are held, near an approximate matrix: whole numbers over a power of two.
+"""Mechanisms with rows that are held, near an approximate matrix, in whole numbers.
 
 One free row after the other goes to where the ratios to the rows that are held, and to those before
 it, leave room: between the largest lower and the least upper limit of every entry, in whole
@@ -162,8 +162,10 @@ class HeldRows:
         limit = np.where(inside, limit, np.inf if above else -np.inf)
         best = limit.min(axis=0) if above else limit.max(axis=0)
         with np.errstate(invalid="ignore"):
-            tight = (limit <= best + _NEAR * (1 + abs(best))) if above else (
-                limit >= best - _NEAR * (1 + abs(best))
+            tight = (
+                (limit <= best + _NEAR * (1 + abs(best)))
+                if above
+                else (limit >= best - _NEAR * (1 + abs(best)))
             )
         tight |= limit == best
         # logarithms of the least floats have lost digits

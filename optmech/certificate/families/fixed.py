@@ -58,9 +58,7 @@ class Fixed(ReadOnly, Trusted):
     def decide(self, statement: Statement, released: Numerators) -> Check:
         changed = [
             name
-            for s, name, row in zip(
-                self.secrets.tolist(), self.names, self.exact.rows, strict=True
-            )
+            for s, name, row in zip(self.secrets.tolist(), self.names, self.exact.rows, strict=True)
             if not _equal(row, self.exact.bits, released.rows[s], released.bits)
         ]
         count = self.exact.shape[0] * self.exact.shape[1]

@@ -31,9 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
-    from optmech.analysis import measures
+    from optmech.analysis import leakage, measures
     from optmech.show import leaks
     from optmech.show.measured import choose_distance
+    from optmech.show.version_words import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         sides.append(found | leaks.measured_leakage(problem, m))
     forth, back = leaks.direction(a, b), leaks.direction(b, a)
     words = leaks.verdict(forth, back)
+    pair = measured_versions(problem, leakage.versions(a, b), (name, distance))
     if args.picture is not None:
         from optmech.show.plots import compared, save
 
@@ -81,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
                 "second_refines_first": forth.plain(),
                 "first_refines_second": back.plain(),
                 "verdict": words,
+                "together": pair,
             }
         )
     else:
@@ -95,5 +98,8 @@ def run(args: argparse.Namespace) -> int:
             if found_way.relation == "fails" and found_way.gap > 0:
                 output.facts([(f"the {which} earns an adversary more, by up to",
                                output.either(found_way.deficiency))])  # fmt: skip
+        output.blank()
+        output.title("a report of each about the same secret, drawn independently")
+        output.facts(version_rows(pair, ("first", "second")))
     output.written("picture", args.picture)
     return 0

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.base.arrays import Floats
+from optmech.designs.file import rows_of_design
 from optmech.files.make.context import Context
 from optmech.files.make.meshes import build_mesh
 from optmech.files.make.metrics import build_distance, build_loss, read_matrix
 from optmech.files.make.priors import build_distribution, build_prior
-from optmech.designs.file import rows_of_design
 from optmech.mesh import Mesh
 from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage
 from optmech.problem.constraint import kinds

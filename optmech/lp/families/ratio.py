@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
 from optmech.lp.assembly import Assembly

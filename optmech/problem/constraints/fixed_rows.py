@@ -34,7 +34,7 @@ def as_rows(value: object) -> GivenRows:
     return GivenRows.of(value)
 
 
-def as_labels(value: Sequence[Hashable] | None) -> tuple[Hashable, ...] | None:
+def as_labels(value: Any) -> tuple[Hashable, ...] | None:
     """A list of labels, or None."""
     if value is None:
         return None
