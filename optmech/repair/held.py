@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -30,7 +31,7 @@ _NEAR = 1e-12
 _TINY = 1e-290
 _SNAP = 1e-9
 _FACTOR_BITS = 256
-_SHARES = (*range(44, 0, -6), 0)
+_SHARES = range(44, 0, -6)
 """2^-k of a matrix far inside are mixed in, until it passes."""
 _SPARE = 16
 """Bits beyond those of the rows that are held."""
@@ -67,15 +68,20 @@ class HeldRows:
         return None
 
     def _released(self, matrix: Floats) -> Released | None:
-        for near in (matrix, self._snapped(matrix)):
+        free = self._free
+        turned = (np.roll(free, k * len(free) // 4) for k in range(min(4, len(free))))
+        orders = [free[::-1], *turned]
+        for near, order in product((matrix, self._snapped(matrix)), orders):
             try:
-                candidate = self.placed(near)
+                candidate = self.placed(near, order)
             except ProblemError:
                 continue
             if candidate is not None:
                 found = Released.of(self.given.statement, candidate)
                 if found is not None:
                     return found
+            if len(free) == 1 and candidate is None:
+                return None
         return None
 
     def _snapped(self, matrix: Floats) -> Floats:
@@ -99,8 +105,9 @@ class HeldRows:
     def _limits(self) -> list[Ratio]:
         return list(self.given.statement.of_kind(Ratio))
 
-    def placed(self, matrix: Floats) -> Numerators | None:
-        """Whole numbers near a matrix within all ratios; None where a row has no room."""
+    def placed(self, matrix: Floats, order: Ints) -> Numerators | None:
+        """Whole numbers near a matrix within all ratios, the free rows placed in this order; None
+        where one of them has no room."""
         secrets, observables = self.given.statement.loss.shape
         near = np.where(self.given.allowed, np.maximum(matrix, 0.0), 0.0)
         bits = self._bits(near)
@@ -110,7 +117,7 @@ class HeldRows:
         }
         shown = np.zeros((secrets, observables))
         shown[self.held.secrets] = self.held.matrix
-        for s in self._free.tolist():
+        for s in order.tolist():
             low, high = self._room(s, rows, shown, bits)
             row = _between(near[s], low, high, bits)
             if row is None:
