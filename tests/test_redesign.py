@@ -139,11 +139,11 @@ def test_a_place_that_is_new(tmp_path: Path) -> None:
 
 
 def test_a_prior_that_is_new_and_a_row_that_changes() -> None:
-    old, asked = om.solve(town(4, [1, 2, 3, 30])), town(4, [30, 2, 3, 1])
-    new = om.redesign(old, asked, free=["a", "b", "c"])
+    old, asked = om.solve(town(4, [1, 2, 2, 3])), town(4, [3, 2, 2, 1])
+    new = om.redesign(old, asked, free=["a", "c", "d"])
     assert new.status == "optimal"
     both = om.leakage.versions(old.mechanism, new.mechanism)
-    assert both.kept == ("d",)
+    assert both.kept == ("b",)
     assert om.solve(asked).loss <= new.loss + 1e-9
     assert new.loss < om.measures.expected_loss(old.mechanism, asked.prior, E) - 1e-4
     label = both.most_changed
@@ -155,7 +155,7 @@ def test_a_prior_that_is_new_and_a_row_that_changes() -> None:
     )
     ratios = [max(x / y, y / x) for x, y in zip(before, after, strict=True) if x and y]
     assert change.epsilon.log_of == max(ratios)
-    assert both.change("d") == (0.0, 0.0)
+    assert both.change("b") == (0.0, 0.0)
 
 
 def test_reports_of_a_place_that_was_removed_stay() -> None:
@@ -251,7 +251,7 @@ def test_a_redesign_without_room_says_what_to_do(
     star = 2.0 * (1 - np.eye(4))
     rows = np.full((4, 4), 5 / 32) + np.eye(4) * 12 / 32
     table = ", ".join(str([float(v) for v in row]) for row in star)
-    text = f"""
+    text = """
 format = 1
 prior = "uniform"
 loss = "hamming"
@@ -261,7 +261,7 @@ labels = LABELS
 [[constraints]]
 kind = "metric_privacy"
 epsilon = "ln 2"
-distance = {{ kind = "matrix", values = MATRIX }}
+distance = { kind = "matrix", values = MATRIX }
 """
     before, after = tmp_path / "old.toml", tmp_path / "new.toml"
     before.write_text(text.replace("LABELS", '["a","b","c","d"]').replace("MATRIX", f"[{table}]"))
