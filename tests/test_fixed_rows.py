@@ -449,6 +449,7 @@ def test_what_cannot_be_meant_in_python() -> None:
         (lambda: problem(om.FixedRows(old, keep=[7])), r"keep: there is no"),
         (lambda: problem(om.FixedRows(STAIRS, keep=[1])), "has no row among those given"),
         (lambda: problem(om.FixedRows(old, free=range(5))), "no row is kept"),
+        (lambda: problem(om.FixedRows({7: [1, 0, 0, 0, 0]})), "7 is no secret of this problem"),
         (lambda: problem(om.FixedRows({0: [1, 0, 0]})), "3 probabilities for 5"),
     ]
     for make, words in cases:

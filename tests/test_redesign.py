@@ -280,3 +280,26 @@ distance = { kind = "matrix", values = MATRIX }
     error = capsys.readouterr().err
     assert "cannot hold together" in error
     assert "--free" in error
+
+
+def test_the_rows_that_devices_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Packed, designed anew beside the packed rows, and packed again: the same numbers."""
+    before, after = toml(tmp_path / "old.toml", 4), toml(tmp_path / "new.toml", 5)
+    old, new = str(tmp_path / "old.json"), str(tmp_path / "new.json")
+    city, town_ = str(tmp_path / "city.omm"), str(tmp_path / "town.omm")
+    assert main(["solve", before, "-o", old, "-q"]) == 0
+    assert main(["pack", old, "-o", city, "--bits", "24"]) == 0
+    assert main(["redesign", city, after, "--free", "d", "-o", new, "-q"]) == 0
+    assert main(["pack", new, "-o", town_, "--bits", "24"]) == 0
+    capsys.readouterr()
+    first, second = om.load_packed(city), om.load_packed(town_)
+    found = om.leakage.versions(first, second)
+    assert set(found.kept) >= set("abc")
+    assert found.added == ("e",)
+    kept = om.Design.load(new).problem.constraints[-1]
+    assert kept.rows.source == f"sha256:{first.digest.hex()}"
+    assert main(["check", town_, new]) == 0
+    # the design's own rows have more digits
+    assert main(["redesign", old, after, "-o", new, "-q"]) == 0
+    assert main(["pack", new, "-o", town_, "--bits", "24"]) == 2
+    assert "24 bits cannot keep" in capsys.readouterr().err

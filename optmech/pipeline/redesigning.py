@@ -19,10 +19,11 @@ from optmech.problem import FixedRows, Problem
 from optmech.problem.given_rows import GivenRows
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
+from optmech.spaces.mechanism import Mechanism
 
 
 def redesign(
-    old: Design | str | Path,
+    old: Design | Mechanism | str | Path,
     problem: Problem,
     *,
     keep: Sequence[Hashable] | None = None,
@@ -37,7 +38,8 @@ def redesign(
     Parameters
     ----------
     old:
-        The design, or its file, whose digest is then recorded in the new one.
+        The design; its file, whose digest is then recorded in the new one; or a mechanism, such as
+        that of a packed file, whose rows are those that devices have.
     problem:
         What is wanted now: with another place, another prior, other constraints. Reports that kept
         rows make and the problem does not know join its observables.
@@ -68,15 +70,19 @@ def redesign(
         )
     if not isinstance(problem, Problem):
         raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
-    source = ""
-    if isinstance(old, str | Path):
-        old, source = read_with_digest(old)
-    if not isinstance(old, Design):
-        raise ProblemError(f"{type(old).__name__} is not a Design", where="old")
+    source, before = "", old
+    if isinstance(before, str | Path):
+        before, source = read_with_digest(before)
+    if not isinstance(before, Design | Mechanism):
+        raise ProblemError(
+            f"{type(old).__name__} is not a Design", where="old", remedy="Give one, or a mechanism"
+        )
+    had = before.mechanism if isinstance(before, Design) else before
     with inside("old"):
-        rows = replace(GivenRows.of(old), source=source)
-    kept = _kept(old.problem.secrets, problem.secrets, keep, free)
-    stated = _with_reports(problem, old, kept)
+        rows = GivenRows.of(had)
+    rows = replace(rows, source=source or rows.source)
+    kept = _kept(had.secrets, problem.secrets, keep, free)
+    stated = _with_reports(problem, had, kept)
     fixed = FixedRows(rows, keep=kept)
     again = Problem(
         stated.prior,
@@ -86,14 +92,16 @@ def redesign(
         constraints=[*stated.constraints, fixed],
         title=stated.title,
     )
-    same = old.problem.loss_matrix.shape == again.loss_matrix.shape
+    same = had.matrix.shape == again.loss_matrix.shape and had.secrets.labels == (
+        again.secrets.labels
+    )
     return solve(
         again,
         profile,
         gap=gap,
         time_limit=time_limit,
         progress=progress,
-        start=old if same and old.problem.secrets.labels == again.secrets.labels else None,
+        start=before if same and isinstance(before, Design) else None,
     )
 
 
@@ -144,10 +152,9 @@ def _same_place(before: Domain, after: Domain, label: Hashable, s: int) -> bool:
     return np.array_equal(before.points[before.index(label)], after.points[s])
 
 
-def _with_reports(problem: Problem, old: Design, kept: Sequence[Hashable]) -> Problem:
+def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Problem:
     """The problem with the observables that the rows kept report and that it lacks."""
-    reports, secrets = old.problem.observables, old.problem.secrets
-    assert old.matrix is not None
+    reports, secrets = old.observables, old.secrets
     chosen = [secrets.index(label) for label in kept]
     used = np.any(old.matrix[chosen], axis=0)
     known = set(problem.observables.labels)

@@ -46,10 +46,13 @@ class GivenRows(Shown):
             )
         secrets = tuple(mechanism.secrets.labels)
         seen = tuple(mechanism.observables.labels)
+        # packed mechanisms know theirs
+        digest = getattr(mechanism, "digest", b"")
+        source = f"sha256:{digest.hex()}" if digest else ""
         if not isinstance(mechanism.exact, Numerators):
             rows = dict(zip(secrets, mechanism.matrix.tolist(), strict=True))
-            return cls(secrets, seen, whole_rows(rows).exact)
-        return cls(secrets, seen, mechanism.exact)
+            return cls(secrets, seen, whole_rows(rows).exact, source)
+        return cls(secrets, seen, mechanism.exact, source)
 
     def over(self, observables: Domain, chosen: Sequence[int]) -> Numerators:
         """Some of the rows over these observables, which are found by their labels, over the least

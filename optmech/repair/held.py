@@ -9,11 +9,10 @@ docs/theory.md, "Rows held fixed".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
@@ -30,6 +29,8 @@ _NEAR = 1e-12
 """Limits that floats do not tell apart are compared as fractions."""
 _TINY = 1e-290
 _SNAP = 1e-9
+_FEW = 16
+"""Free rows up to which several orders are tried."""
 _FACTOR_BITS = 256
 _SHARES = range(44, 0, -6)
 """2^-k of a matrix far inside are mixed in, until it passes."""
@@ -43,46 +44,48 @@ class HeldRows:
 
     given: Inequalities
     held: Held
+    bits: int | None = None
+    """Of the result; None for as many as the least entries need."""
 
     @classmethod
-    def of(cls, given: Inequalities) -> HeldRows | None:
+    def of(cls, given: Inequalities, bits: int | None = None) -> HeldRows | None:
         """None where no rows are held."""
         held = given.statement.held
-        return None if held is None else cls(given, held)
+        return None if held is None else cls(given, held, bits)
 
     def near(self, matrix: Floats, anchors: Iterable[Floats] = ()) -> Released | None:
         """A mechanism that passes the exact check near ``matrix`` (S, O), or near a mixture of it
         and one of the ``anchors``; None where there was no such."""
         if not np.isfinite(matrix).all():
             return None
-        found = self._released(matrix)
-        if found is not None:
-            return found
+        for near, order in self._variants(matrix):
+            found = self._released(near, order)
+            if found is not None:
+                return found
         others = list(anchors)
         for shift in _SHARES:
             share = 2.0**-shift
             for other in others:
-                found = self._released((1 - share) * matrix + share * other)
+                found = self._released((1 - share) * matrix + share * other, self._free)
                 if found is not None:
                     return found
         return None
 
-    def _released(self, matrix: Floats) -> Released | None:
+    def _variants(self, matrix: Floats) -> Iterator[tuple[Floats, Ints]]:
+        """The matrix, then with entries made equal to held ones; few free rows in several orders,
+        as the first ones take room from the last."""
         free = self._free
-        turned = (np.roll(free, k * len(free) // 4) for k in range(min(4, len(free))))
-        orders = [free[::-1], *turned]
-        for near, order in product((matrix, self._snapped(matrix)), orders):
-            try:
-                candidate = self.placed(near, order)
-            except ProblemError:
-                continue
-            if candidate is not None:
-                found = Released.of(self.given.statement, candidate)
-                if found is not None:
-                    return found
-            if len(free) == 1 and candidate is None:
-                return None
-        return None
+        turns = range(min(4, len(free))) if len(free) <= _FEW else range(1)
+        orders = [*(np.roll(free, k * len(free) // 4) for k in turns), free[::-1]]
+        for near in (matrix, self._snapped(matrix)):
+            yield from ((near, order) for order in (orders if len(free) > 1 else orders[:1]))
+
+    def _released(self, matrix: Floats, order: Ints) -> Released | None:
+        try:
+            candidate = self.placed(matrix, order)
+        except ProblemError:
+            return None
+        return None if candidate is None else Released.of(self.given.statement, candidate)
 
     def _snapped(self, matrix: Floats) -> Floats:
         """With entries that are next to one of a held row made equal to it: where no limit leaves
@@ -112,6 +115,8 @@ class HeldRows:
         near = np.where(self.given.allowed, np.maximum(matrix, 0.0), 0.0)
         bits = self._bits(near)
         shift = bits - self.held.exact.bits
+        if shift < 0:
+            return None
         rows: dict[int, tuple[int, ...]] = {
             s: tuple(value << shift for value in row) for s, row in self.held.rows.items()
         }
@@ -128,6 +133,8 @@ class HeldRows:
 
     def _bits(self, near: Floats) -> int:
         """Enough for the least entries of free rows, as far as floats show them."""
+        if self.bits is not None:
+            return self.bits
         entries = np.concatenate([near[near > _TINY], self.held.matrix[self.held.matrix > _TINY]])
         needed = enough_bits(entries[None, :]) if len(entries) else 0
         return min(MAX_BITS, max(self.held.exact.bits + _SPARE, needed))

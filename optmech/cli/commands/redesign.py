@@ -12,7 +12,12 @@ EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new sc
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("design", metavar="OLD", help="a file written by optmech solve -o")
+    parser.add_argument(
+        "design",
+        metavar="OLD",
+        help="a file written by optmech solve -o, or by optmech pack -o (then the rows that "
+        "devices have are kept)",
+    )
     parser.add_argument(
         "problem", metavar="FILE|NAME", help="what is wanted now: another place, another prior"
     )
@@ -51,8 +56,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.analysis import leakage
     from optmech.cli.commands.solve import attack_on, show_design
     from optmech.cli.progress import showing
-    from optmech.designs.file import load_design
+    from optmech.designs.file import load_mechanism
     from optmech.files import read_problem
+    from optmech.packed.load import is_packed_file, load_packed
     from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.redesigning import redesign
     from optmech.show.measured import choose_distance, measure_constraints
@@ -62,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
     profile = load_profile(args.profile or file.profile or "auto")
     output.claim_outputs(args, (args.design, *file.inputs, args.profile))
     with showing(args.gap or profile.gap, args.quiet) as progress:
+        packed = is_packed_file(args.design)
         design = redesign(
-            args.design,
+            load_packed(args.design) if packed else args.design,
             file.problem,
             keep=args.keep,
             free=args.free,
@@ -78,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
     measured = measure_constraints(design.problem, design.mechanism) if found else []
     if found:
         attack = attack_on(design)
-        pair = leakage.versions(load_design(args.design).mechanism, design.mechanism)
+        before = load_packed(args.design) if packed else load_mechanism(args.design)
+        pair = leakage.versions(before, design.mechanism)
         versions = measured_versions(design.problem, pair, choose_distance(design.problem))
     if args.json:
         output.print_json(

@@ -108,6 +108,13 @@ class FixedRows(Constraint):
                     remedy="Leave it out, or give its row",
                 )
         else:
+            unknown = [label for label in given if label not in known]
+            if unknown and self.rows.observables is None:
+                raise ProblemError(
+                    f"{label_text(unknown[0])} is no secret of this problem",
+                    where="rows",
+                    remedy="Correct the label, or leave its row out",
+                )
             with inside("free"):
                 left = {_label(label, space) for label in self.free or ()}
             wanted = [label for label in given if label in known and label not in left]
