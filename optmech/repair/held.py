@@ -22,6 +22,7 @@ from optmech.errors import ProblemError
 from optmech.exact.exponentials import exp_lower
 from optmech.exact.numerators import MAX_BITS, Numerators, enough_bits
 from optmech.lp.inequalities import Inequalities
+from optmech.repair.cone import Cone
 from optmech.repair.release import Released
 from optmech.statement import Held
 
@@ -77,7 +78,7 @@ class HeldRows:
         free = self._free
         turns = range(min(4, len(free))) if len(free) <= _FEW else range(1)
         orders = [*(np.roll(free, k * len(free) // 4) for k in turns), free[::-1]]
-        for near in (matrix, self._snapped(matrix)):
+        for near in (matrix, self._snapped(matrix), self._levelled(matrix)):
             yield from ((near, order) for order in (orders if len(free) > 1 else orders[:1]))
 
     def _released(self, matrix: Floats, order: Ints) -> Released | None:
@@ -86,6 +87,32 @@ class HeldRows:
         except ProblemError:
             return None
         return None if candidate is None else Released.of(self.given.statement, candidate)
+
+    @cached_property
+    def _cone(self) -> Cone:
+        return Cone.of(self.given)
+
+    def _levelled(self, matrix: Floats) -> Floats:
+        """The free rows in the cone of all ratios, with sums of at most one: every row then has its
+        place among the others, and finds only a little to add."""
+        secrets = len(matrix)
+        known = np.zeros_like(matrix)
+        known[self.held.secrets] = self.held.matrix
+        low = self._cone.closure(known)
+        out, free = np.array(known), self.held.free(secrets)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for s in free.tolist():
+                room = np.exp(self._cone.always[s, self.held.secrets])[:, None] * self.held.matrix
+                high = np.where(np.isnan(room), np.inf, room).min(axis=0)
+                out[s] = np.clip(matrix[s], low[s], np.maximum(high, low[s]))
+        out = self._cone.closure(out)
+        sums, least = out[free].sum(axis=1), low[free].sum(axis=1)
+        over = sums > 1
+        if over.any() and (least[over] < 1).all():
+            share = float(((sums - 1)[over] / (sums - least)[over]).max())
+            out = (1 - share) * out + share * low
+        out[self.held.secrets] = self.held.matrix
+        return out
 
     def _snapped(self, matrix: Floats) -> Floats:
         """With entries that are next to one of a held row made equal to it: where no limit leaves
