@@ -30,8 +30,8 @@ class Inequalities:
     def of(cls, statement: Statement) -> Inequalities:
         """As they were stated, rounded. Raises VerificationError where the certificate does not
         know a family; ProblemError where it is not searched."""
-        parts: list[Part] = [Ratios(_with_variables(statement))]
         families = known(statement)
+        parts: list[Part] = [Ratios(_with_variables(statement))]
         for family in families:
             if type(family) not in PROGRAMS:
                 raise ProblemError(f"there is no program for {family.kind!r}", where="statement")
