@@ -228,7 +228,9 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "rows that are the same in both 4 (a, b, c, d)" in shown
     assert "added 1 (e)" in shown
     assert main(["check", new]) == 0
-    capsys.readouterr()
+    assert main(["compare", old, new]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "rows that are the same in both 4 (a, b, c, d)" in shown
     assert main(["redesign", old, after, "--free", "d", "-q", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["versions"]["kept"] == ["a", "b", "c"]

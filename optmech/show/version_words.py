@@ -6,6 +6,8 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from optmech.analysis import leakage, measures
 from optmech.analysis.leakage import Versions
 from optmech.base.labelled import label_text
@@ -21,8 +23,10 @@ def measured_versions(
 ) -> dict[str, Any]:
     """Figures of two versions for files and tables, under the prior of ``problem``, the new one's;
     ``named`` is the distance of ε and of attacks, with its name."""
-    name, distance = named
-    both = found.together
+    name, both = named[0], found.together
+    # of all secrets, from which those in common are taken: a file's distance is a table of all
+    chosen = [problem.secrets.index(label) for label in found.common]
+    distance = problem.space.apart(named[1])[np.ix_(chosen, chosen)]
     prior = found.prior(problem.prior)
     moved = found.most_changed
     change = None if moved is None else found.change(moved)
