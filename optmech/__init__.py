@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from optmech.packed.make import pack as pack
     from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile
+    from optmech.pipeline.redesigning import redesign as redesign
     from optmech.pipeline.solve import solve as solve
     from optmech.pipeline.verify import check as check
     from optmech.problem import AdditiveCapacity as AdditiveCapacity
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy
     from optmech.problem import DistortionPrivacy as DistortionPrivacy
     from optmech.problem import DistributionPrivacy as DistributionPrivacy
+    from optmech.problem import FixedRows as FixedRows
     from optmech.problem import GainLeakage as GainLeakage
     from optmech.problem import LossBound as LossBound
     from optmech.problem import MaximalLeakage as MaximalLeakage

@@ -611,22 +611,28 @@ Entries = list[tuple[int, int, Fraction]]  # row, column, value
 
 
 class Lagrangian:
-    """K + Σ_s min_{o allowed} L[s][o], of multipliers >= 0 that anybody may have chosen. If every
+    """K + Σ_s min_{o allowed} L[s][o], of multipliers >= 0 that anybody may have chosen; of a row
+    that is held the value in the place of the minimum (theory, "Rows held fixed"). If every
     inequality "left - right <= 0" adds its multiple to the objective, this is at most the objective
     of every mechanism (theory, Theorem 1); without an objective a number above 0 proves that there
     is no mechanism (Theorem 2). To leave out an inequality only lowers the bound, and so does to
     round entries down. L is in multiples of 2^-SCALE."""
 
-    def __init__(self, allowed: Mask) -> None:
+    def __init__(self, allowed: Mask, held: dict[int, tuple[int, list[int]]] | None = None) -> None:
         self.allowed, self.n, self.m = allowed, len(allowed), len(allowed[0])
+        self.held = held or {}  # rows that are given, over powers of two
         self.L, self.K = [[0] * self.m for _ in allowed], ZERO
         self.unit = ONE  # what the objective was multiplied by
         self.paid: list[list[Fraction]] = []  # μ of the limits on loss
 
     def value(self) -> Fraction:
-        rows = zip(self.L, self.allowed, strict=True)
-        least = sum(min(v for v, ok in zip(*row, strict=True) if ok) for row in rows)
-        return (Fraction(least, 1 << SCALE) + self.K) / self.unit
+        rows = enumerate(zip(self.L, self.allowed, strict=True))
+        free = (row for s, row in rows if s not in self.held)
+        least = sum(min(v for v, ok in zip(*row, strict=True) if ok) for row in free)
+        known = ZERO  # a row that is held has one value
+        for s, (bits, own) in self.held.items():
+            known += Fraction(sum(v * p for v, p in zip(self.L[s], own, strict=True)), 1 << bits)
+        return ((least + known) / (1 << SCALE) + self.K) / self.unit
 
     def add(self, s: int, o: int, value: Fraction) -> None:
         self.L[s][o] += (value.numerator << SCALE) // value.denominator
@@ -1072,6 +1078,20 @@ class Support:
         return "nothing outside the support"
 
 
+@dataclass(frozen=True)
+class Fixed:
+    """P[s,o] = rows[s][o] / 2^bits. The bound has these rows at their value."""
+
+    bits: int
+    rows: dict[int, list[int]]
+
+    def check(self, p: Mechanism) -> str:
+        for s, row in self.rows.items():
+            same = all(v << p.bits == w << self.bits for v, w in zip(row, p.rows[s], strict=True))
+            need(same, f"row {s} is not the one that was to be kept")
+        return f"{len(self.rows)} rows kept, digit by digit"
+
+
 Charged = (
     Ratios
     | Lifted
@@ -1092,7 +1112,7 @@ ADDED = (
 
 
 # ==== 6. Kinds of constraints, and the inequalities that they state ===============================
-Inequalities = Iterator[Charged | Support]
+Inequalities = Iterator[Charged | Support | Fixed]
 
 
 def metric_privacy(stated: Statement, c: Body) -> Inequalities:
@@ -1253,11 +1273,20 @@ def both_ways(pairs: list[Pair]) -> list[Pair]:
 
 
 def distortion_privacy(stated: Statement, c: Body) -> Inequalities:
-    keys(c, "kind minimum distance prior")
-    least, w = Real.read(c["minimum"]).bounds(), stated.weighted(c["distance"], c["prior"])
-    most = blind(w)
-    near = most < least.high <= most * (1 + NEAR)
-    yield Distortion(Interval(most, most) if near else least, w)
+    """An error is concave in the prior: in a ball it is least at a corner, and no larger where
+    weights are rounded down."""
+    keys(c, "kind minimum distance prior", "radius within")
+    least, d = Real.read(c["minimum"]).bounds(), stated.among(c["distance"])
+    weights = stated.prior if c["prior"] is None else distribution(c["prior"], stated.n)
+    priors: list[Sequence[Fraction]] = [weights]
+    if "radius" in c or "within" in c:
+        keys(c, "kind minimum distance prior radius within")
+        priors = [[-rounded_up(-v) for v in near] for near in ball(stated, weights, c)]
+    for near in priors:
+        w = [[v * p for v, p in zip(row, near, strict=True)] for row in d]
+        most = blind(w)
+        meant = most < least.high <= most * (1 + NEAR)
+        yield Distortion(Interval(most, most) if meant else least, w)
 
 
 def blind(w: Matrix) -> Fraction:
@@ -1275,15 +1304,21 @@ def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     n, weights = stated.n, stated.prior
     if c["prior"] is not None:
         weights = distribution(c["prior"], n)
+    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
+    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
+    for near in ball(stated, weights, c):
+        up = [rounded_up(v) for v in near]
+        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+
+
+def ball(stated: Statement, weights: list[Fraction], c: Body) -> list[Sequence[Fraction]]:
+    """Corners of the priors within the radius of c, in total variation or W_1 of a distance."""
+    n = stated.n
     apart = [[Fraction(s != t) for t in range(n)] for s in range(n)]
     if c["within"] is not None:
         apart = stated.among(c["within"])
         need(not any(apart[s][s] for s in range(n)), "a place is away from itself")
-    rows = unit_matrix(n) if c["gain"] == "identity" else signed_rows(c["gain"], n)
-    need(all(v >= 0 for row in rows for v in row), "a gain below 0")
-    for near in corners(weights, Real.read(c["radius"]).bounds().high, apart):
-        up = [rounded_up(v) for v in near]
-        yield Leakage(most, False, [[v * p for v, p in zip(row, up, strict=True)] for row in rows])
+    return corners(weights, Real.read(c["radius"]).bounds().high, apart)
 
 
 def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Sequence[Fraction]]:
@@ -1414,6 +1449,18 @@ def columns_of(value: object, places: Places, count: int) -> list[list[Fraction]
     return [list(column) for column in zip(*signed_rows(rows, width), strict=True)]
 
 
+def fixed_rows(stated: Statement, c: Body) -> Inequalities:
+    """Rows of whole numbers over a power of two, of secrets in increasing order."""
+    keys(c, "kind source bits secrets rows")
+    bits, source = whole(c["bits"], 1075), text(c["source"], "the source")
+    need(not source or re.fullmatch("sha256:[0-9a-f]{64}", source) is not None, "no digest")
+    secrets = [whole(s, stated.n) for s in listing(c["secrets"])]
+    need(bool(secrets) and sorted(set(secrets)) == secrets, "secrets are out of order")
+    rows = read_mechanism({"bits": bits, "rows": c["rows"]}, len(secrets), stated.m).rows
+    stated.say(f"rows of the file {source or '(not named)'}, which is not looked at")
+    yield Fixed(bits, dict(zip(secrets, rows, strict=True)))
+
+
 def support(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind mask")
     rows = listing(c["mask"], stated.n)
@@ -1426,7 +1473,7 @@ def support(stated: Statement, c: Body) -> Inequalities:
 READERS: tuple[Callable[[Statement, Body], Inequalities], ...] = (
     metric_privacy, differential_privacy, distortion_privacy, distribution_privacy, loss_bound,
     support, gain_leakage, maximal_leakage, additive_capacity, pufferfish, policy_graph,
-    bias, mutual_information, renyi_privacy,
+    bias, mutual_information, renyi_privacy, fixed_rows,
 )  # fmt: skip
 KINDS = {reader.__name__: reader for reader in READERS}
 
@@ -1464,7 +1511,7 @@ class Statement:
                     self.target = self.weighted(goal["distance"], goal["prior"])
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
-        self.parts: list[tuple[int, Charged | Support]] = []
+        self.parts: list[tuple[int, Charged | Support | Fixed]] = []
         for k, constraint in enumerate(listing(problem["constraints"])):
             with self.at(f"constraints[{k}]"):
                 body = constraint if isinstance(constraint, dict) else {}
@@ -1475,6 +1522,10 @@ class Statement:
         rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
         self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
+        self.held: dict[int, tuple[int, list[int]]] = {}
+        for fixed in self.of(Fixed):
+            for s, row in fixed.rows.items():
+                self.held.setdefault(s, (fixed.bits, row))
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:
@@ -1527,7 +1578,7 @@ class Statement:
             lines.append(f"constraints[{k}]: {found}")
         return lines
 
-    def attainable(self, part: Charged | Support) -> Charged | Support:
+    def attainable(self, part: Charged | Support | Fixed) -> Charged | Support | Fixed:
         """A loss limit that misses the least loss by rounding means it (theory, section 1)."""
         if isinstance(part, LossLimit) and all(map(any, self.allowed)):
             least = self.least(part)
@@ -1544,17 +1595,18 @@ class Statement:
         """The objective, if it counts, and all inequalities with the multipliers of the file;
         those of the last parts of a family may be left out."""
         wanted = "ratio windowed lifted approximate distortion loss_limits objective"
-        stated = {part.family for _, part in self.parts if not isinstance(part, Support)}
+        charged = [part for _, part in self.parts if not isinstance(part, Support | Fixed)]
+        stated = {part.family for part in charged}
         added = [family for family in ADDED if family in stated]
         body = keys(plain, " ".join([wanted, *added]), "divergence")
-        bound = Lagrangian(self.allowed)
+        bound = Lagrangian(self.allowed, self.held)
         self.add_objective(bound, body["objective"], objective)
         if body["ratio"] is not None:  # one list for all of them
             ratios = [part for part in self.of(Ratios) if part.window is None]
             charge_ratios(ratios, bound, body["ratio"])
         for family in (*FAMILIES, *added):
             given = listing(body.get(family, []))
-            parts = [p for _, p in self.parts if not isinstance(p, Support) and p.family == family]
+            parts = [part for part in charged if part.family == family]
             need(len(given) <= len(parts), f"{family}: multipliers of nothing")
             for part, own in zip(parts, given, strict=False):
                 part.charge(bound, own)
@@ -1769,10 +1821,39 @@ def why_infeasible(stated: Statement, bound: Lagrangian) -> str:
                     return f"constraints[{k}]: a mean that no reports have"
         if isinstance(part, LossLimit) and possible and stated.least(part) > part.most.high:
             return f"constraints[{k}]: less loss than any mechanism has"
+    conflict = conflict_of_rows(stated)
+    if conflict:
+        return conflict
     if any(map(all, forced_zeros(stated))):
         return "the support leaves a secret without observables"
     need(bound.value() > 0, "the multipliers do not prove that nothing is feasible")
     return "the multipliers prove that nothing is feasible"
+
+
+def conflict_of_rows(stated: Statement) -> str:
+    """Why rows that are held cannot be kept together; empty where no two of them say so."""
+    for k, part in stated.parts:
+        if isinstance(part, Fixed):
+            for s, row in part.rows.items():
+                bits, first = stated.held[s]
+                if any(v << bits != w << part.bits for v, w in zip(row, first, strict=True)):
+                    return f"constraints[{k}]: row {s} is fixed twice"
+                if any(v and not ok for v, ok in zip(row, stated.allowed[s], strict=True)):
+                    return f"constraints[{k}]: row {s} is outside the support"
+    top = max((bits for bits, _ in stated.held.values()), default=0)
+    rows = {s: [v << (top - bits) for v in row] for s, (bits, row) in stated.held.items()}
+    for k, part in stated.parts:
+        if not isinstance(part, Ratios):
+            continue
+        for i, row in rows.items():
+            for j, other in rows.items():
+                d = part.d[i][j]
+                if d is None or i == j:
+                    continue
+                for o in part.seen(i, stated.m):
+                    if not at_most(row[o], other[o], part.epsilon, d):
+                        return f"constraints[{k}]: rows {i} and {j}, which are held, break a ratio"
+    return ""
 
 
 def forced_zeros(stated: Statement) -> Mask:

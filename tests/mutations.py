@@ -107,6 +107,16 @@ def problems() -> dict[str, om.Problem]:
             three, H,
             constraints=[om.GainLeakage(0.7, radius="1/10"), om.RenyiPrivacy("3/2", 0.9)],
         ),
+        "kept": om.Problem(
+            line, E,
+            constraints=[
+                om.MetricPrivacy("ln 2", E),
+                om.FixedRows({0: ["1/2", "1/4", "1/8", "1/8"], 3: ["1/8", "1/8", "1/4", "1/2"]}),
+            ],
+        ),
+        "errors": om.Problem(
+            line, E, constraints=[om.DistortionPrivacy(0.5, E, radius="1/20", within=E)]
+        ),
         "information": om.Problem(
             three, H, constraints=[om.MutualInformation("1/4"), om.DifferentialPrivacy(2.0)]
         ),

@@ -86,6 +86,40 @@ def _distribution(model, problem, constraint) -> None:
 def _distortion(model, problem, constraint) -> None:
     xs = _best_response(model, problem, constraint.distance, constraint.prior)
     model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
+    if constraint.radius is None:
+        return
+    weights = (problem.prior if constraint.prior is None else constraint.prior).weights
+    for near in _moved_once(model, problem, constraint, weights):
+        other = om.Prior(problem.secrets, near)
+        xs = _best_response(model, problem, constraint.distance, other)
+        model.at_most(dict.fromkeys(xs, -1.0), -float(constraint.minimum))
+
+
+def _moved_once(model, problem, constraint, weights):
+    """A radius that empties no place: one move of all of it, from each place to each."""
+    apart = 1 - np.eye(model.n)
+    if constraint.within is not None:
+        apart = constraint.within(problem.secrets, problem.secrets)
+    for s in range(model.n):
+        for t in range(model.n):
+            if s != t:
+                moved = float(constraint.radius) / apart[s, t]
+                assert moved <= weights[s]
+                near = np.array(weights)
+                near[s], near[t] = near[s] - moved, near[t] + moved
+                yield near
+
+
+def _fixed_rows(model, problem, constraint) -> None:
+    """Rows given in the order of the observables."""
+    given = constraint.rows
+    for label, row in zip(given.secrets, given.exact.rows, strict=True):
+        if constraint.free is None or label not in constraint.free:
+            s = problem.secrets.index(label)
+            for o, value in enumerate(row):
+                exactly = value / 2**given.exact.bits
+                model.at_most({model.p(s, o): 1.0}, exactly)
+                model.at_most({model.p(s, o): -1.0}, -exactly)
 
 
 def _best_guess(model, gains, weights) -> list[int]:
@@ -121,19 +155,9 @@ def _gain_leakage(model, problem, constraint) -> None:
     model.at_most(dict(_best_guess(model, gains, weights)), float(constraint.maximum))
     if constraint.radius is None:
         return
-    # a radius that empties no place: one move of all of it, from each place to each
-    apart = 1 - np.eye(model.n)
-    if constraint.within is not None:
-        apart = constraint.within(problem.secrets, problem.secrets)
-    for s in range(model.n):
-        for t in range(model.n):
-            if s != t:
-                moved = float(constraint.radius) / apart[s, t]
-                assert moved <= weights[s]
-                near = np.array(weights)
-                near[s], near[t] = near[s] - moved, near[t] + moved
-                guesses = dict(_best_guess(model, gains, near))
-                model.at_most(guesses, float(constraint.maximum))
+    for near in _moved_once(model, problem, constraint, weights):
+        guesses = dict(_best_guess(model, gains, near))
+        model.at_most(guesses, float(constraint.maximum))
 
 
 def _maximal_leakage(model, problem, constraint) -> None:
@@ -246,6 +270,7 @@ KINDS = {
     "renyi_privacy": _renyi_privacy,
     "mutual_information": _mutual_information,
     "gain_leakage": _gain_leakage,
+    "fixed_rows": _fixed_rows,
     "maximal_leakage": _maximal_leakage,
     "additive_capacity": _additive_capacity,
 }

@@ -5,7 +5,8 @@ For multipliers >= 0 of all inequalities, every feasible P has
     objective(P) >= constant + Σ_s min_o L[s,o],
 
 where L[s,o] collects the cost of P[s,o] and the multipliers' terms, and the minimum runs over
-allowed observables, because P's rows are distributions. Nothing about the multipliers is
+allowed observables, because P's rows are distributions; of a row that is held fixed the minimum is
+its value. Nothing about the multipliers is
 trusted: signs are clipped, tests clipped to [0, 1], attacks normalised here. Powers e^{εd} enter
 as floats proved to be above them; from there on everything is sums of products of floats, whose
 rounding has the a-priori bound (number of roundings) x 2^-53 x (sum of absolute values).
@@ -32,7 +33,7 @@ def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     for family, given in families:
         if given is not None:
             family.charge(statement, lagrangian, given)
-    return lagrangian.minimum(statement.allowed)
+    return lagrangian.minimum(statement.allowed, statement.held)
 
 
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
@@ -42,7 +43,7 @@ def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> floa
     for family, given in multipliers.of(statement):
         if given is not None:
             family.charge(statement, lagrangian, given)
-    return lagrangian.minimum(statement.allowed).value
+    return lagrangian.minimum(statement.allowed, statement.held).value
 
 
 def _add_objective(lagrangian: Lagrangian, statement: Statement, multipliers: Multipliers) -> bool:

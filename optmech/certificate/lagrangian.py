@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate import values
+from optmech.statement import Held
 
 UNIT = 2.0**-53
 LARGEST = 2.0**100
 """Multipliers are cut to this: any numbers >= 0 are valid."""
 _TINY = 2.0**-900
 """Per entry, for what underflow may have lost: roundings of 2^-1075, times such a multiplier."""
+_HUGE = 1e300
+"""Terms of a row that is held sum to less, or prove nothing."""
 _MARGINS = 3
 """A bound is reported with three times its rounding error taken off, and checked with once: so
 that a machine which adds in another order proves what this one reports."""
@@ -63,16 +66,37 @@ class Lagrangian:
         plus, minus = left.T @ value, right.T @ back
         self.add(plus - minus, plus + minus, len(value) + 4.0)
 
-    def minimum(self, allowed: NDArray[np.bool_]) -> Bound:
+    def minimum(self, allowed: NDArray[np.bool_], held: Held | None = None) -> Bound:
+        """The constant and the least of every row over the allowed observables; for a row that is
+        ``held`` its value there, the only one that it has."""
         with np.errstate(over="ignore", invalid="ignore"):
             # 1.01: the magnitudes themselves, and the terms of higher order
             error = 1.01 * UNIT * self.roundings * self.magnitude + _TINY
-            proved, value = (
-                self._value(np.where(allowed, self.terms - k * error, np.inf).min(axis=1))
-                for k in (1, _MARGINS)
-            )
-            rounding = float(np.where(allowed, error, 0.0).max(axis=1).sum())
-        return Bound(value, rounding, proved)
+            low = [
+                np.where(allowed, self.terms - k * error, np.inf).min(axis=1) for k in (1, _MARGINS)
+            ]
+            off = np.where(allowed, error, 0.0).max(axis=1)
+            if held is not None:
+                known, off[held.secrets] = self._at(held, error)
+                for k, part in zip((1, _MARGINS), low, strict=True):
+                    part[held.secrets] = known - k * off[held.secrets]
+            proved, value = (self._value(part) for part in low)
+        return Bound(value, float(off.sum()), proved)
+
+    def _at(self, held: Held, error: Floats) -> tuple[Floats, Floats]:
+        """Σ_o L[s,o] P[s,o] of the rows that are held, and how far rounding can be off, (k,)."""
+        shares = held.matrix
+        used = shares > 0
+        terms = np.where(used, self.terms[held.secrets], 0.0)
+        around = np.where(used, error[held.secrets], 0.0)
+        size = np.abs(terms)
+        sound = (size + around).sum(axis=1) < _HUGE
+        products = np.where(sound[:, None], shares * terms, 0.0).tolist()
+        value = np.where(sound, [math.fsum(row) for row in products], -np.inf)
+        # nearest floats, products and the subtraction that follows: four roundings and some room
+        # for the sums below, which are themselves rounded; what underflow takes is below 2^-1000
+        off = 1.01 * (shares * around).sum(axis=1) + 8 * UNIT * (shares * size).sum(axis=1)
+        return value, off + 2.0**-1000 * (size + around).sum(axis=1) + _TINY
 
     def _value(self, low: Floats) -> float:
         if not np.isfinite(low).all():

@@ -19,6 +19,7 @@ from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 COMMANDS = (
     "init",
     "solve",
+    "redesign",
     "check",
     "attack",
     "measure",

@@ -42,6 +42,7 @@ from optmech.exact.checked import require_keys, whole
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
+from optmech.problem.given_rows import GivenRows
 from optmech.reading.lists import contracted
 from optmech.reading.sealed import (
     BINARY,
@@ -90,9 +91,22 @@ def load_mechanism(path: str | Path) -> Mechanism:
     """The mechanism of a design's file, to sample from: every inequality is decided again, what was
     proved about its loss is not read. Raises as ``load_design``; InfeasibleError where the design
     has none."""
+    return _sampled(path)[0]
+
+
+def rows_of_design(path: str | Path) -> GivenRows:
+    """The rows of a design's file with its digest, to be kept in another design. Raises as
+    ``load_mechanism``."""
+    mechanism, digest = _sampled(path)
+    return replace(GivenRows.of(mechanism), source=digest)
+
+
+def _sampled(path: str | Path) -> tuple[Mechanism, str]:
+    """The mechanism, and the digest of the file."""
     body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers",))
+    digest = str(body.get("digest"))
     if body.get("mechanism") is None:
-        return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path)).mechanism
+        return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path)).mechanism, digest
     with decoding(str(path), REWRITE):
         require_keys(body, _KEYS, "file")
         problem = decode_problem(body["problem"])
@@ -101,7 +115,13 @@ def load_mechanism(path: str | Path) -> Mechanism:
     if broken:
         said = f"{broken[0].name}: {broken[0].detail}"
         raise VerificationError(said, where=str(path), remedy=REWRITE)
-    return Mechanism.of(problem.secrets, problem.observables, exact)
+    return Mechanism.of(problem.secrets, problem.observables, exact), digest
+
+
+def read_with_digest(path: str | Path) -> tuple[Design, str]:
+    """As ``load_design``, with the digest of the file."""
+    body = read_sealed(path, (DESIGN,), REWRITE)
+    return _examined(body, str(path)), str(body["digest"])
 
 
 def load_design(path: str | Path) -> Design:

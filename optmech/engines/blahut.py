@@ -37,6 +37,8 @@ class BlahutEngine:
     def refusal(self, lp: BlockLP) -> str:
         if lp.informed is None:
             return "there is no limit on mutual information"
+        if lp.held is not None:
+            return "rows that are held fixed are not supported"
         rows = (len(lp.perspectives), len(lp.local), len(lp.links))
         if rows != (1, 3, 3) or len(lp.cone) or lp.shared_cost.any():
             return "mutual information is not the only constraint"

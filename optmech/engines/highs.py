@@ -34,6 +34,7 @@ METHODS: dict[str, tuple[dict[str, object], ...]] = {
     "hipo": ({"solver": "hipo", "run_crossover": "off"},),
     "pdlp": ({"solver": "pdlp"},),
 }
+INFEASIBLE = ("Infeasible", "Primal infeasible or unbounded")
 _SOLVED = ("Optimal", "Unknown", "Time limit reached", "Interrupted", "Iteration limit reached")
 
 
@@ -49,15 +50,21 @@ class HighsEngine:
         require_memory(lp)
         flat = flatten(lp)
         session = HighsSession(flat, options)
-        outcome, message = Outcome.FAILED, "no method was tried"
-        for settings in attempts(options):
+        outcome, message, doubted = Outcome.FAILED, "no method was tried", False
+        for settings in attempts(options, held=lp.held is not None):
+            again = settings.get("presolve") == "off"
+            if again and not doubted:
+                break
             label = settings["solver"]
             monitor.report(
                 f"HiGHS {label}: {flat.matrix.shape[0]:,} rows, {flat.matrix.nnz:,} nonzeros"
             )
             status = session.solve(settings, monitor)
             message = f"HiGHS {label}: {status}"
-            if status in ("Infeasible", "Primal infeasible or unbounded"):
+            if status in INFEASIBLE and lp.held is not None and not again:
+                doubted = True
+                continue
+            if status in INFEASIBLE:
                 return EngineResult(Outcome.INFEASIBLE, message)
             if status in _SOLVED and session.has_point():
                 gap = monitor.propose(flat.point(*session.solution()))
@@ -70,15 +77,22 @@ class HighsEngine:
         return EngineResult(outcome, message, {"rows": flat.matrix.shape[0]})
 
 
-def attempts(options: Options) -> Iterator[dict[str, object]]:
-    """The HiGHS settings to try, in order."""
+def attempts(options: Options, *, held: bool = False) -> Iterator[dict[str, object]]:
+    """The HiGHS settings to try, in order. Next to rows that are ``held`` there may be no interior
+    point, and all are tried again without the presolve, which takes what agrees to 1e-10 only for
+    infeasible."""
     if options.method not in METHODS:
         raise ProblemError(
             f"method {options.method!r} is unknown",
             where="profile.method",
             remedy=f"Use one of {', '.join(repr(name) for name in METHODS)}",
         )
-    yield from METHODS[options.method]
+    found = METHODS[options.method]
+    if not held:
+        yield from found
+        return
+    yield from ({**settings, "presolve": "choose"} for settings in found)
+    yield from ({**settings, "presolve": "off"} for settings in reversed(found))
 
 
 def require_memory(lp: BlockLP) -> None:

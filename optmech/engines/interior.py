@@ -42,9 +42,11 @@ class Interior:
 
 def interior(lp: BlockLP, options: Options, monitor: Monitor) -> Interior | None:
     """None where the program is too large, or HiGHS finds nothing."""
-    if lp.nonzeros > LARGEST:
+    if lp.held is None and lp.nonzeros > LARGEST:
         return None
     flat = flatten(_near_one(lp))
+    if flat.matrix.nnz > LARGEST:
+        return None
     bounded = np.flatnonzero(np.isneginf(flat.lower) & np.isfinite(flat.upper))
     size = lp.blocks * lp.block_size
     index = np.arange(size)

@@ -74,7 +74,7 @@ def in_rounds(
     lp = joining.lp
     allowed = lp.cone.within(lp.blocks)
     active = near[:, None] & allowed
-    methods = list(attempts(options))
+    methods = list(attempts(options, held=lp.held is not None))
     outcome, message, rounds = Outcome.FAILED, "", 0
     best, stalled = np.inf, 0
     for rounds in range(1, MAX_ROUNDS + 1):
@@ -86,6 +86,10 @@ def in_rounds(
         status = session.solve(methods[0], monitor)
         size = joining.size(len(pair))
         message = f"HiGHS {methods[0]['solver']}: {status}, round {rounds}"
+        if status == "Infeasible" and methods[0].get("presolve") == "choose":
+            # next to rows that are held: see ``attempts``
+            methods = [own for own in methods if own.get("presolve") == "off"]
+            continue
         if status == "Infeasible":
             return EngineResult(Outcome.INFEASIBLE, message)
         if not session.has_point():

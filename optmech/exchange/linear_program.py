@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from optmech.base import memory
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP
+from optmech.lp.blocks import BlockLP, HeldColumns
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.highs import highs_model
@@ -33,19 +36,26 @@ def write_program(problem: Problem, form: str, path: str | Path) -> dict[str, in
         where="export",
         remedy="Use a coarser domain",
     )
-    flat = flatten(reduced.lp)
+    # rows that are held are variables with one value here, so that every column means what it says
+    flat = flatten(replace(reduced.lp, held=None))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"program.{form}"
-        _write(flat, file)
+        _write(flat, reduced.lp.held, file)
         write_atomically(path, file.read_bytes())
     rows, columns = flat.matrix.shape
     return {"rows": rows, "columns": columns, "nonzeros": int(flat.matrix.nnz)}
 
 
-def _write(flat: FlatLP, file: Path) -> None:
+def _write(flat: FlatLP, held: HeldColumns | None, file: Path) -> None:
     import highspy
 
     model = highs_model(flat.cost, flat.matrix, flat.lower, flat.upper, flat.upper_x)
+    if held is not None:
+        least, most = np.array(model.col_lower_), np.array(model.col_upper_)
+        blocks = np.arange(flat.lp.blocks)[:, None]
+        columns = (blocks * flat.lp.block_size + held.secrets).ravel()
+        least[columns] = most[columns] = held.values.T.ravel()
+        model.col_lower_, model.col_upper_ = least, most
     model.col_names_ = column_names(flat.lp)
     model.row_names_ = [f"r_{k}" for k in range(flat.matrix.shape[0])]
     solver = highspy.Highs()

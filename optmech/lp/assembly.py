@@ -5,7 +5,7 @@ What is added is known by the place that it gets, by which its multipliers are r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.lp.blocks import (
     BlockLP,
+    HeldColumns,
     Informed,
     LinkRows,
     LocalRows,
@@ -39,8 +40,8 @@ class Group:
 class Assembly:
     """See the module. ``cost`` (S, O) is that of the probabilities, and may be replaced."""
 
-    def __init__(self, allowed: NDArray[np.bool_]) -> None:
-        self.allowed = allowed
+    def __init__(self, allowed: NDArray[np.bool_], held: HeldColumns | None = None) -> None:
+        self.allowed, self.held = allowed, held
         self.secrets, self.blocks = allowed.shape
         self.cost = np.zeros(allowed.shape)
         self.shared_cost: list[float] = []
@@ -122,8 +123,11 @@ class Assembly:
         return column, self.local(entries((guesses, column + 1), x, (weighted[w, s], w, s)))
 
     def add_elastic(self) -> None:
-        """Multiply by 1 - e, with one shared e >= 0, every right side that zero misses."""
+        """Multiply by 1 - e, with one shared e >= 0, every right side that zero misses, and the
+        rows that are held."""
         column = self.shared(1.0)
+        if self.held is not None:
+            self.held = replace(self.held, elastic=column)
         for k, (sense, rhs, rows, _) in enumerate(self._links):
             missed = rhs != 0 if sense is Sense.EQUAL else rhs < 0
             if missed.any():
@@ -157,6 +161,7 @@ class Assembly:
             ),
             perspectives=tuple(self.perspectives),
             informed=self.informed[0] if len(self.informed) == 1 else None,
+            held=self.held,
         )
 
     def _cone(self) -> PairCone:

@@ -9,6 +9,7 @@ and the block's auxiliary variables, with the same layout in every block. All va
                 local · z_o <= 0 (or = 0)        the same rows in every block
                 links · (z_1, ..., z_O) + shared · g  (= or <=)  rhs
                 z_o <= 0                         where fixed[:,o]
+                z_o = values[:,o]                for the secrets whose rows are held
 
 The flattened variable order is block after block, then the shared variables g >= 0.
 """
@@ -129,6 +130,16 @@ class Informed:
 
 
 @dataclass(frozen=True, eq=False)
+class HeldColumns:
+    """What the variables of some secrets (k,) are: ``values`` (k, blocks), times 1 - e where
+    ``elastic`` is the number of the shared variable e."""
+
+    secrets: Ints
+    values: Floats
+    elastic: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class BlockLP:
     """See the module's docstring."""
 
@@ -144,6 +155,7 @@ class BlockLP:
     perspectives: tuple[Perspective, ...] = ()
     informed: Informed | None = None
     """Of a single limit on mutual information, for engines that know what that is."""
+    held: HeldColumns | None = None
 
     @property
     def block_size(self) -> int:
@@ -181,6 +193,7 @@ class BlockLP:
             fixed=self.fixed[:, kept],
             cone=self.cone.in_blocks(kept),
             links=tuple(replace(link, matrix=link.matrix[:, columns]) for link in self.links),
+            held=self.held and replace(self.held, values=self.held.values[:, kept]),
         )
 
 

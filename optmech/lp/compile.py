@@ -14,7 +14,7 @@ from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import BlockLP, Point, Sense
+from optmech.lp.blocks import BlockLP, HeldColumns, Point, Sense
 from optmech.lp.families import Reader
 from optmech.lp.families.leakage import add_gains
 from optmech.lp.families.ratio import JOINT
@@ -69,7 +69,9 @@ def compile_feasibility(given: Inequalities) -> Compiled:
 
 
 def _compiled(given: Inequalities, *, elastic: bool) -> Compiled:
-    lp = Assembly(given.allowed)
+    stated = given.statement.held
+    held = None if stated is None else HeldColumns(stated.secrets, stated.matrix)
+    lp = Assembly(given.allowed, held)
     index = np.arange(lp.secrets * lp.blocks)
     sums = sp.coo_array((np.ones(len(index)), (index // lp.blocks, index)))
     lp.link(Sense.EQUAL, np.ones(lp.secrets), sums)

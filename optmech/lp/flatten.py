@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
-from optmech.lp.blocks import BlockLP, PairCone, Point, Sense, entries
+from optmech.lp.blocks import BlockLP, HeldColumns, PairCone, Point, Sense, entries
 
+_ROUNDING = 1e-12
+"""Share of its terms by which a row of known values may miss its limit: rounding."""
 _COUNTS = 1e-20
 """Share of a row's largest entry from which on an entry has a say in the row's scale."""
 
@@ -33,6 +35,7 @@ class FlatLP:
     row_scale: Floats
     pair_of_row: Ints
     block_of_row: Ints
+    """Columns of rows that are held are empty, their parts of the rows moved to the limits."""
 
     def point(self, x: Floats, row_dual: Floats) -> Point:
         """Primal values and row duals (HiGHS sign: <= 0 for active <= rows) as a Point."""
@@ -55,8 +58,12 @@ class FlatLP:
             part = dual[start : start + len(link.rhs)]
             links.append(part if link.sense is Sense.EQUAL else np.maximum(part, 0.0))
             start += len(link.rhs)
+        z = x[:size].reshape(lp.blocks, lp.block_size).T
+        if lp.held is not None:
+            z = np.array(z)
+            z[lp.held.secrets] = lp.held.values
         return Point(
-            z=x[:size].reshape(lp.blocks, lp.block_size).T,
+            z=z,
             shared=x[size:],
             cone=cone,
             local=tuple(local),
@@ -122,7 +129,7 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
         lower.append(rhs if link.sense is Sense.EQUAL else np.full(len(rhs), -np.inf))
         upper.append(rhs)
     upper_x = np.where(lp.fixed.T.ravel(), 0.0, np.inf)
-    return FlatLP(
+    flat = FlatLP(
         lp=lp,
         cost=np.concatenate([lp.cost.T.ravel(), lp.shared_cost]),
         matrix=sp.csr_array(sp.vstack(parts, format="csr")),
@@ -132,6 +139,40 @@ def flatten(lp: BlockLP, rows: tuple[Ints, Ints] | None = None) -> FlatLP:
         row_scale=np.concatenate(scales),
         pair_of_row=pairs,
         block_of_row=blocks,
+    )
+    return flat if lp.held is None else _with_known(flat, lp.held)
+
+
+def _with_known(flat: FlatLP, held: HeldColumns) -> FlatLP:
+    """The program with the columns of held rows put in. A row that nothing else is left of, and
+    that holds up to rounding, is let go: the certificate decides it."""
+    lp = flat.lp
+    columns = (np.arange(lp.blocks)[:, None] * lp.block_size + held.secrets).ravel()
+    values = held.values.T.ravel()
+    parts = sp.csr_array(flat.matrix.tocsc()[:, columns])
+    moved, size = parts @ values, abs(parts) @ values
+    known = np.zeros(flat.matrix.shape[1], dtype=bool)
+    known[columns] = True
+    matrix = sp.csr_array(flat.matrix @ sp.diags_array(np.where(known, 0.0, 1.0)))
+    left = np.array(known)
+    if held.elastic is not None:
+        # the values count 1 - e times, as the right sides that zero misses do
+        e = lp.blocks * lp.block_size + held.elastic
+        left[e] = True
+        place = (np.arange(len(moved)), np.full(len(moved), e))
+        matrix = sp.csr_array(matrix + sp.csr_array((-moved, place), shape=matrix.shape))
+    others = abs(flat.matrix) @ np.where(left, 0.0, 1.0)
+    slack = _ROUNDING * (size + np.where(np.isfinite(flat.upper), abs(flat.upper), 0.0))
+    idle = (others == 0) & (moved <= flat.upper + slack) & (moved >= flat.lower - slack)
+    matrix = sp.csr_array(sp.diags_array(np.where(idle, 0.0, 1.0)) @ matrix)
+    matrix.eliminate_zeros()
+    return replace(
+        flat,
+        cost=np.where(known, 0.0, flat.cost),
+        matrix=matrix,
+        lower=np.where(idle, -np.inf, flat.lower - moved),
+        upper=np.where(idle, 0.0, flat.upper - moved),
+        upper_x=np.where(known, 0.0, flat.upper_x),
     )
 
 

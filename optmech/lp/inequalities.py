@@ -30,8 +30,8 @@ class Inequalities:
     def of(cls, statement: Statement) -> Inequalities:
         """As they were stated, rounded. Raises VerificationError where the certificate does not
         know a family; ProblemError where it is not searched."""
-        parts: list[Part] = [Ratios(statement.log_ratio)]
         families = known(statement)
+        parts: list[Part] = [Ratios(_with_variables(statement))]
         for family in families:
             if type(family) not in PROGRAMS:
                 raise ProblemError(f"there is no program for {family.kind!r}", where="statement")
@@ -104,6 +104,15 @@ class Inequalities:
         parts = tuple(map(change, self.parts))
         same = all(new is old for new, old in zip(parts, self.parts, strict=True))
         return self if same else replace(self, parts=parts)
+
+
+def _with_variables(statement: Statement) -> Floats:
+    """The log ratios, without those between two rows that are held: the certificate decides these,
+    and nothing can be done about them."""
+    if statement.held is None:
+        return statement.log_ratio
+    held = statement.held.has(statement.secrets)
+    return np.where(held[:, None] & held, np.inf, statement.log_ratio)
 
 
 def _sum_guard(terms: int) -> float:

@@ -179,6 +179,15 @@ def _refusal(stated: Stated, bits: int, increase: float, allowed: float) -> Prob
                 found.append(f"{more} bits cost {cost:.3g}")
                 if cost <= allowed:
                     break
+    held = stated.problem.statement.held
+    if held is not None and held.exact.bits > bits:
+        raise ProblemError(
+            f"the rows held fixed are whole numbers over 2^{held.exact.bits}, which {bits} bits "
+            "cannot keep",
+            where="bits",
+            remedy="Keep the rows of the packed mechanism instead: om.redesign(om.load_packed(…), "
+            "…), or optmech redesign city.omm …",
+        )
     what = "no whole numbers that keep every inequality were found"
     if increase < math.inf:
         what = f"the loss grows by {increase:.3g} of itself, more than the {allowed:.3g} allowed"

@@ -180,7 +180,11 @@ class _Search:
             self._offer_near(inside.matrix, inside)
 
     def _offer_near(self, matrix: Floats, inside: Interior) -> None:
-        found = released_near(self.session.implied, matrix, inside)
+        held = self.session.held
+        if held is not None:
+            found = held.near(matrix, (inside.matrix,))
+        else:
+            found = released_near(self.session.implied, matrix, inside)
         if found is not None:
             self.session.offer_exact(found)
 
@@ -203,10 +207,12 @@ class _Search:
         session = self.session
         given = session.implied.given
         for margin in _INNER_MARGINS:
-            if not given.convex or session.unrepaired is None:
+            if not (given.convex or session.held) or session.unrepaired is None:
                 return
             failed = session.unrepaired
             inner = given.tightened(margin)
+            if session.held is not None:
+                inner = inner.with_ratios(given.log_ratio * (1 - margin))
             self._programs(compile_lp, inner, partial(Channel, dual=False), named=False)
             if session.matrix is not None:
                 session.offer_matrix(failed)

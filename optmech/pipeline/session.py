@@ -20,6 +20,7 @@ from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.unseen import improved
 from optmech.repair import Cone, Implied, repair, start
+from optmech.repair.held import HeldRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released, release
 from optmech.statement import Statement
@@ -85,6 +86,7 @@ class Session:
     def work_on(self, implied: Implied) -> None:
         """Search and repair within these inequalities."""
         self.implied = implied
+        self.held = HeldRows.of(implied.given)
         self.cone = Cone.of(implied.given)
         self.spared = implied.given.tightened(_SPARE)
 
@@ -110,6 +112,9 @@ class Session:
 
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
+        if self.held is not None:
+            self._offer_held(self.held, matrix)
+            return
         self._offer_free(matrix)
         anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
         repaired = repair(self.implied.given, self.cone, matrix, anchors, self.spared)
@@ -126,6 +131,17 @@ class Session:
             self.unrepaired = None
         else:
             self.unrepaired = matrix
+
+    def _offer_held(self, held: HeldRows, matrix: Floats) -> None:
+        """The same where rows are held: in whole numbers from the start."""
+        anchors = (*self.interior[-2:], *(() if self.matrix is None else (self.matrix,)))
+        found = held.near(matrix, anchors)
+        if found is None:
+            self.unrepaired = matrix
+            return
+        if self.anchoring:
+            self.interior.append(found.exact.matrix)
+        self.offer_exact(found)
 
     def _offer_free(self, matrix: Floats) -> None:
         """Keep what of a matrix costs nothing, if that was nearly all and satisfies everything."""

@@ -60,6 +60,8 @@ def _movable(given: Inequalities) -> Ints:
     for part in given.parts:
         involved += part.weights()
     rows = weightless(given.statement)
+    if given.statement.held is not None:
+        involved[given.statement.held.secrets] = 1
     return np.asarray(rows[involved[rows] == 0])
 
 

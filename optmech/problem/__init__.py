@@ -6,6 +6,7 @@ from optmech.problem.constraints import Bias as Bias
 from optmech.problem.constraints import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints import FixedRows as FixedRows
 from optmech.problem.constraints import GainLeakage as GainLeakage
 from optmech.problem.constraints import LossBound as LossBound
 from optmech.problem.constraints import MaximalLeakage as MaximalLeakage

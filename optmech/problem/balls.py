@@ -5,16 +5,65 @@ A convex function of the prior, such as a posterior vulnerability, is largest at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
+import numpy as np
+
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
+from optmech.problem.space import Space
+from optmech.spaces.distances import Distance
+from optmech.spaces.prior import Prior
+from optmech.spaces.tabulated import distance_words
 
 MOST = 1000
 """Corners that a constraint may have."""
 _SEARCHED = 50 * MOST
 
 Masses = tuple[Fraction, ...]
+
+
+def near_priors(
+    space: Space,
+    prior: Prior | None,
+    radius: Exact | None,
+    within: Distance | None,
+    rounded: Callable[[Fraction], float],
+) -> list[Floats]:
+    """The adversary's prior, or weights whose hull has all priors of the ball around it: corners,
+    ``rounded`` where they are no floats. ``within`` None is total variation."""
+    weights = space.adversary(prior).weights
+    if radius is None:
+        return [weights]
+    count = len(weights)
+    apart = 1 - np.eye(count) if within is None else space.apart(within, "within")
+    if apart.diagonal().any():
+        raise ProblemError(
+            "puts a place away from itself, so that no prior is near itself",
+            where="within",
+            remedy="Give a distance that is 0 from a place to itself",
+        )
+    rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
+    found = corners(tuple(map(Fraction, weights.tolist())), bracket(radius)[1], rows)
+    return [np.array([rounded(value) for value in corner]) for corner in found]
+
+
+def require_radius(radius: Exact | None, within: Distance | None) -> None:
+    """Raise ProblemError on a distance between priors that nothing limits."""
+    if within is not None and radius is None:
+        raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+
+
+def adversary_words(prior: Prior | None, radius: Exact | None, within: Distance | None) -> str:
+    """Whom a promise is against."""
+    against = "the prior" if prior is None else "another prior"
+    if radius is None:
+        return against
+    metric = "total variation" if within is None else distance_words(within)
+    return f"any prior within {radius.words} of {against} ({metric})"
 
 
 def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[Masses]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.mesh import Mesh
+from optmech.problem.given_rows import GivenRows
 from optmech.spaces.distances import Distance, distance_name, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import loss_matrix
@@ -101,8 +102,9 @@ class Place(Protocol):
     """Where a table of a problem file stands: it builds what the table names.
 
     The arguments are validated values of ``optmech.sections``: a ``DistanceSpec``, ``LossSpec``,
-    ``PriorSpec``, ``DistributionSpec``, ``MeshSpec``, ``LabelReference`` of a secret, and the name
-    of a CSV file of numbers. All raise ProblemError where the value does not fit the file.
+    ``PriorSpec``, ``DistributionSpec``, ``MeshSpec``, ``LabelReference`` of a secret, and the names
+    of a CSV file of numbers and of a design file. All raise ProblemError where the value does not
+    fit the file.
     """
 
     @property
@@ -116,3 +118,4 @@ class Place(Protocol):
     def index(self, label: Any) -> int: ...
     def mesh(self, spec: Any) -> Mesh: ...
     def rows(self, file: str) -> Floats: ...
+    def kept_rows(self, design: str) -> GivenRows: ...

@@ -17,7 +17,7 @@ from optmech.errors import ProblemError
 from optmech.reading.bounded import require_readable
 from optmech.reading.columns import read_columns, read_csv, read_text_columns
 
-_NAMING = ("file", "osm")
+_NAMING = ("file", "osm", "design")
 """Keys whose text is the name of a file."""
 _PACKAGE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 

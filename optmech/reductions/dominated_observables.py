@@ -9,6 +9,8 @@ variables, and neither the cost nor a shared row grows. Duals: o gets the multip
 leave its reduced costs nowhere below those of b. Proof: docs/theory.md, "Observables that others
 can stand in for".
 
+Rows that are held fixed report what they report: then all blocks stay.
+
 With Hamming loss, places that the prior never visits go; with Euclidean loss those that are
 farther than another one from every place it visits. Numbers are compared exactly.
 """
@@ -31,6 +33,8 @@ class DominatedObservables:
     """See the module's docstring."""
 
     def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
+        if lp.held is not None:
+            return (Reduced(lp),)
         chosen = dominators(_features(lp))
         kept = np.flatnonzero(chosen == np.arange(lp.blocks))
         if len(kept) == lp.blocks:

@@ -19,6 +19,7 @@ from optmech.base.minplus import max_times
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
+from optmech.repair.held import HeldRows
 from optmech.repair.implied import Implied
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released
@@ -78,6 +79,9 @@ def few_bits(
     """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
     was found. ``bits`` is at most 48."""
     given = Inequalities.of(statement) if given is None else given
+    held = HeldRows.of(given, bits)
+    if held is not None:
+        return held.near(matrix)
     implied = Implied.of(given).given
     cone = Cone.of(implied)
     for snap in (_SNAP, 0.0):

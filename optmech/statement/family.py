@@ -5,13 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import fields
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+
+if TYPE_CHECKING:
+    from optmech.statement.held import Held
 
 T = TypeVar("T")
 A = TypeVar("A", bound=NDArray[np.generic])
@@ -35,6 +38,10 @@ class Family(Protocol):
 
     def pair_limits(self) -> Floats | None:
         """Log ratios r (S, S) with P[i,o] <= e^{r_ij} P[j,o] for all o; None where it has none."""
+        return None
+
+    def held_rows(self) -> Held | None:
+        """Rows that it fixes; None where it fixes none."""
         return None
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.statement.family import Family, ReadOnly, locked
+from optmech.statement.held import Held, joined
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
@@ -74,6 +75,12 @@ class Statement(ReadOnly):
             if limits is not None:
                 np.minimum(out, limits, out=out)
         return locked(out)
+
+    @cached_property
+    def held(self) -> Held | None:
+        """The rows that families fix; None where none does."""
+        found = (family.held_rows() for family in self.families)
+        return joined(part for part in found if part is not None)
 
     def of_kind(self, kind: type[T]) -> tuple[T, ...]:
         """Its families of one class, in their order."""

@@ -76,7 +76,7 @@ def random_multipliers(problem: om.Problem, rng: np.random.Generator, scale: flo
                 return scale * rng.normal(size=(2, n))
             case "loss":
                 return scale * rng.normal(size=n if family.per_secret else 1)
-            case "support":
+            case "support" | "fixed":
                 return None
         raise AssertionError(family.kind)
 

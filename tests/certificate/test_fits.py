@@ -38,6 +38,7 @@ SOUND = [
     families.Leakage(0, UNIT / 3, ONE, False, UNIT, np.full(3, 1 / 3)),
     families.Information(0, np.full(3, 1 / 3), ONE),
     families.Bias(0, np.array([-1.0, 0.0, 2.0]), np.array([-1.0, 0.0, 2.0]), ONE),
+    families.Fixed(0, np.array([0, 2]), Numerators(1, ((2, 0, 0), (1, 1, 0))), ("a", "c")),
 ]  # fmt: skip
 DOUBLED = sp.csr_array((np.ones(2) / 2, np.zeros(2, dtype=int), [0, 2]), shape=(1, 3))
 
@@ -99,6 +100,16 @@ def test_families_of_constraints_fit(family: object) -> None:
         (11, "maximum", Exact(Fraction(0))),
         (11, "reported", np.ones(2)),
         (11, "meant", np.full(3, np.nan)),
+        (12, "secrets", np.array([2, 0])),
+        (12, "secrets", np.array([0, 0])),
+        (12, "secrets", np.array([0, 3])),
+        (12, "secrets", np.array([-1, 2])),
+        (12, "secrets", np.array([0.0, 2.0])),
+        (12, "secrets", np.array([0])),
+        (12, "secrets", np.zeros(0, dtype=np.int64)),
+        (12, "exact", Numerators(1, ((2, 0), (1, 1)))),
+        (12, "exact", np.eye(2)),
+        (12, "names", ("a",)),
     ],
 )
 def test_fields_that_cannot_be_meant_are_refused(place: int, field: str, value: object) -> None:

@@ -227,6 +227,7 @@ def test_cvxpy_is_imported_only_when_used(tmp_path: Path) -> None:
 PROMISED = {
     "init": ["--x", "--y", "--label", "--cells", "-o", "--json"],
     "solve": ["--profile", "--gap", "--time-limit", "-o", "--json", "--picture"],
+    "redesign": ["--keep", "--free", "--gap", "--time-limit", "-o", "--json"],
     "check": ["--problem", "--json"],
     "attack": ["--distance", "--kind", "--json"],
     "measure": ["--epsilon", "--delta", "--leakage", "--reports", "--json"],

@@ -480,6 +480,34 @@ def robust(rng: np.random.Generator) -> om.Problem:
     return om.Problem(p, E, constraints=[near, moved])
 
 
+def robust_error(rng: np.random.Generator) -> om.Problem:
+    """The error of attackers with any prior near the prior."""
+    p = prior(rng, points(rng, 4), 9.0)
+    least = float(p.weights.min())
+    low = float(E(p.domain, p.domain)[~np.eye(4, dtype=bool)].min())
+    near = om.DistortionPrivacy(0.5 * blind(p), E, radius=0.5 * least)
+    moved = om.DistortionPrivacy(0.2, H, radius=0.5 * least * low, within=E)
+    return om.Problem(p, E, constraints=[near, moved])
+
+
+def kept_rows(rng: np.random.Generator) -> om.Problem:
+    """Two rows of a staircase are kept, in sixteenths; three are free."""
+    p = prior(rng, om.Domain.range(5))
+    rows = {0: ["1/2", "1/4", "1/8", "1/16", "1/16"], 4: ["1/16", "1/16", "1/8", "1/4", "1/2"]}
+    return om.Problem(p, E, constraints=[om.MetricPrivacy(0.75, E), om.FixedRows(rows)])
+
+
+def kept_rows_joint(rng: np.random.Generator) -> om.Problem:
+    """Beside limits of leakage, error and loss."""
+    p = prior(rng, points(rng, 5))
+    rows = {k: ["1/4", "1/4", "1/8", "1/8", "1/4"] for k in (1, 3)}
+    limits = [om.DistortionPrivacy(0.3 * blind(p), E), om.LossBound(0.9, loss=H)]
+    kept = om.FixedRows(rows, free=[3])
+    return om.Problem(
+        p, E, constraints=[kept, om.DifferentialPrivacy(2.5), om.MaximalLeakage("ln 2"), *limits]
+    )
+
+
 FEW_USEFUL: list[Make] = [
     few_visited_joint, few_visited_most_distortion, second_rate_thresholds,
     few_visited_everything, few_visited_divergence, worse_observables,
@@ -495,6 +523,7 @@ KINDS: list[Make] = [
     coarser_observables, more_observables, given_matrix, duplicates, zero_weights,
     gains, leakage_metric, leakage_worst, pufferfish_chain, pufferfish_delta, policy,
     unbiased_line, biased_values, least_leakage, least_leakage_private,
-    information, information_metric, renyi, renyi_pairs, robust,
+    information, information_metric, renyi, renyi_pairs, robust, robust_error,
+    kept_rows, kept_rows_joint,
     *FEW_USEFUL, tiny_epsilon, large_epsilon, one_secret, two_secrets, everything,
 ]  # fmt: skip

@@ -15,6 +15,14 @@ GRID = om.Grid(2, 3, cell=(1.0, 0.8), unit="km")
 PRIOR = om.Prior.from_counts(GRID, [4, 1, 2, 3, 9, 5])
 PROBLEMS = {
     "metric": om.Problem(PRIOR, KM, constraints=[om.MetricPrivacy(0.9, KM)]),
+    "kept": om.Problem(
+        PRIOR,
+        KM,
+        constraints=[
+            om.MetricPrivacy(0.9, KM),
+            om.FixedRows({(0, 0): ["1/2", "1/8", "1/8", "1/8", "1/16", "1/16"]}),
+        ],
+    ),
     "joint": om.Problem(
         PRIOR,
         om.distances.hamming(),

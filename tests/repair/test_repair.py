@@ -14,6 +14,7 @@ from optmech.certificate.objective import objective_value
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone, repair
+from optmech.repair.held import HeldRows
 from optmech.repair.lifted import LiftedRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import release
@@ -32,6 +33,15 @@ def test_noise_is_repaired_or_refused(make: Make, noise: float) -> None:
     statement, given = problem.statement, Inequalities.of(problem.statement)
     optimal = design.mechanism.matrix
     disturbed = optimal + noise * rng.normal(size=optimal.shape)
+    held = HeldRows.of(given)
+    if held is not None:
+        # in whole numbers from the start
+        found = held.near(disturbed, (optimal,))
+        assert found is not None or noise > 1e-3
+        if found is not None and noise <= 1e-9:
+            value = objective_value(statement, found.exact.matrix)
+            assert value == pytest.approx(objective_value(statement, optimal), rel=1e-3)
+        return
     fixed = repair(given, Cone.of(given), disturbed, (optimal,))
     assert fixed is not None
     assert given.hold(fixed)

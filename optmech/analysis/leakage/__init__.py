@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         multiplicative_capacity as multiplicative_capacity,
     )
     from optmech.analysis.leakage.capacities import predicate_capacity as predicate_capacity
+    from optmech.analysis.leakage.composition import Parallel as Parallel
+    from optmech.analysis.leakage.composition import parallel as parallel
     from optmech.analysis.leakage.distance import RefinementDistance as RefinementDistance
     from optmech.analysis.leakage.distance import refinement_distance as refinement_distance
     from optmech.analysis.leakage.gains import partition as partition
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.refinement import refines as refines
     from optmech.analysis.leakage.repetition import Repeated as Repeated
     from optmech.analysis.leakage.repetition import repeated as repeated
+    from optmech.analysis.leakage.version_pair import Change as Change
+    from optmech.analysis.leakage.version_pair import Versions as Versions
+    from optmech.analysis.leakage.version_pair import versions as versions
     from optmech.analysis.leakage.vulnerability import additive_leakage as additive_leakage
     from optmech.analysis.leakage.vulnerability import best_guesses as best_guesses
     from optmech.analysis.leakage.vulnerability import guessing_entropy as guessing_entropy

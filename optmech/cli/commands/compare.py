@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.cli.inputs import read_design
 from optmech.errors import ProblemError
+
+if TYPE_CHECKING:
+    from optmech.problem import Problem
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "compare two designs: which leaks more, and what each costs"
 EXAMPLE = "optmech compare first.json second.json --picture compared.png"
@@ -29,16 +34,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", metavar="FILE", help="draw both as .png, .pdf or .svg")
 
 
+def _versions(args: argparse.Namespace, problem: Problem, pair: tuple[Mechanism, Mechanism]) -> int:
+    """Two versions with some secrets in common: what their reports reveal about these."""
+    from optmech.analysis import leakage
+    from optmech.show.measured import choose_distance
+    from optmech.show.version_words import measured_versions, version_rows
+
+    named = choose_distance(problem, args.distance)
+    found = measured_versions(problem, leakage.versions(*pair), named)
+    if args.json:
+        output.print_json({"distance": named[0], "together": found})
+        return 0
+    output.title("two versions: a report of each about the same secret, drawn independently")
+    output.facts(version_rows(found, ("first", "second")))
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
-    from optmech.analysis import measures
+    from optmech.analysis import leakage, measures
     from optmech.show import leaks
     from optmech.show.measured import choose_distance
+    from optmech.show.version_words import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)
     other, b = read_design(args.second, args.problem)
     if a.secrets.labels != b.secrets.labels:
+        if set(a.secrets.labels) & set(b.secrets.labels) and args.picture is None:
+            return _versions(args, other, (a, b))
         raise ProblemError(
             f"{args.second}: has other secrets than {args.first}",
             where="SECOND",
@@ -64,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
         sides.append(found | leaks.measured_leakage(problem, m))
     forth, back = leaks.direction(a, b), leaks.direction(b, a)
     words = leaks.verdict(forth, back)
+    pair = measured_versions(problem, leakage.versions(a, b), (name, distance))
     if args.picture is not None:
         from optmech.show.plots import compared, save
 
@@ -81,6 +106,7 @@ def run(args: argparse.Namespace) -> int:
                 "second_refines_first": forth.plain(),
                 "first_refines_second": back.plain(),
                 "verdict": words,
+                "together": pair,
             }
         )
     else:
@@ -95,5 +121,8 @@ def run(args: argparse.Namespace) -> int:
             if found_way.relation == "fails" and found_way.gap > 0:
                 output.facts([(f"the {which} earns an adversary more, by up to",
                                output.either(found_way.deficiency))])  # fmt: skip
+        output.blank()
+        output.title("a report of each about the same secret, drawn independently")
+        output.facts(version_rows(pair, ("first", "second")))
     output.written("picture", args.picture)
     return 0

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
         mechanism_picture(design, args.picture)
     measured = measure_constraints(design.problem, design.mechanism) if found else []
-    attack = _attack(design) if found else None
+    attack = attack_on(design) if found else None
     if args.json:
         checks = [
             {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         if design.status == "infeasible":
             return InfeasibleError.exit_status
     else:
-        _show(design, file.title, profile.name, attack, measured)
+        show_design(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
         output.written("picture", args.picture if found else None)
         if design.status == "infeasible":
@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if design.verified else 1
 
 
-def _attack(design: Design) -> dict[str, Any]:
+def attack_on(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
     from optmech.show.measured import blind_error, choose_distance
@@ -163,13 +163,14 @@ def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
         )
 
 
-def _show(
+def show_design(
     design: Design,
     title: str,
     profile: str,
     attack: dict[str, Any] | None,
     measured: list[Measured],
 ) -> None:
+    """Print a design: what was asked for, what came out, what was checked."""
     from optmech.show import words
     from optmech.show.reports.sentences import threshold_notes
 

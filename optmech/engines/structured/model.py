@@ -87,6 +87,8 @@ def refusal(lp: BlockLP) -> str:
     """Why the program does not have the shape above; empty when it has."""
     if lp.perspectives or any(rows.equal for rows in lp.local):
         return "divergences, and equations within a block, are not supported"
+    if lp.held is not None:
+        return "rows that are held fixed are not supported"
     if lp.cone.active is not None:
         return "pairs that hold in some blocks only are not supported"
     if lp.fixed[lp.secrets :].any():

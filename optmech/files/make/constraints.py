@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.base.arrays import Floats
+from optmech.designs.file import rows_of_design
 from optmech.files.make.context import Context
 from optmech.files.make.meshes import build_mesh
 from optmech.files.make.metrics import build_distance, build_loss, read_matrix
@@ -13,6 +14,7 @@ from optmech.files.make.priors import build_distribution, build_prior
 from optmech.mesh import Mesh
 from optmech.problem import Constraint, MaximizeDistortion, MinimizeLeakage
 from optmech.problem.constraint import kinds
+from optmech.problem.given_rows import GivenRows
 from optmech.sections.base import Spec
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
@@ -53,6 +55,9 @@ class Surroundings:
 
     def rows(self, file: str) -> Floats:
         return read_matrix(None, file, self.context, "mask")
+
+    def kept_rows(self, design: str) -> GivenRows:
+        return rows_of_design(self.context.directory / design)
 
 
 def build_objective(

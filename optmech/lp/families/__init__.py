@@ -8,6 +8,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Fixed,
     Information,
     Leakage,
     LiftedRatio,
@@ -43,6 +44,8 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Bias: BiasPart.of,
     # programs and repairs start from the allowed entries
     Support: lambda number, family: None,
+    # their columns are known
+    Fixed: lambda number, family: None,
 }
 """For every class of families its part, from the place in the statement and the family, or None
 where it has none of its own; in the order in which programs have their rows."""

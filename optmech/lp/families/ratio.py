@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import Point
+from optmech.lp.blocks import HeldColumns, Point
 from optmech.lp.families.base import Part, Reader
 
 MAX_LOG_RATIO = 40.0
@@ -42,6 +42,8 @@ class Ratios(Part):
     def write(self, lp: Assembly) -> Reader:
         i, j = np.nonzero(self.log_ratio <= MAX_LOG_RATIO)
         active = None if self.window is None else self.window[i]
+        if lp.held is not None:
+            i, j, active = tightest_to_held(lp.held, (i, j), self.log_ratio, active)
         group = lp.pairs(i, j, self.log_ratio[i, j], active)
 
         def read(point: Point) -> dict[int, Any]:
@@ -99,6 +101,38 @@ class Window(Ratios):
         if family.window is None:
             return None
         return cls(family.log_ratio, number, window=family.window)
+
+
+def tightest_to_held(
+    held: HeldColumns,
+    pairs: tuple[Ints, Ints],
+    log_ratio: Floats,
+    active: NDArray[np.bool_] | None,
+) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+    """The pairs with a variable, and the blocks where each counts: next to rows that are held, a
+    variable has one tightest limit from above and one from below in every block."""
+    i, j = pairs
+    known = np.zeros(len(log_ratio), dtype=bool)
+    known[held.secrets] = True
+    row = np.zeros(len(log_ratio), dtype=np.int64)
+    row[held.secrets] = np.arange(len(held.secrets))
+    some = ~(known[i] & known[j])
+    i, j = i[some], j[some]
+    blocks = held.values.shape[1]
+    out = np.ones((len(i), blocks), dtype=bool) if active is None else active[some]
+    with np.errstate(divide="ignore"):
+        logs = np.log(held.values)
+    for inner, outer, sign in ((i, j, 1.0), (j, i, -1.0)):
+        beside = known[outer] & ~known[inner]
+        for s in np.unique(inner[beside]).tolist():
+            own = np.flatnonzero(beside & (inner == s))
+            # e^r v_j from above; e^-r v_j from below
+            limit = sign * logs[row[outer[own]]] + log_ratio[i[own], j[own]][:, None]
+            limit = np.where(out[own], limit, np.inf)
+            best = np.zeros_like(out[own])
+            best[limit.argmin(axis=0), np.arange(blocks)] = True
+            out[own] &= best
+    return i, j, out
 
 
 def _tightest(share: Floats, matrix: Floats) -> float:

@@ -13,6 +13,7 @@ from optmech.problem.constraints.bias import Bias as Bias
 from optmech.problem.constraints.differential import DifferentialPrivacy as DifferentialPrivacy
 from optmech.problem.constraints.distortion import DistortionPrivacy as DistortionPrivacy
 from optmech.problem.constraints.distribution import DistributionPrivacy as DistributionPrivacy
+from optmech.problem.constraints.fixed_rows import FixedRows as FixedRows
 from optmech.problem.constraints.gain_leakage import GainLeakage as GainLeakage
 from optmech.problem.constraints.loss_bound import LossBound as LossBound
 from optmech.problem.constraints.maximal_leakage import MaximalLeakage as MaximalLeakage

@@ -8,11 +8,13 @@ from typing import Annotated, Any, Self
 from attrs import field, frozen
 
 from optmech.analysis import measures
+from optmech.base.arrays import Floats
 from optmech.certificate.families import Distortion
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact, rounded_down
 from optmech.problem import fields
+from optmech.problem.balls import adversary_words, near_priors, require_radius
 from optmech.problem.constraint import Constraint, Kept, constraint
-from optmech.problem.fields import FIELDS, Field
+from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.ratios import triangle_notes
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, evaluate
@@ -56,11 +58,31 @@ class DistortionPrivacy(Constraint):
 
     Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s) >= d_m, with π the adversary's ``prior`` (default: the
     problem's). Several constraints with different priors make the design robust against all.
+
+    With a ``radius`` the promise is for **every** prior within that distance of it: W_1 for the
+    distance ``within``, by default total variation (the mass that is moved).
     """
 
     minimum: Exact = field(converter=as_minimum)
     distance: Distance = field(converter=fields.distance)
     prior: Prior | None = field(default=None, converter=fields.adversary)
+    radius: Exact | None = field(default=None, converter=fields.optional_number, kw_only=True)
+    within: Distance | None = field(default=None, converter=fields.optional_distance, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        require_radius(self.radius, self.within)
+
+    def plain(self, space: Space) -> dict[str, Plain]:
+        """The fields; without a radius as files had them before there was one."""
+        found = super().plain(space)
+        if self.radius is None:
+            del found["radius"], found["within"]
+        return found
+
+    @classmethod
+    def load(cls, plain: Plain, space: Space) -> Self:
+        """The inverse of ``plain``."""
+        return super().load({"radius": None, "within": None, **plain}, space)
 
     @classmethod
     def build(cls, spec: Any, place: Place) -> Self:
@@ -76,18 +98,28 @@ class DistortionPrivacy(Constraint):
 
     def families(self, index: int, space: Space) -> Iterator[Distortion]:
         values = space.apart(self.distance)
-        weights = space.adversary(self.prior).weights
-        yield Distortion(index, values * weights, self.minimum, values, weights)
+        for weights in self.priors(space):
+            yield Distortion(index, values * weights, self.minimum, values, weights)
+
+    def priors(self, space: Space) -> list[Floats]:
+        """The adversary's prior, or weights whose hull has all priors of the ball in it, or less
+        mass: corners, rounded down where they are no floats."""
+        return near_priors(space, self.prior, self.radius, self.within, rounded_down)
 
     def promise(self, space: Space) -> str:
-        against = "the prior" if self.prior is None else "another prior"
+        against = adversary_words(self.prior, self.radius, self.within)
         return (
             f"error of the best attack with {against} at least "
             f"{self.minimum.words} ({distance_words(self.distance)})"
         )
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
-        value = measures.distortion(m, space.adversary(self.prior), self.distance)
+        if self.radius is None:
+            value = measures.distortion(m, space.adversary(self.prior), self.distance)
+        else:
+            apart = space.apart(self.distance)
+            errors = ((apart * weights) @ m.matrix for weights in self.priors(space))
+            value = min(float(found.min(axis=0).sum()) for found in errors)
         return Kept("distortion", float(self.minimum), value, "at least")
 
     def idle(self, space: Space) -> Sequence[tuple[str, str]]:

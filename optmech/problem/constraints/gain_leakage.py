@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -13,10 +12,9 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats
 from optmech.certificate.families import Leakage
 from optmech.errors import ProblemError
-from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, rounded_up
 from optmech.problem import fields
-from optmech.problem.balls import corners
+from optmech.problem.balls import adversary_words, near_priors, require_radius
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import optional_distance, optional_number
 from optmech.problem.gains import Gain, as_gain, block_gains, gain_matrix, gain_words, gained
@@ -24,7 +22,6 @@ from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
-from optmech.spaces.tabulated import distance_words
 
 
 @constraint("gain_leakage")
@@ -50,8 +47,7 @@ class GainLeakage(Constraint):
     within: Distance | None = field(default=None, converter=optional_distance, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if self.within is not None and self.radius is None:
-            raise ProblemError("needs a radius", where="within", remedy="Say how far priors may be")
+        require_radius(self.radius, self.within)
 
     @classmethod
     def partition(
@@ -74,21 +70,7 @@ class GainLeakage(Constraint):
     def priors(self, space: Space) -> list[Floats]:
         """The adversary's prior, or weights whose hull has all priors of the ball in it: corners,
         rounded up where they are no floats."""
-        weights = space.adversary(self.prior).weights
-        if self.radius is None:
-            return [weights]
-        count = len(weights)
-        apart = 1 - np.eye(count) if self.within is None else space.apart(self.within, "within")
-        if apart.diagonal().any():
-            raise ProblemError(
-                "puts a place away from itself, so that no prior is near itself",
-                where="within",
-                remedy="Give a distance that is 0 from a place to itself",
-            )
-        rows = [tuple(map(Fraction, row)) for row in apart.tolist()]
-        exact = tuple(map(Fraction, weights.tolist()))
-        found = corners(exact, bracket(self.radius)[1], rows)
-        return [np.array([rounded_up(value) for value in corner]) for corner in found]
+        return near_priors(space, self.prior, self.radius, self.within, rounded_up)
 
     def families(self, index: int, space: Space) -> Iterator[Leakage]:
         gain = gain_matrix(self.gain, space)
@@ -102,10 +84,7 @@ class GainLeakage(Constraint):
             yield Leakage(index, gain * weights, self.maximum, False, gain, weights)
 
     def promise(self, space: Space) -> str:
-        against = "the prior" if self.prior is None else "another prior"
-        if self.radius is not None:
-            metric = "total variation" if self.within is None else distance_words(self.within)
-            against = f"any prior within {self.radius.words} of {against} ({metric})"
+        against = adversary_words(self.prior, self.radius, self.within)
         return (
             f"the best guess with {against} gains at most {self.maximum.words} "
             f"({gain_words(self.gain)})"

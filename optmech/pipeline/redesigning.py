@@ -1,0 +1,186 @@
+"""``om.redesign``: some rows of a design anew, all others kept digit by digit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from optmech.base.labelled import label_text
+from optmech.designs.design import Design
+from optmech.designs.file import read_with_digest
+from optmech.errors import ProblemError, inside
+from optmech.pipeline.profiles import Profile
+from optmech.pipeline.session import Progress
+from optmech.pipeline.solve import solve
+from optmech.problem import FixedRows, Problem
+from optmech.problem.given_rows import GivenRows
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import find_label
+from optmech.spaces.mechanism import Mechanism
+
+
+def redesign(
+    old: Design | Mechanism | str | Path,
+    problem: Problem,
+    *,
+    keep: Sequence[Hashable] | None = None,
+    free: Sequence[Hashable] | None = None,
+    profile: str | Path | Profile = "auto",
+    gap: float | None = None,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Design:
+    """The best mechanism for ``problem`` that keeps rows of an older design exactly.
+
+    Parameters
+    ----------
+    old:
+        The design; its file, whose digest is then recorded in the new one; or a mechanism, such as
+        that of a packed file, whose rows are those that devices have.
+    problem:
+        What is wanted now: with another place, another prior, other constraints. Reports that kept
+        rows make and the problem does not know join its observables.
+    keep:
+        Labels of the secrets whose rows are kept; default those that both have, at the same place.
+    free:
+        Labels of secrets whose rows are designed anew, of these.
+    profile, gap, time_limit, progress:
+        As of ``solve``.
+
+    Returns
+    -------
+    Design
+        As ``solve``; its last constraint is a ``FixedRows``. Infeasible where rows that are kept
+        contradict the constraints, by themselves or for the new ones: ``reason`` says how. What
+        the two versions reveal together, ``om.leakage.versions`` says.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments, labels that there are not, or where nothing is left to design.
+    SolverError
+        As ``solve``.
+    """
+    if keep is not None and free is not None:
+        raise ProblemError(
+            "is given together with keep", where="free", remedy="Give one of the two"
+        )
+    if not isinstance(problem, Problem):
+        raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
+    source, before = "", old
+    if isinstance(before, str | Path):
+        before, source = read_with_digest(before)
+    if not isinstance(before, Design | Mechanism):
+        raise ProblemError(
+            f"{type(old).__name__} is not a Design", where="old", remedy="Give one, or a mechanism"
+        )
+    had = before.mechanism if isinstance(before, Design) else before
+    with inside("old"):
+        rows = GivenRows.of(had)
+    rows = replace(rows, source=source or rows.source)
+    kept = _kept(had.secrets, problem.secrets, keep, free)
+    stated = _with_reports(problem, had, kept)
+    fixed = FixedRows(rows, keep=kept)
+    again = Problem(
+        stated.prior,
+        stated.loss,
+        stated.observables,
+        objective=stated.objective,
+        constraints=[*stated.constraints, fixed],
+        title=stated.title,
+    )
+    same = had.matrix.shape == again.loss_matrix.shape and had.secrets.labels == (
+        again.secrets.labels
+    )
+    return solve(
+        again,
+        profile,
+        gap=gap,
+        time_limit=time_limit,
+        progress=progress,
+        start=before if same and isinstance(before, Design) else None,
+    )
+
+
+def _kept(
+    before: Domain,
+    after: Domain,
+    keep: Sequence[Hashable] | None,
+    free: Sequence[Hashable] | None,
+) -> list[Hashable]:
+    """The labels of rows to keep. Raises ProblemError where that is none or all."""
+    known = set(before.labels)
+    if keep is not None:
+        with inside("keep"):
+            kept = [find_label(after, label) for label in keep]
+        missing = [label for label in kept if label not in known]
+        if missing:
+            raise ProblemError(
+                f"{label_text(missing[0])} is no secret of the old design",
+                where="keep",
+                remedy="Only rows that there are can be kept",
+            )
+    else:
+        with inside("free"):
+            left = {find_label(after, label) for label in free or ()}
+        kept = [
+            label
+            for s, label in enumerate(after.labels)
+            if label in known and label not in left and _same_place(before, after, label, s)
+        ]
+    if not kept:
+        raise ProblemError(
+            "no secret of the problem is one of the old design at the same place",
+            where="problem",
+            remedy="Compare labels and coordinates, or name the rows that are kept with keep",
+        )
+    if len(set(kept)) == len(after):
+        raise ProblemError(
+            f"all {len(after)} rows are kept, and nothing is left to design",
+            where="free",
+            remedy="Name the secrets whose rows are to be designed anew with free",
+        )
+    return kept
+
+
+def _same_place(before: Domain, after: Domain, label: Hashable, s: int) -> bool:
+    if before.points is None or after.points is None:
+        return True
+    return np.array_equal(before.points[before.index(label)], after.points[s])
+
+
+def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Problem:
+    """The problem with the observables that the rows kept report and that it lacks."""
+    reports, secrets = old.observables, old.secrets
+    chosen = [secrets.index(label) for label in kept]
+    used = np.any(old.matrix[chosen], axis=0)
+    known = set(problem.observables.labels)
+    missing = [o for o, label in enumerate(reports.labels) if used[o] and label not in known]
+    if not missing:
+        return problem
+    labels = [reports.labels[o] for o in missing]
+    if not callable(problem.loss) or (reports.points is None) != (
+        problem.observables.points is None
+    ):
+        raise ProblemError(
+            f"rows that are kept report {label_text(labels[0])}, which is no observable of the "
+            "problem and has no loss there",
+            where="problem",
+            remedy="Add it to the observables, with its loss",
+        )
+    now = problem.observables
+    points = None
+    if now.points is not None and reports.points is not None:
+        points = np.vstack([now.points, reports.points[missing]])
+    wider = Domain([*now.labels, *labels], points, now.unit, coordinates=now.coordinates)
+    return Problem(
+        problem.prior,
+        problem.loss,
+        wider,
+        objective=problem.objective,
+        constraints=problem.constraints,
+        title=problem.title,
+    )
