@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from optmech.certificate.families import Distortion, Leakage, LossLimit, Support, known
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
@@ -44,22 +45,49 @@ def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
     return next((f for f in families if type(f) is Gradient), None)
 
 
-def require_alone(statement: Statement) -> None:
-    """Raise ProblemError where a promise at every point is not the only one, or the expected loss
-    is not what is minimised."""
-    if gradient_of(statement.families) is None:
+JOINT = (LossLimit, Distortion, Leakage, Support)
+"""The families that may stand beside privacy at every point: they speak of the places."""
+
+
+def over_places(statement: Statement) -> Statement:
+    """What a statement with a promise at every point says of the places alone."""
+
+    def made() -> Statement:
+        others = tuple(f for f in statement.families if type(f) is not Gradient)
+        return Statement(statement.prior, statement.loss, statement.objective, others)
+
+    return statement.once(over_places, made)
+
+
+def require_joint(statement: Statement) -> None:
+    """Raise ProblemError where what stands beside a promise at every point cannot be kept with it,
+    or the expected loss is not what is minimised; VerificationError where the certificate cannot
+    decide it."""
+    promise = gradient_of(statement.families)
+    if promise is None:
         return
-    if len(statement.families) > 1:
-        raise ProblemError(
-            "privacy at every point cannot be combined with other constraints",
-            where="constraints",
-            remedy="State it alone",
-        )
+    for family in statement.families:
+        if family is not promise and type(family) not in JOINT:
+            raise ProblemError(
+                "cannot be combined with privacy at every point",
+                where=f"constraints[{family.index}]",
+                remedy="Beside it bounds on losses, supports, distortion privacy and leakage may "
+                "stand, once each promise at every point is stated alone",
+            )
     if statement.objective != "expected_loss":
         raise ProblemError(
             "privacy at every point needs the expected loss as objective",
             where="objective",
             remedy='Use objective="expected_loss"',
+        )
+    known(over_places(statement))
+    allowed = np.array([f.allowed.all(axis=0) for f in statement.of_kind(Support)])
+    if len(allowed) and not allowed.all(axis=0).any():
+        raise ProblemError(
+            "no observable is allowed at all of the places, and what is private at every point and "
+            "never reported from one point is reported from none",
+            where=f"constraints[{statement.of_kind(Support)[0].index}]",
+            remedy="Widen the support until some observable is allowed at every place",
         )
 
 
