@@ -24,6 +24,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
 from optmech.problem.everywhere import Gradient, gradient_of, over_places
+from optmech.spaces.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,6 +128,14 @@ class EverywhereDesign(Shown):
     def mechanism(self) -> EverywhereMechanism:
         """The mechanism, which reports from any point of the region."""
         return EverywhereMechanism(self.mesh, self.problem.observables, self.exact)
+
+    @property
+    def at_places(self) -> Mechanism:
+        """What is reported from the places of the prior, as floats: what the constraints beside
+        the promise speak of."""
+        places = self.problem.secrets
+        matrix = self.mechanism.at(places.require_points("report from them"))
+        return Mechanism(places, self.problem.observables, matrix)
 
     @property
     def indicator(self) -> Floats:

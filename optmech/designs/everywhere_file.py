@@ -159,16 +159,23 @@ def about_bounds(design: EverywhereDesign) -> tuple[str, ...]:
         f"the gap of {design.gap:.2g} is to {design.bound:.6g}, proved for all mechanisms that are "
         f"{form_of(design.mesh)} in every triangle of the mesh"
     )
+    others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
+    others.pop(design.gradient.index)
+    beside = f" and satisfies {', '.join(others)}" if others else ""
+    if beside:
+        first += " and satisfy the other constraints"
     if design.outer is None:
         return first, "no lower bound was looked for that holds for every mechanism"
     cells = design.outer.cells
     what = "the places of the prior"
     if cells is not None:
         what = f"{len(np.unique(cells))} cells of the {len(cells):,} places of the prior"
+        beside = f", whether it satisfies {', '.join(others)} or not" if others else ""
     return (
         first,
         f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point, by {what}: the loss is at most {design.total_gap:.2g} of itself above it",
+        f"every point{beside}, by {what}: the loss is at most {design.total_gap:.2g} of itself "
+        "above it",
     )
 
 

@@ -6,7 +6,7 @@ them: the mechanism has a row for every vertex of the mesh.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,8 +45,14 @@ def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
     return next((f for f in families if type(f) is Gradient), None)
 
 
-JOINT = (LossLimit, Distortion, Leakage, Support)
-"""The families that may stand beside privacy at every point: they speak of the places."""
+_BESIDE = {
+    "loss_bound": LossLimit,
+    "support": Support,
+    "distortion_privacy": Distortion,
+    "gain_leakage": Leakage,
+}
+"""The kinds that may stand beside privacy at every point, as they speak of the places of the prior,
+and their families."""
 
 
 def over_places(statement: Statement) -> Statement:
@@ -59,20 +65,20 @@ def over_places(statement: Statement) -> Statement:
     return statement.once(over_places, made)
 
 
-def require_joint(statement: Statement) -> None:
+def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
     """Raise ProblemError where what stands beside a promise at every point cannot be kept with it,
     or the expected loss is not what is minimised; VerificationError where the certificate cannot
-    decide it."""
+    decide it. ``kinds`` are those of all constraints."""
     promise = gradient_of(statement.families)
     if promise is None:
         return
     for family in statement.families:
-        if family is not promise and type(family) not in JOINT:
+        kind = kinds[family.index]
+        if family is not promise and type(family) is not _BESIDE.get(kind):
             raise ProblemError(
-                "cannot be combined with privacy at every point",
+                f"{kind} cannot be combined with privacy at every point",
                 where=f"constraints[{family.index}]",
-                remedy="Beside it bounds on losses, supports, distortion privacy and leakage may "
-                "stand, once each promise at every point is stated alone",
+                remedy=f"Beside it {', '.join(_BESIDE)} may stand, which speak of the places",
             )
     if statement.objective != "expected_loss":
         raise ProblemError(

@@ -128,7 +128,7 @@ class Problem:
         values = loss_matrix(given, prior.domain, outputs, where="loss")
         space = Space(prior, outputs, read_only(values))
         statement = make_statement(space, objective, stated)
-        require_joint(statement)
+        require_joint(statement, [c.kind for c in stated])
         vars(self).update(
             prior=prior,
             loss=given,
