@@ -35,6 +35,8 @@ _MOST = 100
 _SMALL = 300
 """Control points up to which one thread is enough."""
 _STEP = 0.99
+_LARGER = 10
+"""Multipliers at a start that was given, in units of the costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,9 +187,9 @@ class _State:
         most = float(np.abs(costs).mean()) or 1 / count
         self.z[..., 0] = most * count / (elements * each) / steep
         if start is not None:
-            # on the central path, but for the equations
+            # on the central path, but for the equations, and larger than the costs
             inverse = self.s * algebra.J / algebra.root(self.s)[..., None] ** 2
-            self.z = inverse * float((self.s * self.z).sum()) / self._cones
+            self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))
         self.linked: Linked | None = None
         if links is not None:
             scaled, self._sizes = links.scaled(reports, scale)
@@ -381,14 +383,19 @@ class _System:
         """x (O, N) with Σ_o x_o = 0, Aᵀ W⁻² A x + Bᵀ w − right, which is the same for all reports,
         du, and w; with Eᵀ w = ``free``."""
         state = self._state
+        at = self._pivots, np.arange(right.shape[1])
         if self._rows is None or state.linked is None:
-            found, du, weight = self._solver.solve(right), _EMPTY, _EMPTY
-        else:
-            found, du, weight = self._rows.solved(right, free)
-        off = state.columns(self.weigh(state.cones(found))) - right
-        if state.linked is not None:
-            off = off + state.linked.columns(weight)
-        return found, off[self._pivots, np.arange(off.shape[1])], du, weight
+            found = self._solver.solve(right)
+            off = state.columns(self.weigh(state.cones(found))) - right
+            return found, off[at], _EMPTY, _EMPTY
+        found, du, weight = self._rows.solved(right, free)
+        linked = state.linked
+        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
+        # what rounding left of the equations, once more
+        more = self._rows.solved(off[at] - off, free - linked.links.free.T @ weight)
+        found, du, weight = found + more[0], du + more[1], weight + more[2]
+        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
+        return found, off[at], du, weight
 
 
 _EMPTY = np.zeros(0)

@@ -29,7 +29,8 @@ class Linked:
     def __init__(self, links: Links, p: Floats, mu: float) -> None:
         self.links, self._shape = links, p.shape
         self.u = links.start.copy()
-        self.s = np.maximum(self.left(p), _LEAST)
+        left = self.left(p)
+        self.s = left if (left > 0).all() else np.maximum(left, _LEAST)
         self.v = self._balanced(mu / self.s)
 
     def _balanced(self, given: Floats) -> Floats:
