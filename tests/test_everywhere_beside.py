@@ -152,10 +152,15 @@ def test_constraints_hold_exactly_at_the_places(designs):
     at = [design.mechanism.exactly_at(place) for place in PLACES.tolist()]
     other = [Fraction(float(v)) for v in design.problem.constraints[2].prior.weights]
     apart = [[Fraction(float(d)) for d in row] for row in E(DOMAIN, DOMAIN)]
-    worst = max(sum(p * c for p, c in zip(*row, strict=True)) for row in zip(at, apart, strict=True))
+    worst = max(
+        sum(p * c for p, c in zip(*row, strict=True)) for row in zip(at, apart, strict=True)
+    )
     assert worst <= Fraction(1.15)
     error = sum(
-        min(sum(w * d * row[o] for w, d, row in zip(other, guess, at, strict=True)) for guess in apart)
+        min(
+            sum(w * d * row[o] for w, d, row in zip(other, guess, at, strict=True))
+            for guess in apart
+        )
         for o in range(9)
     )
     assert error >= Fraction(0.92)

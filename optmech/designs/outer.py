@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
+FEW_BESIDE = 400
+"""The same where constraints stand beside the promise, which cells leave out."""
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
@@ -36,7 +38,7 @@ _CLAIMED = 1e-9
 
 def cells_of(problem: Problem, gradient: Gradient) -> Ints | None:
     """A cell for every place, (n,); None where the places are few enough to be their own."""
-    if len(problem.secrets) <= FEW:
+    if len(problem.secrets) <= (FEW_BESIDE if beside(problem, gradient) else FEW):
         return None
     from optmech.reductions.aggregation import partition
 

@@ -22,7 +22,7 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import cells_of, claimable, has_outer, middles_of, outer_problem
+from optmech.designs.outer import FEW, cells_of, claimable, has_outer, middles_of, outer_problem
 from optmech.engines import cones, pairs
 from optmech.errors import InfeasibleError, SolverError
 from optmech.lp.gradients import row_costs
@@ -38,9 +38,9 @@ from optmech.repair.gradients import released_inside
 _SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
-_OUTER_GAP, _CELLS_GAP = 1e-5, 2e-3
-"""Of the problem behind the lower bound, over places and over cells of them: less than the distance
-of its optimum to every mechanism."""
+_OUTER_GAP, _BESIDE_GAP, _CELLS_GAP = 1e-5, 5e-4, 2e-3
+"""Of the problem behind the lower bound, over few places, over more of them and over cells of them:
+less than the distance of its optimum to every mechanism."""
 _MESH_TIME = 0.7
 """Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
 
@@ -134,7 +134,8 @@ def _outer(
         middles = middles_of(problem, gradient, cells)
         return _over_cells(outer, cells, middles, profile, until, progress)
     try:
-        asked = min(profile.gap, _OUTER_GAP)
+        # of many places a closer bound takes longer than it is worth
+        asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
         found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     except SolverError:
         return None, 0.0
