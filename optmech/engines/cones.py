@@ -35,6 +35,8 @@ _MOST = 100
 _SMALL = 300
 """Control points up to which one thread is enough."""
 _STEP = 0.99
+_MISSED = 1e-8
+"""By a row across reports, in units of its own, without the value being inf."""
 _LARGER = 10
 """Multipliers at a start that was given, in units of the costs."""
 
@@ -56,16 +58,16 @@ class ConePoint:
     iterations: int
     """Until value or bound last improved."""
     links: Floats = field(default_factory=lambda: np.zeros(0))
-    """v >= 0, of the rows across reports, (K,); the value is inf where a row does not hold."""
+    """v >= 0, of the rows across reports, (K,); the value is inf where one is missed by more than
+    rounding."""
 
     def joined(self, other: ConePoint) -> ConePoint:
         """The better matrix and the better multipliers of this point and a later one."""
         primal = other if other.value < self.value else self
         dual = other if other.bound > self.bound else self
-        least = 1e-9 * abs(self.value) if np.isfinite(self.value) else 0.0
+        # until the rows across reports hold there is no value to go by
+        least = 1e-9 * abs(self.value) if np.isfinite(self.value) else 1e-6 * abs(self.bound)
         gained = other.value < self.value - least or other.bound > self.bound + least
-        # until the rows across reports hold, every step leads there
-        gained = gained or not np.isfinite(self.value)
         return ConePoint(
             primal.matrix,
             dual.prices,
@@ -234,7 +236,7 @@ class _State:
         if linked is not None:
             bound -= float(linked.links.most @ linked.v)
             value += float(linked.links.costs @ linked.u)
-            value = value if (linked.left(self.p) >= 0).all() else np.inf
+            value = value if (linked.left(self.p) >= -_MISSED).all() else np.inf
             links = scale * linked.v / self._sizes
         return ConePoint(
             self.p.T.copy(),

@@ -19,7 +19,7 @@ from optmech.lp.links import Links
 
 _ROWS = 32
 """Rows whose solutions are held at a time."""
-_LEAST = 1e-3
+_LEAST = 0.1
 """Of the slack at the start, in units of a row."""
 
 

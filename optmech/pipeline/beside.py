@@ -86,6 +86,8 @@ class _Search:
         self.kept: Ints = np.array(reportable(statement), dtype=np.int64)
         self.costs, self.reports = costs[:, self.kept], costs.shape[1]
         self.rows = PlaceRows(statement, program.mesh.interpolation(program.places), self.kept)
+        self.middle = np.full_like(self.costs, 1 / len(self.kept))
+        """All reports as likely."""
         self._stopped, self._stop, self._threads = False, stop, threads
 
     def solve(self, gap: float, start: Floats | None = None, *, slack: bool = False) -> _Solved:
@@ -122,14 +124,19 @@ class _Search:
         start = self._start()
         best, lowest = start, found
         for _ in range(_ROUNDS):
-            found = self.solve(gap, start)
-            lowest = max(lowest, found, key=lambda f: f.point.bound)
-            if np.isfinite(found.point.value):
-                best = min(best, self._kept_to(found.point.matrix, start), key=self._value)
-            value = self._value(best)
-            if value - lowest.point.bound <= gap * value or self._stopped:
-                break
-            if not (np.isfinite(found.point.value) and self.rows.add(found.point.matrix)):
+            new = False
+            # the middle is the better start where it leads to a matrix that keeps the rows
+            for first in [self.middle] if start is self.middle else [self.middle, start]:
+                found = self.solve(gap, first)
+                lowest = max(lowest, found, key=lambda f: f.point.bound)
+                if np.isfinite(found.point.value):
+                    best = min(best, self._kept_to(found.point.matrix, start), key=self._value)
+                    new = self.rows.add(found.point.matrix)
+                value = self._value(best)
+                done = value - lowest.point.bound <= gap * value or self._stopped
+                if done or new:
+                    break
+            if done or not new:
                 break
         return best, lowest
 
@@ -138,7 +145,7 @@ class _Search:
 
     def _start(self) -> Floats:
         """A matrix strictly inside all constraints."""
-        matrix = np.full_like(self.costs, 1 / len(self.kept))
+        matrix = self.middle
         if self.rows.excess(matrix) < 0:
             return matrix
         self.rows.add(matrix)
