@@ -26,6 +26,8 @@ from optmech.exact.numerators import Numerators
 from optmech.mesh import elements
 from optmech.statement import Family, Statement
 
+_LEAST = 2.0**-300
+"""Costs nearer to zero count as minus this."""
 _FINER = 64
 """Bits that numbers at the places have more than the released ones."""
 
@@ -141,6 +143,8 @@ def joint_bound(
     for costs in lagrangian.below():
         if not np.isfinite(costs).all():
             return None
-        costly = replace(program, weights=ones, costs=costs, columns=reportable(statement))
+        # lower still, so that whole numbers stay short
+        low = np.where(np.abs(costs) < _LEAST, -_LEAST, costs)
+        costly = replace(program, weights=ones, costs=low, columns=reportable(statement))
         out.append(costly.bound(vectors) + lagrangian.constant)
     return out[0], out[1]
