@@ -1,7 +1,8 @@
-"""Privacy at every point, measured: convergence on a square, and Rome.
+"""Privacy at every point, measured: convergence on a square, Rome, and joint constraints.
 
     python benchmarks/everywhere.py square            # meshes against the bound
     python benchmarks/everywhere.py rome              # all crossings; needs the data
+    python benchmarks/everywhere.py joint             # with distortion privacy; needs the data
     python benchmarks/everywhere.py figures           # figures and tables of docs/everywhere.md
     python benchmarks/everywhere.py figures --check   # exit status 1 where the page says else
 
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import everywhere_joint as joint
 import everywhere_rome as rome
 import everywhere_square as square
 import everywhere_tables as tables
@@ -72,9 +74,20 @@ def of_rome(data: Path, limit: float) -> Work:
             yield task, lambda work=work, epsilon=epsilon: work(epsilon)
 
 
+def of_joint(data: Path) -> Work:
+    """Every error asked for, on the square and, where the data are there, in the city."""
+    for share in joint.SQUARE:
+        yield {"part": "joint square", "share": share}, lambda share=share: joint.square(share)
+    if not (data / "fsq_nyc_checkins.csv").exists():
+        print(f"skipped: there is no fsq_nyc_checkins.csv in {data}; name it with --data")
+        return
+    for share in joint.CITY:
+        yield {"part": "joint city", "share": share}, lambda share=share: joint.city(data, share)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("square", "rome", "figures"))
+    parser.add_argument("what", choices=("square", "rome", "joint", "figures"))
     parser.add_argument("--check", action="store_true", help="figures: write nothing, compare")
     parser.add_argument("--only", metavar="PART", help="tasks whose part contains this")
     parser.add_argument("--epsilon", type=float, help="Rome: only this one")
@@ -89,7 +102,12 @@ def main() -> None:
         print(f"skipped: there is no rome_osm_nodes.csv.gz in {args.data}; name it with --data")
         return
     store = Store(args.results)
-    for task, work in of_square() if args.what == "square" else of_rome(args.data, args.limit):
+    works = {
+        "square": of_square,
+        "rome": lambda: of_rome(args.data, args.limit),
+        "joint": lambda: of_joint(args.data),
+    }
+    for task, work in works[args.what]():
         asked = args.epsilon in (None, task.get("epsilon")) and (args.only or "") in task["part"]
         if not asked or store.find(task):
             continue

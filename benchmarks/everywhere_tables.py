@@ -14,6 +14,7 @@ from privacy_games.pages import filled, table
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "everywhere.md"
 FIGURE = HERE.parent / "docs" / "figures" / "everywhere-convergence.svg"
+JOINT = FIGURE.with_name("everywhere-joint.svg")
 Lines = list[dict[str, Any]]
 DEGREES = (1, 2, 3)
 
@@ -40,6 +41,7 @@ def write(results: Path, *, check: bool) -> None:
         return
     PAGE.write_text(made, encoding="utf-8")
     draw(lines, FIGURE)
+    draw_joint(lines, JOINT)
 
 
 def sections(lines: Lines) -> dict[str, str]:
@@ -52,6 +54,7 @@ def sections(lines: Lines) -> dict[str, str]:
         "grids": _grids(lines),
         "limits": _limits(lines),
         "effort": _effort(lines),
+        "joint": _joint(lines),
     }
 
 
@@ -329,7 +332,65 @@ def draw(lines: Lines, path: Path) -> None:
         axes.grid(alpha=0.3, which="both")
         axes.legend(frameon=False, fontsize=8.5)
     left.set(ylabel="% above the proved bound")
+    _save(figure, path)
+
+
+def draw_joint(lines: Lines, path: Path) -> None:
+    """Loss and lower bound against how often an adversary is wrong."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "optmech"
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    for axes, (part, title) in zip(figure.subplots(1, 2), JOINT_PARTS.items(), strict=True):
+        own = joint(lines, part)
+        wrong = [line["wrong"] for line in own]
+        axes.plot(wrong, [line["loss"] for line in own], "o-", color="#1f4e79", label="mesh")
+        axes.plot(
+            wrong, [line["lower_bound"] for line in own], "v--", color="#D55E00",
+            label="no mechanism below",
+        )  # fmt: skip
+        axes.axvline(own[0]["blind"], color="0.5", ls=":", label="sees nothing")
+        axes.set(title=title, xlabel="share of wrong guesses")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize=8.5)
+    figure.axes[0].set(ylabel="expected loss")
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None})
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(buffer.getvalue())
+
+
+JOINT_PARTS = {"joint square": "square, 5 x 5 places", "joint city": "New York, check-ins"}
+
+
+def joint(lines: Lines, part: str) -> Lines:
+    """Those of one place, the fewest wrong guesses first."""
+    own = [line for line in lines if line["task"]["part"] == part]
+    return sorted(own, key=lambda line: line["task"]["share"])
+
+
+def _joint(lines: Lines) -> str:
+    rows = []
+    for part in JOINT_PARTS:
+        for line in joint(lines, part):
+            share, loss, least = line["task"]["share"], line["loss"], line["lower_bound"]
+            rows.append(
+                (
+                    part.removeprefix("joint "),
+                    f"{share * line['blind']:.4f}" if share else "",
+                    f"{line['wrong']:.4f}",
+                    f"{loss:.4f}",
+                    f"{least:.4f}",
+                    f"{100 * (loss / least - 1):.1f} %",
+                    f"{line['processor_seconds']:.0f}",
+                )
+            )
+    head = ("", "wrong at least", "wrong", "loss", "no mechanism below", "above", "processor s")
+    return table(head, rows)

@@ -1482,7 +1482,7 @@ class Statement:
     """Minimise the expected or the worst loss, or maximise the distortion of weights ``target``,
     over the mechanisms that satisfy all inequalities; ``allowed`` is what all supports allow."""
 
-    def __init__(self, plain: object, lines: list[str]) -> None:
+    def __init__(self, plain: object, lines: list[str], skip: int | None = None) -> None:
         wanted = "title secrets observables prior loss objective constraints"
         problem, self.lines, self.place = keys(plain, wanted, "loss_name"), lines, ""
         self.n = len(listing(problem["prior"]))
@@ -1513,6 +1513,8 @@ class Statement:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Charged | Support | Fixed]] = []
         for k, constraint in enumerate(listing(problem["constraints"])):
+            if k == skip:
+                continue
             with self.at(f"constraints[{k}]"):
                 body = constraint if isinstance(constraint, dict) else {}
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
@@ -2275,6 +2277,22 @@ def cross(a: Point, b: Point) -> int:
     return a[0] * b[1] - a[1] * b[0]
 
 
+BESIDE = ("loss_bound", "support", "distortion_privacy", "gain_leakage")
+
+
+def most_gained(w: Matrix, low: Mechanism, high: Mechanism) -> Fraction:
+    """At least Σ_o max_g Σ_s w[g][s] P[s,o] for P between two matrices, w of any sign."""
+    return sum(
+        (
+            max(
+                sum(v * (b if v > 0 else a) for v, a, b in zip(row, p, q, strict=True)) for row in w
+            )
+            for p, q in zip(zip(*low.rows, strict=True), zip(*high.rows, strict=True), strict=True)
+        ),
+        ZERO,
+    ) / (1 << low.bits)
+
+
 class Everywhere:
     """The mechanism of a region: gradients, loss, and the bounds."""
 
@@ -2283,12 +2301,20 @@ class Everywhere:
         problem = body["problem"]
         if not isinstance(problem, dict):
             raise Fault("the problem is missing")
-        (constraint,) = listing(problem["constraints"], 1)
+        stated = listing(problem["constraints"])
         self.lines: list[str] = []
+        bodies = [c if isinstance(c, dict) else {} for c in stated]
+        everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
+        need(len(everywhere) == 1, "there is not one promise at every point")
+        index, constraint = everywhere[0], stated[everywhere[0]]
+        for k, c in enumerate(bodies):
+            fits = k == index or c.get("kind") in BESIDE
+            need(fits, f"constraints[{k}] does not stand beside a promise at every point")
         # the promise is not one about secrets: it is read here
-        self.stated = Statement({**problem, "constraints": []}, self.lines)
+        self.stated = Statement(problem, self.lines, index)
+        self.beside = self.stated.parts
         need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
-        with inside("constraints[0]"):
+        with inside(f"constraints[{index}]"):
             promise = keys(constraint, "kind epsilon distance everywhere")
             known = ("euclidean", "haversine")
             fits = promise["kind"] == "metric_privacy" and promise["distance"] in known
@@ -2316,7 +2342,8 @@ class Everywhere:
     def read_vectors(self, plain: object) -> None:
         """Two numbers for each control point, of the reports of every triangle that have some."""
         numbers = 2 * len(self.region.indices)
-        body = keys(plain, "bits vectors")
+        body = keys(plain, "bits vectors" + " joint" * bool(self.beside))
+        self.joint = body.get("joint")
         self.bits = whole(body["bits"], 2000)
         self.vectors: list[dict[int, list[int]]] = []
         for part in listing(body["vectors"], len(self.region.triangles)):
@@ -2332,6 +2359,7 @@ class Everywhere:
         self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
         self.lines.append(f"{region.count} rows of {self.stated.m} whole numbers")
         self.check_gradients()
+        self.check_beside()
         low, high = self.expected()
         need(self.loss in (rounded_up(low), rounded_up(high)), "the loss is another one")
         need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
@@ -2368,6 +2396,27 @@ class Everywhere:
         count = len(self.region.indices) * len(self.region.triangles) * self.stated.m
         self.lines.append(f"{count} gradients, each within ε at all points of the region")
 
+    def check_beside(self) -> None:
+        """What is said of the places, of the mechanism there: Σ_α B_α(x) P[α,o] between multiples
+        of 2^-(bits + 64), of which the one that is harder to keep counts."""
+        low, high = Mechanism(self.rows.bits + 64, []), Mechanism(self.rows.bits + 64, [])
+        for control, weights in self.located if self.beside else ():
+            rows = zip(*(self.rows.rows[k] for k in control), strict=True)
+            tops = [
+                sum(w * v for w, v in zip(weights, column, strict=True)) << 64 for column in rows
+            ]
+            low.rows.append([top // sum(weights) for top in tops])
+            high.rows.append([-(-top // sum(weights)) for top in tops])
+        for k, part in self.beside:
+            with inside(f"constraints[{k}]"):
+                if isinstance(part, Leakage):
+                    value = most_gained(part.w, low, high)
+                    need(value <= part.limit[0], f"the best guess gains {float(value)}")
+                    found = f"gain of the best guess {float(value):.12g}"
+                else:
+                    found = part.check(low if isinstance(part, Distortion) else high)
+            self.lines.append(f"constraints[{k}]: {found}, at the places")
+
     def expected(self) -> Interval:
         """Σ_x π(x) Σ_α B_α(x) Σ_o c(x,o) P[α,o], between multiples of 2^-SCALE."""
         low, high = 0, 0
@@ -2384,11 +2433,20 @@ class Everywhere:
         """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of
         ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
         rate, unit = self.epsilon.bounds().high, self.region.unit
-        bound = Lagrangian([[True] * self.stated.m for _ in range(self.region.count)])
-        for (control, weights), mass, costs in self.places():
+        # what is never reported from one place is not reported from any point
+        allowed = [all(column) for column in zip(*self.stated.allowed, strict=True)]
+        need(any(allowed), "no observable is allowed at all places")
+        bound = Lagrangian([allowed for _ in range(self.region.count)])
+        costs = [[mass * c for c in row] for _, mass, row in self.places()]
+        if self.beside:
+            with inside("multipliers"):
+                joint = self.stated.lagrangian(self.joint)
+            bound.K = joint.K
+            costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
+        for (control, weights), row in zip(self.located, costs, strict=True):
             for k, weight in zip(control, weights, strict=True):
-                share = mass * weight / sum(weights)
-                for o, c in enumerate(costs):
+                share = Fraction(weight, sum(weights))
+                for o, c in enumerate(row):
                     bound.add(k, o, share * c)
         for t, control in enumerate(self.region.control):
             first, second = self.region.edges(t)
@@ -2415,7 +2473,7 @@ class Everywhere:
             [None if s == t else self.apart(s, t) for t in range(len(self.region.places))]
             for s in range(len(self.region.places))
         ]
-        self.stated.parts = [(0, Ratios(self.epsilon, apart, None, None))]
+        self.stated.parts = [(0, Ratios(self.epsilon, apart, None, None)), *self.beside]
         with inside("outer"):
             return self.stated.lagrangian(plain["multipliers"]).value()
 

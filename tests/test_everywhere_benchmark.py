@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_the_page_says_what_the_results_say() -> None:
     run("benchmarks/everywhere.py", "figures", "--check")
     page = (ROOT / "docs" / "everywhere.md").read_text(encoding="utf-8")
     assert (ROOT / "docs" / "figures" / "everywhere-convergence.svg").exists()
-    for part in ("convergence", "adaptive", "rome", "others", "grids", "limits", "effort"):
+    for part in ("convergence", "adaptive", "rome", "others", "grids", "limits", "effort", "joint"):
         body = page.split(f"<!-- begin {part} -->")[1].split(f"<!-- end {part} -->")[0]
         assert body.count("\n|") >= 3, part
 
@@ -57,6 +58,18 @@ def test_no_loss_is_below_a_bound() -> None:
     for found in (lower, linear, upper):
         values = [found[epsilon] for epsilon in sorted(found)]
         assert values == sorted(values, reverse=True)
+
+
+def test_more_wrong_guesses_cost_more() -> None:
+    for part in ("joint square", "joint city"):
+        found = sorted(lines(part), key=lambda line: line["task"]["share"])
+        assert len(found) >= 3
+        for line in found:
+            assert line["lower_bound"] < line["loss"] <= line["bound"] * (1 + 1.1e-3)
+            assert line["task"]["share"] * line["blind"] <= line["wrong"] <= line["blind"]
+        losses = [line["loss"] for line in found]
+        assert losses[-1] > losses[0]
+        assert all(b > a * (1 - 1e-3) for a, b in itertools.pairwise(losses))
 
 
 def test_without_data_rome_is_skipped_in_words(tmp_path: Path) -> None:

@@ -26,23 +26,31 @@ from optmech.statement import Statement
 
 def lower_bound(statement: Statement, multipliers: Multipliers) -> Bound:
     """A number that no feasible mechanism's objective can go below, whatever the multipliers."""
+    lagrangian = lagrangian_of(statement, multipliers)
+    if lagrangian is None:
+        return Bound(-math.inf, 0.0)
+    return lagrangian.minimum(statement.allowed, statement.held)
+
+
+def lagrangian_of(
+    statement: Statement, multipliers: Multipliers, *, objective: bool = True
+) -> Lagrangian | None:
+    """L and the constant, also without the objective; None where its multipliers leave nothing."""
     families = tuple(multipliers.of(statement))
     lagrangian = Lagrangian(statement.loss.shape)
-    if not _add_objective(lagrangian, statement, multipliers):
-        return Bound(-math.inf, 0.0)
+    if objective and not _add_objective(lagrangian, statement, multipliers):
+        return None
     for family, given in families:
         if given is not None:
             family.charge(statement, lagrangian, given)
-    return lagrangian.minimum(statement.allowed, statement.held)
+    return lagrangian
 
 
 def infeasibility_margin(statement: Statement, multipliers: Multipliers) -> float:
     """Positive only if no feasible mechanism exists (a Farkas certificate): the same evaluation
     without an objective bounds zero from below."""
-    lagrangian = Lagrangian(statement.loss.shape)
-    for family, given in multipliers.of(statement):
-        if given is not None:
-            family.charge(statement, lagrangian, given)
+    lagrangian = lagrangian_of(statement, multipliers, objective=False)
+    assert lagrangian is not None
     return lagrangian.minimum(statement.allowed, statement.held).value
 
 

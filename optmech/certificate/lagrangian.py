@@ -66,12 +66,25 @@ class Lagrangian:
         plus, minus = left.T @ value, right.T @ back
         self.add(plus - minus, plus + minus, len(value) + 4.0)
 
+    @property
+    def error(self) -> Floats:
+        """What rounding can have added to the terms."""
+        # 1.01: the magnitudes themselves, and the terms of higher order
+        return np.asarray(1.01 * UNIT * self.roundings * self.magnitude + _TINY)
+
+    def below(self) -> tuple[Floats, Floats]:
+        """Numbers that the exact L is not below, (S, O): what this machine's arithmetic proves, and
+        what is to be reported (``Bound``)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            # the difference is rounded, too
+            proved, value = (self.terms - k * self.error for k in (1, _MARGINS))
+            return np.nextafter(proved, -np.inf), np.nextafter(value, -np.inf)
+
     def minimum(self, allowed: NDArray[np.bool_], held: Held | None = None) -> Bound:
         """The constant and the least of every row over the allowed observables; for a row that is
         ``held`` its value there, the only one that it has."""
         with np.errstate(over="ignore", invalid="ignore"):
-            # 1.01: the magnitudes themselves, and the terms of higher order
-            error = 1.01 * UNIT * self.roundings * self.magnitude + _TINY
+            error = self.error
             low = [
                 np.where(allowed, self.terms - k * error, np.inf).min(axis=1) for k in (1, _MARGINS)
             ]

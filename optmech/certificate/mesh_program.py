@@ -85,6 +85,8 @@ class MeshProgram:
     places: Floats
     weights: Floats
     costs: Floats
+    columns: tuple[int, ...] | None = None
+    """The reports that may be made at all; None for all of them."""
 
     def loss(self, released: Numerators) -> tuple[Fraction, Fraction]:
         """Bounds of the expected loss that differ by less than 2^-319 per place."""
@@ -143,6 +145,8 @@ class MeshProgram:
             for o, vectors in enumerate(part):
                 if any(vectors):
                     _charge(rows, o, vectors, (first, second), (steep, plain), self.mesh.degree)
+        if self.columns is not None:
+            left = [[row[o] for o in self.columns] for row in left]
         return Fraction(sum(map(min, left)), scale << _BITS)
 
 

@@ -6,28 +6,37 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import flint
 
 from optmech.base.arrays import Floats
 from optmech.exact.number import rounded_down as rounded_down
 from optmech.exact.number import rounded_up as rounded_up
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import integers
 from optmech.statement import Statement
 
 NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
 
 
-def product(left: Floats, released: Numerators) -> tuple[list[list[Any]], int]:
+class Scaled(Protocol):
+    """Numbers rows[s][o] / 2^bits, such as a released matrix."""
+
+    @property
+    def bits(self) -> int: ...
+    @property
+    def rows(self) -> tuple[tuple[int, ...], ...]: ...
+
+
+def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
     """left N as whole numbers over 2^e, for weights of shape (m, S): the rows, and e."""
     whole, exponent = integers(left)
     out = flint.fmpz_mat(whole) * flint.fmpz_mat([list(row) for row in released.rows])
     return out.table(), exponent + released.bits
 
 
-def distortion(distance: Floats, prior: Floats, released: Numerators) -> Fraction:
+def distortion(distance: Floats, prior: Floats, released: Scaled) -> Fraction:
     """The error of the best attack (PG 7): Σ_o min_t Σ_s π(s) d(t,s) p(o|s)."""
     weights, scale = _weighted(distance, prior)
     rows = flint.fmpz_mat(weights) * flint.fmpz_mat([list(row) for row in released.rows])
@@ -41,7 +50,7 @@ def blind(distance: Floats, prior: Floats) -> Fraction:
     return Fraction(min(map(sum, weights)), 1 << scale)
 
 
-def gained(gain: Floats, weights: Floats, released: Numerators) -> Fraction:
+def gained(gain: Floats, weights: Floats, released: Scaled) -> Fraction:
     """What the best guesses gain: Σ_o max_w Σ_s π(s) g(w,s) p(o|s), with gains of any sign."""
     return -distortion(-gain, weights, released)
 
@@ -56,7 +65,7 @@ def known_gain(gain: Floats, weights: Floats) -> Fraction:
     return expected(weights, [Fraction(v) for v in gain.max(axis=0).tolist()])
 
 
-def losses(loss: Floats, released: Numerators) -> list[Fraction]:
+def losses(loss: Floats, released: Scaled) -> list[Fraction]:
     """Σ_o p(o|s) c(s,o) for every s."""
     whole, exponent = integers(loss)
     unit = 1 << (exponent + released.bits)
@@ -71,7 +80,7 @@ def expected(weights: Floats, values: list[Fraction]) -> Fraction:
     return sum((Fraction(w) * v for w, v in zip(weights.tolist(), values, strict=True)), Fraction())
 
 
-def objective(statement: Statement, released: Numerators) -> Fraction:
+def objective(statement: Statement, released: Scaled) -> Fraction:
     """The exact value of what is minimised: a loss, a gain, or minus the distortion."""
     if statement.target_factors is not None:
         leaks = statement.objective == "minimize_leakage"

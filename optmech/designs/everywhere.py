@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +12,9 @@ import numpy as np
 from optmech.base import html
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.certificate import Check
+from optmech.certificate import Check, Multipliers
 from optmech.certificate.everywhere import Edges, check_gradients, check_mesh
+from optmech.certificate.joint import check_joint, joint_bound
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.certificate.objective import relative_gap, status_of
 from optmech.designs.design import OuterProof as OuterProof
@@ -22,7 +23,8 @@ from optmech.exact.numerators import Numerators
 from optmech.mesh import Mesh
 from optmech.mesh.mechanism import EverywhereMechanism
 from optmech.problem import Problem
-from optmech.problem.everywhere import Gradient, gradient_of
+from optmech.problem.everywhere import Gradient, gradient_of, over_places
+from optmech.spaces.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +58,8 @@ class EverywhereDesign(Shown):
     seconds: float
     reason: str = ""
     notes: tuple[str, ...] = ()
+    joint: Multipliers = field(default_factory=Multipliers)
+    """Those of the constraints beside the promise, which speak of the places."""
 
     def __repr__(self) -> str:
         title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
@@ -124,6 +128,14 @@ class EverywhereDesign(Shown):
     def mechanism(self) -> EverywhereMechanism:
         """The mechanism, which reports from any point of the region."""
         return EverywhereMechanism(self.mesh, self.problem.observables, self.exact)
+
+    @property
+    def at_places(self) -> Mechanism:
+        """What is reported from the places of the prior, as floats: what the constraints beside
+        the promise speak of."""
+        places = self.problem.secrets
+        matrix = self.mechanism.at(places.require_points("report from them"))
+        return Mechanism(places, self.problem.observables, matrix)
 
     @property
     def indicator(self) -> Floats:
@@ -201,12 +213,19 @@ def checks_of(problem: Problem, released: Numerators) -> tuple[Check, ...]:
         rows,
         mesh,
         check_gradients(gradient.mesh, gradient.epsilon, released, gradient.index),
+        *check_joint(program_of(problem), over_places(problem.statement), released),
     )
 
 
 def figures_of(
-    program: MeshProgram, released: Numerators, multipliers: MeshMultipliers
-) -> tuple[float, float]:
-    """The loss rounded up and the bound rounded down, at least 0."""
-    bound = max(program.bound(multipliers), Fraction(0))
-    return rounded_up(program.loss(released)[1]), rounded_down(bound)
+    problem: Problem, released: Numerators, multipliers: MeshMultipliers, joint: Multipliers
+) -> tuple[float, float, float]:
+    """The loss rounded up, and rounded down and at least 0 what is proved as bound and what is to
+    be reported of it."""
+    program, statement = program_of(problem), over_places(problem.statement)
+    if statement.families:
+        both = joint_bound(program, statement, joint, multipliers) or (Fraction(0),) * 2
+    else:
+        both = (program.bound(multipliers),) * 2
+    proved, reported = (rounded_down(max(bound, Fraction(0))) for bound in both)
+    return rounded_up(program.loss(released)[1]), proved, reported

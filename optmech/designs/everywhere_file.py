@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Ints
 from optmech.base.storage import compressed, write_atomically
-from optmech.certificate import lower_bound
+from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.mesh_program import MOST_BITS, MeshMultipliers
 from optmech.certificate.objective import is_optimal, relative_gap
@@ -20,6 +20,7 @@ from optmech.designs.encoding import (
     decode_multipliers,
     decode_numerators,
     decode_problem,
+    encode_multipliers,
     encode_numerators,
     encode_outer,
     encode_problem,
@@ -37,7 +38,7 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
 from optmech.problem import Problem
-from optmech.problem.everywhere import gradient_of
+from optmech.problem.everywhere import gradient_of, over_places
 from optmech.reading.sealed import EVERYWHERE, decoding, read_sealed, seal
 
 Plain = Any
@@ -65,13 +66,20 @@ def encode_everywhere(design: EverywhereDesign) -> bytes:
             "notes": list(design.notes),
         },
         "mechanism": encode_numerators(design.exact),
-        "multipliers": {
-            "bits": design.multipliers.bits,
-            "vectors": [_sparse(part) for part in design.multipliers.vectors],
-        },
+        "multipliers": _vectors(design),
         "outer": None if design.outer is None else encode_outer(design.outer),
     }
     return seal(json.dumps(body, allow_nan=False).encode())
+
+
+def _vectors(design: EverywhereDesign) -> Plain:
+    """The multipliers of the promise, and those of what stands beside it, if something does."""
+    given = design.multipliers
+    out: Plain = {"bits": given.bits, "vectors": [_sparse(part) for part in given.vectors]}
+    statement = over_places(design.problem.statement)
+    if statement.families:
+        out["joint"] = encode_multipliers(design.joint, statement)
+    return out
 
 
 def _sparse(part: tuple[tuple[int, ...], ...]) -> Plain:
@@ -151,16 +159,23 @@ def about_bounds(design: EverywhereDesign) -> tuple[str, ...]:
         f"the gap of {design.gap:.2g} is to {design.bound:.6g}, proved for all mechanisms that are "
         f"{form_of(design.mesh)} in every triangle of the mesh"
     )
+    others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
+    others.pop(design.gradient.index)
+    beside = f" and satisfies {', '.join(others)}" if others else ""
+    if beside:
+        first += " and satisfy the other constraints"
     if design.outer is None:
         return first, "no lower bound was looked for that holds for every mechanism"
     cells = design.outer.cells
     what = "the places of the prior"
     if cells is not None:
         what = f"{len(np.unique(cells))} cells of the {len(cells):,} places of the prior"
+        beside = f", whether it satisfies {', '.join(others)} or not" if others else ""
     return (
         first,
         f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point, by {what}: the loss is at most {design.total_gap:.2g} of itself above it",
+        f"every point{beside}, by {what}: the loss is at most {design.total_gap:.2g} of itself "
+        "above it",
     )
 
 
@@ -173,10 +188,16 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
         program = program_of(problem)
         reports = len(problem.observables)
         exact = decode_numerators(body["mechanism"], program.mesh.rows, reports)
+        places = over_places(problem.statement)
+        keys = {"bits", "vectors", *(["joint"] if places.families else [])}
+        require_keys(body["multipliers"], keys, "multipliers")
         multipliers = _decode_vectors(body["multipliers"], program.mesh.control.shape, reports)
+        joint = Multipliers()
+        if places.families:
+            joint = decode_multipliers(body["multipliers"]["joint"], places)
         stated = _result(body["result"])
         outer, proved = _decode_outer(body["outer"], problem)
-        loss, bound = figures_of(program, exact, multipliers)
+        loss, bound, _ = figures_of(problem, exact, multipliers, joint)
         checks = checks_of(problem, exact)
         design = EverywhereDesign(
             problem=problem,
@@ -194,6 +215,7 @@ def _decode(body: dict[str, Any], path: str) -> _Claimed:
             seconds=stated["seconds"],
             reason=_marked(stated["reason"]),
             notes=tuple(map(_marked, stated["notes"])),
+            joint=joint,
         )
         return _Claimed(design, stated["status"], loss, bound, proved)
 
@@ -226,7 +248,6 @@ def form_of(mesh: Mesh) -> str:
 
 
 def _decode_vectors(plain: Plain, control: tuple[int, ...], reports: int) -> MeshMultipliers:
-    require_keys(plain, {"bits", "vectors"}, "multipliers")
     bits, parts = plain["bits"], plain["vectors"]
     if type(bits) is not int or not 0 <= bits < MOST_BITS or len(parts) != control[0]:
         raise ProblemError("are not those of the mesh", where="multipliers")

@@ -15,6 +15,7 @@ from optmech.designs.coarse import problem_over
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
+from optmech.problem.constraint import Constraint
 from optmech.problem.everywhere import Gradient
 from optmech.spaces import distances
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
+FEW_BESIDE = 400
+"""The same where constraints stand beside the promise, which cells leave out."""
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
@@ -35,7 +38,7 @@ _CLAIMED = 1e-9
 
 def cells_of(problem: Problem, gradient: Gradient) -> Ints | None:
     """A cell for every place, (n,); None where the places are few enough to be their own."""
-    if len(problem.secrets) <= FEW:
+    if len(problem.secrets) <= (FEW_BESIDE if beside(problem, gradient) else FEW):
         return None
     from optmech.reductions.aggregation import partition
 
@@ -73,13 +76,19 @@ def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> P
             problem.prior,
             problem.loss_matrix,
             problem.observables,
-            constraints=[MetricPrivacy(gradient.epsilon, apart)],
+            # what is said of the places is said of every mechanism
+            constraints=[MetricPrivacy(gradient.epsilon, apart), *beside(problem, gradient)],
         )
     coarse = _aggregated(problem, gradient, cells)
     # where nothing nearer is known, no two places of the region differ by more
     most = _diameter_up(gradient)
     ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
     return problem_over(replace(coarse, log_ratio=ratio), problem.observables)
+
+
+def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
+    """The constraints beside the promise at every point."""
+    return [c for k, c in enumerate(problem.constraints) if k != gradient.index]
 
 
 def claimable(bound: float) -> float:

@@ -3,9 +3,10 @@
     minimise Σ_o c_o·p_o  over  ‖G_o[α]‖ <= ε p_o[α] at the control points of all triangles
     and Σ_o p_o = 1
 
-by a primal-dual interior-point method (Nesterov-Todd scaling, Mehrotra's predictor). Every report
-is a block whose matrix has the pattern of the mesh; the row sums couple the blocks. The equations
-are solved by nested dissection, or with a Schur complement where there are many reports.
+with rows across the reports where there are some (``engines.links``), by a primal-dual
+interior-point method (Nesterov-Todd scaling, Mehrotra's predictor). Every report is a block whose
+matrix has the pattern of the mesh; the row sums couple the blocks. The equations are solved by
+nested dissection, or with a Schur complement where there are many reports.
 
 What it returns is believed by nobody: matrices are repaired and decided elsewhere.
 """
@@ -13,7 +14,7 @@ What it returns is believed by nobody: matrices are repaired and decided elsewhe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -22,16 +23,22 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base import cores
 from optmech.base.arrays import Floats, Ints
+from optmech.engines import cone_algebra as algebra
 from optmech.engines.fronts import Fronts
 from optmech.engines.levels import Levels, Summed
+from optmech.engines.links import Bordered, Linked
 from optmech.lp.gradients import cone_rows
+from optmech.lp.links import Links
 from optmech.mesh import Mesh
 
 _MOST = 100
 _SMALL = 300
 """Control points up to which one thread is enough."""
 _STEP = 0.99
-_TINY = 1e-300
+_MISSED = 1e-8
+"""By a row across reports, in units of its own, without the value being inf."""
+_LARGER = 10
+"""Multipliers at a start that was given, in units of the costs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +57,16 @@ class ConePoint:
     multipliers leave of each row's costs."""
     iterations: int
     """Until value or bound last improved."""
+    links: Floats = field(default_factory=lambda: np.zeros(0))
+    """v >= 0, of the rows across reports, (K,); the value is inf where one is missed by more than
+    rounding."""
 
     def joined(self, other: ConePoint) -> ConePoint:
         """The better matrix and the better multipliers of this point and a later one."""
         primal = other if other.value < self.value else self
         dual = other if other.bound > self.bound else self
-        least = 1e-9 * abs(self.value)
+        # until the rows across reports hold there is no value to go by
+        least = 1e-9 * abs(self.value) if np.isfinite(self.value) else 1e-6 * abs(self.bound)
         gained = other.value < self.value - least or other.bound > self.bound + least
         return ConePoint(
             primal.matrix,
@@ -64,12 +75,15 @@ class ConePoint:
             primal.value,
             dual.bound,
             other.iterations if gained else self.iterations,
+            dual.links,
         )
 
     @property
     def gap(self) -> float:
         """The relative difference of value and bound."""
-        return (self.value - self.bound) / max(abs(self.value), _TINY)
+        if not np.isfinite(self.value):
+            return np.inf
+        return (self.value - self.bound) / max(abs(self.value), algebra.TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +128,17 @@ def solve(
     gap: float = 1e-6,
     should_stop: Callable[[ConePoint], bool] = lambda _: False,
     threads: int | None = None,
+    links: Links | None = None,
+    start: Floats | None = None,
 ) -> ConePoint:
     """The program with objective coefficients ``costs`` (rows, O), to a relative ``gap``, or as far
     as floating point leads; ``should_stop`` is asked after every step. On as many ``threads`` as
-    there are processors, by default."""
+    there are processors, by default. With ``links`` rows across the reports, which hold where the
+    value is finite: from the beginning, if they do at ``start`` (rows, O), strictly inside the
+    cones, or without one where all reports are as likely."""
     threads = (threads or cores.at_hand()) if program.count > _SMALL else 1
     scale = float(np.abs(costs).max()) or 1.0
-    state = _State(program, costs.T / scale)
+    state = _State(program, costs.T / scale, links, scale, start)
     # small factors of many reports run beside each other, large ones of all reports in themselves
     own = threads if isinstance(state.equations, Fronts) else 1
     with threadpool_limits(own, user_api="blas"):
@@ -143,7 +161,14 @@ class _Solver(Protocol):
 class _State:
     """p (O, N), y (N,) and z (O, T, m, 3), the last two axes cone and component."""
 
-    def __init__(self, program: ConeProgram, costs: Floats) -> None:
+    def __init__(
+        self,
+        program: ConeProgram,
+        costs: Floats,
+        links: Links | None = None,
+        scale: float = 1.0,
+        start: Floats | None = None,
+    ) -> None:
         self.costs, self.control, self.rows = costs, program.control, program.rows
         reports, count = costs.shape
         self.equations = program.equations(reports)
@@ -153,12 +178,45 @@ class _State:
         entries = np.ones(size), self.control.ravel(), np.arange(size + 1)
         self._spread = sp.csr_array(entries, shape=(size, count)).T.tocsr()
         self.p = np.full((reports, count), 1 / reports)
+        if start is not None:
+            self.p = start.T / start.sum(axis=1)
         self.y = costs.min(axis=0)
         self.s = self.cones(self.p)
         self.z = np.zeros_like(self.s)
         # at the start s is the same for all reports: as much multiplier on every point as cost
         steep = float(self.s[0, ..., 0].mean()) * reports
-        self.z[..., 0] = float(np.abs(costs).mean()) * count / (elements * each) / steep
+        # of no costs at all the objective is that of the rows across reports, about one
+        most = float(np.abs(costs).mean()) or 1 / count
+        self.z[..., 0] = most * count / (elements * each) / steep
+        if start is not None:
+            # on the central path, but for the equations, and larger than the costs
+            inverse = self.s * algebra.J / algebra.root(self.s)[..., None] ** 2
+            self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))
+        self.linked: Linked | None = None
+        if links is not None:
+            scaled, self._sizes = links.scaled(reports, scale)
+            self.linked = Linked(scaled, self.p, float((self.s * self.z).sum()) / self._cones)
+
+    @property
+    def _cones(self) -> int:
+        return int(self.s[..., 0].size)
+
+    @property
+    def mu(self) -> float:
+        """The mean product of slacks and multipliers."""
+        total, count = float((self.s * self.z).sum()), self._cones
+        if self.linked is not None:
+            total += float(self.linked.s @ self.linked.v)
+            count += len(self.linked.s)
+        return total / count
+
+    @property
+    def dual(self) -> Floats:
+        """What the multipliers miss of the equations of p."""
+        left = self.costs - self.y - self.columns(self.z)
+        return np.asarray(
+            left if self.linked is None else left + self.linked.columns(self.linked.v)
+        )
 
     def cones(self, p: Floats) -> Floats:
         """A p: (O, T, m, 3)."""
@@ -172,14 +230,22 @@ class _State:
         return np.asarray(self._spread @ at.reshape(-1, len(z))).T.copy()
 
     def point(self, iterations: int, scale: float) -> ConePoint:
-        left = self.costs - self.y - self.columns(self.z)
+        value = float((self.costs * self.p).sum())
+        bound = float(self.y.sum() + self.dual.min(axis=0).sum())
+        links, linked = np.zeros(0), self.linked
+        if linked is not None:
+            bound -= float(linked.links.most @ linked.v)
+            value += float(linked.links.costs @ linked.u)
+            value = value if (linked.left(self.p) >= -_MISSED).all() else np.inf
+            links = scale * linked.v / self._sizes
         return ConePoint(
             self.p.T.copy(),
             scale * self.y,
             scale * self.z,
-            scale * float((self.costs * self.p).sum()),
-            scale * float(self.y.sum() + left.min(axis=0).sum()),
+            scale * value,
+            scale * bound,
             iterations,
+            links,
         )
 
     def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
@@ -193,133 +259,146 @@ class _State:
     def advance(self, threads: int) -> None:
         """One step: predictor, corrector."""
         system = _System(self, threads)
-        mu = float((self.s * self.z).sum()) / self.s[..., 0].size
-        dual = self.costs - self.y - self.columns(self.z)
-        product = -_circle(system.scaled, system.scaled)
-        dp, _, ds, dz = system.direction(dual, product)
-        long = min(_longest(self.s, ds), _longest(self.z, dz), 1.0)
+        mu, linked = self.mu, self.linked
+        product = -algebra.circle(system.scaled, system.scaled)
+        own = None if linked is None else -linked.s * linked.v
+        first = system.direction(1.0, product, own)
+        long = min(first.longest(self, primal=True), first.longest(self, primal=False), 1.0)
         centre = (1 - long) ** 3
-        second = _circle(system.unscale(ds), system.scale(dz))
-        product -= second
+        product -= algebra.circle(system.unscale(first.s), system.scale(first.z))
         product[..., 0] += centre * mu
-        dp, dy, ds, dz = system.direction((1 - centre) * dual, product)
-        primal = min(1.0, _STEP * _longest(self.s, ds))
-        other = min(1.0, _STEP * _longest(self.z, dz))
-        self.p += primal * dp
+        if own is not None:
+            own = own + centre * mu - first.slack * first.price
+        step = system.direction(1 - centre, product, own)
+        primal = min(1.0, _STEP * step.longest(self, primal=True))
+        other = min(1.0, _STEP * step.longest(self, primal=False))
+        # rounding grows with the weights: what it left of the dual equations is taken out
+        wanted = (1 - other * (1 - centre)) * self.dual
+        wanted_free = None if linked is None else (1 - other * (1 - centre)) * linked.dual
+        self.p += primal * step.p
         # rows keep their sums but for rounding
         self.p /= self.p.sum(axis=0)
         self.s = self.cones(self.p)
-        self.y += other * dy
-        self.z += other * dz
-        # rounding grows with the weights: what it left of the dual equations is taken out
-        wanted = (1 - other * (1 - centre)) * dual
+        if linked is not None:
+            linked.move(self.p, primal, step.free, step.slack)
+            linked.v += other * step.price
+        self.y += other * step.y
+        self.z += other * step.z
         for _ in range(_REFINED):
-            dy, dz = system.correction(self.costs - self.y - self.columns(self.z) - wanted)
-            if not _longest(self.z, dz) > 1:
+            dy, dz, dv = system.correction(
+                self.dual - wanted,
+                None if linked is None or wanted_free is None else linked.dual - wanted_free,
+            )
+            if not algebra.longest(self.z, dz) > 1:
+                break
+            if linked is not None and not algebra.ahead(linked.v, dv) > 1:
                 break
             self.y += dy
             self.z += dz
+            if linked is not None:
+                linked.v += dv
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """Of all unknowns; those of rows across the reports are empty where there are none."""
+
+    p: Floats
+    y: Floats
+    s: Floats
+    z: Floats
+    free: Floats
+    slack: Floats
+    price: Floats
+
+    def longest(self, state: _State, *, primal: bool) -> float:
+        """The longest step that stays inside, at most 1e8."""
+        if primal:
+            most, own = algebra.longest(state.s, self.s), self.slack
+        else:
+            most, own = algebra.longest(state.z, self.z), self.price
+        linked = state.linked
+        if linked is None:
+            return most
+        return min(most, algebra.ahead(linked.s if primal else linked.v, own))
 
 
 class _System:
     """The Newton equations at one point."""
 
     def __init__(self, state: _State, threads: int) -> None:
-        w, beta = _scaling(state.s, state.z)
+        w, beta = algebra.scaling(state.s, state.z)
         # W⁻² = (2 q qᵀ − J) / β², q = J w
-        q = w * _J
-        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(_J)
+        q = w * algebra.J
+        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(algebra.J)
         self._inner = inner / (beta**2)[..., None, None]
         self._state, self._w, self._beta = state, w, beta
         # the report with the least matrix, about, is the one that the others determine
         self._pivots = state.p.argmax(axis=0)
         self._solver = state.factored(self._inner, self._pivots, threads)
+        self._rows: Bordered | None = None
+        if state.linked is not None:
+            self._rows = Bordered(state.linked, self._solver.solve)
         self.scaled = self.scale(state.z)
 
     def scale(self, x: Floats) -> Floats:
         """W x."""
-        return _apply(self._w, x) * self._beta[..., None]
+        return algebra.apply(self._w, x) * self._beta[..., None]
 
     def unscale(self, x: Floats) -> Floats:
         """W⁻¹ x."""
-        return _apply(self._w * _J, x) / self._beta[..., None]
+        return algebra.apply(self._w * algebra.J, x) / self._beta[..., None]
 
     def weigh(self, x: Floats) -> Floats:
         """W⁻² x."""
         return np.asarray((self._inner @ x[..., None])[..., 0])
 
-    def correction(self, error: Floats) -> tuple[Floats, Floats]:
-        """dy and the least dz, in the scaling's norm, with dy + Aᵀdz = error."""
-        moved, same = self._solved(error)
-        return -same, self.weigh(self._state.cones(moved))
+    def correction(
+        self, error: Floats, free: Floats | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """dy and the least dz and dv, in the scaling's norm, with dy + Aᵀdz − Bᵀdv = error and
+        −Eᵀdv = free."""
+        moved, same, _, weight = self._solved(error, _EMPTY if free is None else free)
+        return -same, self.weigh(self._state.cones(moved)), -weight
 
-    def direction(self, dual: Floats, product: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """dp, dy, ds, dz with dy + Aᵀdz = dual, Σ dp = 0 and λ ∘ (W dz + W⁻¹ ds) = product."""
-        wanted = self.unscale(_divide(self.scaled, product))
-        dp, dy = self._solved(self._state.columns(wanted) - dual)
-        ds = self._state.cones(dp)
-        return dp, dy, ds, wanted - self.weigh(ds)
+    def direction(self, share: float, product: Floats, own: Floats | None) -> _Direction:
+        """Towards ``share`` less of what equations miss, with λ ∘ (W dz + W⁻¹ ds) = product, and
+        s dv + v ds = own in the rows across the reports."""
+        state = self._state
+        wanted = self.unscale(algebra.divide(self.scaled, product))
+        right = state.columns(wanted) - share * state.dual
+        price = free = missed = _EMPTY
+        if state.linked is not None and own is not None:
+            linked = state.linked
+            missed = share * (linked.left(state.p) - linked.s)
+            price = (own - linked.v * missed) / linked.s
+            right = right - linked.columns(price)
+            free = -share * linked.dual - linked.links.free.T @ price
+        dp, dy, du, weight = self._solved(right, free)
+        ds, slack = state.cones(dp), _EMPTY
+        if state.linked is not None:
+            links = state.linked.links
+            slack = missed - links.rows @ dp.ravel() - links.free @ du
+        return _Direction(dp, dy, ds, wanted - self.weigh(ds), du, slack, price + weight)
 
-    def _solved(self, right: Floats) -> tuple[Floats, Floats]:
-        """x (O, N) with Σ_o x_o = 0, and Aᵀ W⁻² A x − right, which is the same for all reports."""
-        found = self._solver.solve(right)
-        off = self._state.columns(self.weigh(self._state.cones(found))) - right
-        return found, off[self._pivots, np.arange(off.shape[1])]
+    def _solved(self, right: Floats, free: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """x (O, N) with Σ_o x_o = 0, Aᵀ W⁻² A x + Bᵀ w − right, which is the same for all reports,
+        du, and w; with Eᵀ w = ``free``."""
+        state = self._state
+        at = self._pivots, np.arange(right.shape[1])
+        if self._rows is None or state.linked is None:
+            found = self._solver.solve(right)
+            off = state.columns(self.weigh(state.cones(found))) - right
+            return found, off[at], _EMPTY, _EMPTY
+        found, du, weight = self._rows.solved(right, free)
+        linked = state.linked
+        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
+        # what rounding left of the equations, once more
+        more = self._rows.solved(off[at] - off, free - linked.links.free.T @ weight)
+        found, du, weight = found + more[0], du + more[1], weight + more[2]
+        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
+        return found, off[at], du, weight
 
 
+_EMPTY = np.zeros(0)
 _REFINED = 2
-_J = np.array([1.0, -1.0, -1.0])
-
-
-def _root(x: Floats) -> Floats:
-    """√(x_0² − ‖x_1‖²)."""
-    size = np.hypot(x[..., 1], x[..., 2])
-    return np.asarray(np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), _TINY)))
-
-
-def _scaling(s: Floats, z: Floats) -> tuple[Floats, Floats]:
-    """w and β of the Nesterov-Todd scaling W = β (…) with W z = W⁻¹ s."""
-    a, b = _root(s), _root(z)
-    one, other = s / a[..., None], z / b[..., None]
-    gamma = np.sqrt((1 + (one * other).sum(axis=-1)) / 2)
-    return (one + other * _J) / (2 * gamma)[..., None], np.sqrt(a / b)
-
-
-def _apply(w: Floats, x: Floats) -> Floats:
-    inner = w[..., 1] * x[..., 1] + w[..., 2] * x[..., 2]
-    out = np.empty_like(x)
-    out[..., 0] = w[..., 0] * x[..., 0] + inner
-    factor = x[..., 0] + inner / (1 + w[..., 0])
-    out[..., 1:] = x[..., 1:] + factor[..., None] * w[..., 1:]
-    return out
-
-
-def _circle(x: Floats, y: Floats) -> Floats:
-    out = x[..., :1] * y + y[..., :1] * x
-    out[..., 0] = (x * y).sum(axis=-1)
-    return np.asarray(out)
-
-
-def _divide(x: Floats, y: Floats) -> Floats:
-    """The u with x ∘ u = y."""
-    square = _root(x) ** 2
-    inner = x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
-    first = (x[..., 0] * y[..., 0] - inner) / square
-    out = np.empty_like(y)
-    out[..., 0] = first
-    out[..., 1:] = (y[..., 1:] - first[..., None] * x[..., 1:]) / x[..., :1]
-    return out
-
-
-def _longest(x: Floats, dx: Floats) -> float:
-    """The longest step from x along dx that stays in all cones, at most 1e8."""
-    a = (dx[..., 0] ** 2 - dx[..., 1] ** 2 - dx[..., 2] ** 2).ravel()
-    b = (x[..., 0] * dx[..., 0] - x[..., 1] * dx[..., 1] - x[..., 2] * dx[..., 2]).ravel()
-    c = (_root(x) ** 2).ravel()
-    # the least positive root of a t² + 2 b t + c
-    disc = b * b - a * c
-    with np.errstate(all="ignore"):
-        root = c / (-b + np.sqrt(np.maximum(disc, 0.0)))
-        down = np.where(dx[..., 0] < 0, -x[..., 0] / dx[..., 0], np.inf).ravel()
-    leaves = (disc >= 0) & (root > 0)
-    return float(min(1e8, np.where(leaves, root, np.inf).min(), down.min()))

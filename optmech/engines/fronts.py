@@ -167,21 +167,35 @@ class Factor:
         return front.reshape(size * width, size * width)
 
     def solve(self, right: Floats) -> Floats:
-        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N)."""
-        points = np.arange(self._fronts.count)
-        x = right.T[points[:, None], self._others] - right.T[points, self._pivots][:, None]
+        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N); or
+        for many r at once, (O, N, R)."""
+        points, width = np.arange(self._fronts.count), self._width
+        turned = right.reshape(*right.shape[:2], -1).swapaxes(0, 1)
+        x = turned[points[:, None], self._others] - turned[points, self._pivots][:, None]
         both = list(zip(self._fronts.parts, self._blocks, strict=True))
         for part, (diagonal, below) in both:
             if len(part.eliminated):
-                own = blas.dtrsv(diagonal, x[part.eliminated].ravel(), lower=1)
-                x[part.eliminated] = own.reshape(-1, self._width)
-                x[part.border] -= (below @ own).reshape(-1, self._width)
+                own = _triangular(
+                    diagonal, x[part.eliminated].reshape(len(diagonal), x.shape[2]), 0
+                )
+                x[part.eliminated] = own.reshape(-1, width, x.shape[2])
+                x[part.border] -= (below @ own).reshape(-1, width, x.shape[2])
         for part, (diagonal, below) in reversed(both):
             if len(part.eliminated):
-                own = x[part.eliminated].ravel() - below.T @ x[part.border].ravel()
-                own = blas.dtrsv(diagonal, own, lower=1, trans=1)
-                x[part.eliminated] = own.reshape(-1, self._width)
-        out = np.empty_like(right.T)
+                own = x[part.eliminated].reshape(len(diagonal), x.shape[2])
+                own = own - below.T @ x[part.border].reshape(len(below), x.shape[2])
+                own = _triangular(diagonal, own, 1)
+                x[part.eliminated] = own.reshape(-1, width, x.shape[2])
+        out = np.empty_like(turned)
         out[points[:, None], self._others] = x
         out[points, self._pivots] = -x.sum(axis=1)
-        return out.T
+        return out.swapaxes(0, 1).reshape(right.shape)
+
+
+def _triangular(lower: Floats, right: Floats, transposed: int) -> Floats:
+    """L⁻¹ r, or L⁻ᵀ r, for r (n, R)."""
+    if right.shape[1] == 1:
+        found = blas.dtrsv(lower, right[:, 0], lower=1, trans=transposed)[:, None]
+    else:
+        found = blas.dtrsm(1.0, lower, right, lower=1, trans_a=transposed)
+    return np.asarray(found)

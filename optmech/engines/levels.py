@@ -84,9 +84,9 @@ class Factor:
         self._levels, self._inverses, self._below = levels, inverses, below
 
     def solve(self, right: Floats) -> Floats:
-        """The solution for (O, N), of the same shape."""
+        """The solution for (O, N), or for many right sides (O, N, R), of the same shape."""
         levels = self._levels
-        rows = right[:, levels.order][..., None]
+        rows = right.reshape(*right.shape[:2], -1)[:, levels.order]
         parts = [rows[:, a:b] for a, b in zip(levels.ends, levels.ends[1:], strict=False)]
         for k, inverse in enumerate(self._inverses):
             if k:
@@ -96,9 +96,9 @@ class Factor:
             if k + 1 < len(parts):
                 parts[k] = parts[k] - self._below[k].transpose(0, 2, 1) @ parts[k + 1]
             parts[k] = self._inverses[k].transpose(0, 2, 1) @ parts[k]
-        out = np.empty_like(right)
-        out[:, levels.order] = np.concatenate(parts, axis=1)[..., 0]
-        return out
+        out = np.empty(rows.shape)
+        out[:, levels.order] = np.concatenate(parts, axis=1)
+        return out.reshape(right.shape)
 
     def summed_inverse(self, threads: int = 1) -> Floats:
         """The lower triangle of the sum of the inverses, (N, N), rows and columns in the order of
@@ -139,7 +139,8 @@ class Summed:
         self._schur = cho_factor(factor.summed_inverse(threads), lower=True, check_finite=False)
 
     def solve(self, right: Floats) -> Floats:
-        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N)."""
+        """x (O, N) with Σ_o x_o = 0 and M_o x_o − r_o the same for all reports, for r (O, N); or
+        for many r at once, (O, N, R)."""
         total = -self._factor.solve(right).sum(axis=0)[self._order]
         same = np.empty_like(total)
         same[self._order] = cho_solve(self._schur, total, check_finite=False)

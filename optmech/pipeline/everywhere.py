@@ -11,6 +11,7 @@ from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, lower_bound
 from optmech.certificate.families.ratio import Ratio
+from optmech.certificate.infeasible import closed_form_reason
 from optmech.certificate.mesh_program import MeshMultipliers
 from optmech.certificate.objective import relative_gap
 from optmech.designs.everywhere import (
@@ -21,23 +22,25 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import cells_of, claimable, has_outer, middles_of, outer_problem
+from optmech.designs.outer import FEW, cells_of, claimable, has_outer, middles_of, outer_problem
 from optmech.engines import cones, pairs
-from optmech.errors import SolverError
+from optmech.errors import InfeasibleError, SolverError
 from optmech.lp.gradients import row_costs
+from optmech.pipeline.beside import solve_beside
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
+from optmech.problem.everywhere import over_places
 from optmech.repair.gradients import released_inside
 
 _SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
-_OUTER_GAP, _CELLS_GAP = 1e-5, 2e-3
-"""Of the problem behind the lower bound, over places and over cells of them: less than the distance
-of its optimum to every mechanism."""
+_OUTER_GAP, _BESIDE_GAP, _CELLS_GAP = 1e-5, 5e-4, 2e-3
+"""Of the problem behind the lower bound, over few places, over more of them and over cells of them:
+less than the distance of its optimum to every mechanism."""
 _MESH_TIME = 0.7
 """Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
 
@@ -76,10 +79,19 @@ def solve_everywhere(
             )
         return time.monotonic() - started >= _MESH_TIME * limit
 
-    found = cones.solve(cone_program, costs, profile.gap * _ROOM, stop, profile.threads)
-    released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
-    multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
-    loss, bound = figures_of(program, released, multipliers)
+    own, places = profile.gap * _ROOM, over_places(problem.statement)
+    joint = Multipliers()
+    if places.families:
+        reason = closed_form_reason(places)
+        if reason:
+            raise InfeasibleError(reason)
+        besides = solve_beside(program, places, cone_program, costs, own, stop, profile.threads)
+        released, multipliers, joint = besides.released, besides.multipliers, besides.joint
+    else:
+        found = cones.solve(cone_program, costs, own, stop, profile.threads)
+        released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
+        multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
+    loss, _, bound = figures_of(problem, released, multipliers, joint)
     gap = relative_gap(loss, bound)
     outer, lower = _outer(problem, profile, started, progress)
     checks = checks_of(problem, released)
@@ -99,6 +111,7 @@ def solve_everywhere(
         seconds=time.monotonic() - started,
         reason=ending(gap, profile.gap, _SHORT),
         notes=problem.notes,
+        joint=joint,
     )
 
 
@@ -121,10 +134,13 @@ def _outer(
         middles = middles_of(problem, gradient, cells)
         return _over_cells(outer, cells, middles, profile, until, progress)
     try:
-        asked = min(profile.gap, _OUTER_GAP)
+        # of many places a closer bound takes longer than it is worth
+        asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
         found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     except SolverError:
         return None, 0.0
+    if found.status == "infeasible":
+        raise InfeasibleError(f"of the places alone: {found.reason}")
     proof = OuterProof(cells, outer.statement, found.certificate.multipliers)
     return proof, claimable(found.bound)
 

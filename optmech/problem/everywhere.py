@@ -6,12 +6,13 @@ them: the mechanism has a row for every vertex of the mesh.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from optmech.certificate.families import Distortion, Leakage, LossLimit, Support, known
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
@@ -44,22 +45,55 @@ def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
     return next((f for f in families if type(f) is Gradient), None)
 
 
-def require_alone(statement: Statement) -> None:
-    """Raise ProblemError where a promise at every point is not the only one, or the expected loss
-    is not what is minimised."""
-    if gradient_of(statement.families) is None:
+_BESIDE = {
+    "loss_bound": LossLimit,
+    "support": Support,
+    "distortion_privacy": Distortion,
+    "gain_leakage": Leakage,
+}
+"""The kinds that may stand beside privacy at every point, as they speak of the places of the prior,
+and their families."""
+
+
+def over_places(statement: Statement) -> Statement:
+    """What a statement with a promise at every point says of the places alone."""
+
+    def made() -> Statement:
+        others = tuple(f for f in statement.families if type(f) is not Gradient)
+        return Statement(statement.prior, statement.loss, statement.objective, others)
+
+    return statement.once(over_places, made)
+
+
+def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
+    """Raise ProblemError where what stands beside a promise at every point cannot be kept with it,
+    or the expected loss is not what is minimised; VerificationError where the certificate cannot
+    decide it. ``kinds`` are those of all constraints."""
+    promise = gradient_of(statement.families)
+    if promise is None:
         return
-    if len(statement.families) > 1:
-        raise ProblemError(
-            "privacy at every point cannot be combined with other constraints",
-            where="constraints",
-            remedy="State it alone",
-        )
+    for family in statement.families:
+        kind = kinds[family.index]
+        if family is not promise and type(family) is not _BESIDE.get(kind):
+            raise ProblemError(
+                f"{kind} cannot be combined with privacy at every point",
+                where=f"constraints[{family.index}]",
+                remedy=f"Beside it {', '.join(_BESIDE)} may stand, which speak of the places",
+            )
     if statement.objective != "expected_loss":
         raise ProblemError(
             "privacy at every point needs the expected loss as objective",
             where="objective",
             remedy='Use objective="expected_loss"',
+        )
+    known(over_places(statement))
+    allowed = np.array([f.allowed.all(axis=0) for f in statement.of_kind(Support)])
+    if len(allowed) and not allowed.all(axis=0).any():
+        raise ProblemError(
+            "no observable is allowed at all of the places, and what is private at every point and "
+            "never reported from one point is reported from none",
+            where=f"constraints[{statement.of_kind(Support)[0].index}]",
+            remedy="Widen the support until some observable is allowed at every place",
         )
 
 

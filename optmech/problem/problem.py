@@ -15,7 +15,7 @@ from optmech.base.shown import short
 from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, idle_notes, kinds
-from optmech.problem.everywhere import gradient_of, require_alone
+from optmech.problem.everywhere import gradient_of, require_joint
 from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
@@ -103,7 +103,11 @@ class Problem:
         stated = tuple(constraints)
         everywhere = any(getattr(c, "everywhere", None) is not None for c in stated)
         # what is promised for the vertices of a mesh has no table of pairs of places
-        rows = 1 if everywhere else len(prior)
+        tables = any(
+            not getattr(c, "limits_loss", True) and getattr(c, "everywhere", None) is None
+            for c in stated
+        )
+        rows = 1 if everywhere and not tables else len(prior)
         places = 64.0 * len(prior) * len(outputs) if everywhere else 0.0
         memory.require(
             # its matrices; what a search needs comes on top
@@ -124,7 +128,7 @@ class Problem:
         values = loss_matrix(given, prior.domain, outputs, where="loss")
         space = Space(prior, outputs, read_only(values))
         statement = make_statement(space, objective, stated)
-        require_alone(statement)
+        require_joint(statement, [c.kind for c in stated])
         vars(self).update(
             prior=prior,
             loss=given,

@@ -6,6 +6,8 @@ still have one sum (theory: "Privacy at every point").
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
@@ -20,6 +22,7 @@ from optmech.mesh import Mesh
 _MARGINS = (1e-10, 1e-8, 1e-6, 1e-4)
 _TRIES = 40
 """Of constants: every one makes some column's rounding sufficient."""
+_HALVINGS = 45
 
 
 def inside(mesh: Mesh, epsilon: float, matrix: Floats, margin: float = _MARGINS[0]) -> Floats:
@@ -101,3 +104,22 @@ def _rounded_rows(matrix: Floats, total: int) -> Ints:
     # rows whose floats do not sum to one exactly
     out[np.arange(len(out)), scaled.argmax(axis=1)] += total - out.sum(axis=1)
     return out
+
+
+def toward(
+    matrix: Floats, other: Floats, excess: Callable[[Floats], float], margin: float
+) -> Floats | None:
+    """The matrix with as little of ``other`` mixed in as leaves it inside convex constraints,
+    ``excess`` <= −margin, in floating point; None where that of ``other`` is larger."""
+    if excess(matrix) <= -margin:
+        return matrix
+    if excess(other) > -margin:
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if excess((1 - middle) * matrix + middle * other) <= -margin:
+            high = middle
+        else:
+            low = middle
+    return np.asarray((1 - high) * matrix + high * other)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError
+from optmech.errors import InfeasibleError, ProblemError
+
+if TYPE_CHECKING:
+    from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
 EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new school"'
@@ -51,6 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
+def _packed_rows(path: str) -> Mechanism:
+    """The mechanism of a packed file, which has rows of its own for secrets."""
+    from optmech.packed.load import load_packed
+    from optmech.spaces.mechanism import Mechanism
+
+    packed = load_packed(path)
+    if not isinstance(packed, Mechanism):
+        raise ProblemError(
+            "is a mechanism for every point of a region: there are no rows of places to keep",
+            where=path,
+            remedy="Solve its problem again",
+        )
+    return packed
+
+
 def run(args: argparse.Namespace) -> int:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
@@ -58,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.cli.progress import showing
     from optmech.designs.file import load_mechanism
     from optmech.files import read_problem
-    from optmech.packed.load import is_packed_file, load_packed
+    from optmech.packed.load import is_packed_file
     from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.redesigning import redesign
     from optmech.show.measured import choose_distance, measure_constraints
@@ -70,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     with showing(args.gap or profile.gap, args.quiet) as progress:
         packed = is_packed_file(args.design)
         design = redesign(
-            load_packed(args.design) if packed else args.design,
+            _packed_rows(args.design) if packed else args.design,
             file.problem,
             keep=args.keep,
             free=args.free,
@@ -85,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     measured = measure_constraints(design.problem, design.mechanism) if found else []
     if found:
         attack = attack_on(design)
-        before = load_packed(args.design) if packed else load_mechanism(args.design)
+        before = _packed_rows(args.design) if packed else load_mechanism(args.design)
         pair = leakage.versions(before, design.mechanism)
         versions = measured_versions(design.problem, pair, choose_distance(design.problem))
     if args.json:

@@ -75,7 +75,7 @@ def design_payload(design: Design, name: str, store: Store) -> Plain:
     for key in ("loss", "lower_bound", "objective", "bound", "gap", "rounding_cost"):
         out["value" if key == "objective" else key] = number(getattr(design, key))
     if design.exact is None:
-        return out | {"mechanism": None, "constraints": _constraints(problem, [], [])}
+        return out | {"mechanism": None, "constraints": constraints(problem, [], [])}
     if store.light:
         return out | _figures(design)
     out["sampler"] = sampler(design)
@@ -98,7 +98,7 @@ def _figures(design: Design) -> Plain:
             "blind": number(blind),
             "vulnerability": number(best),
         },
-        "constraints": _constraints(problem, measure_constraints(problem, m), []),
+        "constraints": constraints(problem, measure_constraints(problem, m), []),
     }
 
 
@@ -137,7 +137,7 @@ def _mechanism(design: Design, store: Store) -> Plain:
             "blind": number(blind_error(problem, distance)),
             "vulnerability": number(measures.bayes_vulnerability(m, problem.prior)),
         },
-        "constraints": _constraints(
+        "constraints": constraints(
             problem,
             measure_constraints(problem, m),
             list(prices.of_constraints(design)) if telling else [],
@@ -149,9 +149,10 @@ def _mechanism(design: Design, store: Store) -> Plain:
     }  # fmt: skip
 
 
-def _constraints(
+def constraints(
     problem: Problem, measured: list[Measured], priced: list[prices.Price]
 ) -> list[Plain]:
+    """Every promise in words, what the mechanism keeps of it, and what it costs."""
     found = {row.constraint: row for row in measured}
     out = []
     for k, constraint in enumerate(problem.constraints):

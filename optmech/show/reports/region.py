@@ -12,10 +12,11 @@ from optmech.designs.everywhere import EverywhereDesign
 from optmech.designs.everywhere_file import about_bounds
 from optmech.show import words
 from optmech.show.lattice import border, lattice_of, plane_of_mesh
+from optmech.show.measured import measure_constraints
 from optmech.show.nearness import within_least
 from optmech.show.reports import figures
 from optmech.show.reports.packing import Store, number
-from optmech.show.reports.payload import domain_payload, heading
+from optmech.show.reports.payload import constraints, domain_payload, heading
 from optmech.show.reports.sampler import sampler
 
 Plain = Any
@@ -29,16 +30,14 @@ def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
     """Everything that the page says about one design for every point."""
     problem = design.problem
     lead = _lead(design, figures.loss_name(problem))
+    alone = len(problem.constraints) == 1
+    measured = [] if alone else measure_constraints(problem, design.at_places)
     out = heading(design, name, lead, about_bounds(design), design.checks) | {
         "rounding_cost": None,
         "mechanism": None,
         "pairs": [],
         "attack": None,
-        "constraints": [
-            {"kind": constraint.title, "promise": constraint.promise(problem.space),
-             "quantity": None, "sense": None, "promised": None, "measured": None, "prices": []}
-            for constraint in problem.constraints
-        ],
+        "constraints": constraints(problem, measured, []),
         "unproved": design.outer is None,
         "value": number(design.loss),
     }  # fmt: skip
@@ -55,16 +54,23 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
         f"What is reported is a random one of {words.domain(problem.observables)}, from any point "
         f"of a region of {len(mesh.triangles):,} triangles: {promise}. "
     )
+    beside = [
+        f"{stated.title}: {stated.promise(problem.space)}"
+        for k, stated in enumerate(problem.constraints)
+        if k != design.gradient.index
+    ]
+    if beside:
+        start += f"At the places of the prior it also keeps {'; '.join(beside)}. "
     best = f"this one has the least expected loss ({loss})"
     if design.status != "optimal":
         best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
     outer = "how far that is from the best of all mechanisms is not known"
     if design.outer is not None:
         outer = (
-            "of all that keep this promise, on whatever mesh or none, it is "
-            f"{within_least(design.loss, design.lower_bound)}"
+            f"of all that keep {'these promises' if beside else 'this promise'}, on whatever "
+            f"mesh or none, it is {within_least(design.loss, design.lower_bound)}"
         )
-    return f"{start}Of all mechanisms on this mesh, {best}; {outer}."
+    return f"{start}Of all mechanisms on this mesh{' that do' if beside else ''}, {best}; {outer}."
 
 
 def _region(design: EverywhereDesign, store: Store) -> Plain:

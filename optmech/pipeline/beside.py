@@ -1,0 +1,210 @@
+"""The program of a mesh with constraints beside the promise at every point: rows of the adversary's
+guesses and of single losses are added until a repaired matrix is as good as the bound asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Multipliers
+from optmech.certificate.check import Check
+from optmech.certificate.joint import check_joint, joint_bound, reportable
+from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.engines import cones
+from optmech.errors import InfeasibleError, SolverError, VerificationError
+from optmech.exact.numerators import Numerators
+from optmech.lp.place_rows import PlaceRows
+from optmech.repair.gradients import inside, released_inside, toward
+from optmech.statement import Statement
+
+_ROUNDS = 12
+_ROOM = 0.05
+"""Share of the limits by which a start stays inside them, where that is possible."""
+_START_GAP = 1e-2
+"""Of the solution whose guesses are the first."""
+_MARGINS = (1e-12, 1e-10, 1e-8, 1e-6)
+
+Stop = Callable[[cones.ConePoint], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A released matrix and multipliers, of all reports."""
+
+    released: Numerators
+    multipliers: MeshMultipliers
+    joint: Multipliers
+
+
+def solve_beside(
+    program: MeshProgram,
+    statement: Statement,
+    cone_program: cones.ConeProgram,
+    costs: Floats,
+    gap: float,
+    stop: Stop,
+    threads: int | None,
+) -> Found:
+    """The best mechanism of the mesh that satisfies the families of ``statement`` at the places, to
+    a relative ``gap``; ``costs`` (rows, O) are those of the control points.
+
+    Raises
+    ------
+    InfeasibleError
+        Where multipliers prove that the mesh has none.
+    SolverError
+        Where none was found that satisfies them, and no proof that there is none.
+    """
+    search = _Search(program, statement, cone_program, costs, stop, threads)
+    matrix, found = search.best(gap)
+    return Found(search.release(matrix), found.multipliers, found.joint)
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """A point, and its multipliers for all reports."""
+
+    point: cones.ConePoint
+    multipliers: MeshMultipliers
+    joint: Multipliers
+
+
+class _Search:
+    def __init__(
+        self,
+        program: MeshProgram,
+        statement: Statement,
+        cone_program: cones.ConeProgram,
+        costs: Floats,
+        stop: Stop,
+        threads: int | None,
+    ) -> None:
+        self.program, self.statement, self.cones = program, statement, cone_program
+        self.kept: Ints = np.array(reportable(statement), dtype=np.int64)
+        self.costs, self.reports = costs[:, self.kept], costs.shape[1]
+        self.rows = PlaceRows(statement, program.mesh.interpolation(program.places), self.kept)
+        self.middle = np.full_like(self.costs, 1 / len(self.kept))
+        """All reports as likely."""
+        self._stopped, self._stop, self._threads = False, stop, threads
+
+    def solve(self, gap: float, start: Floats | None = None, *, slack: bool = False) -> _Solved:
+        """With the rows that there are, from a start; with ``slack`` for one that keeps them, until
+        it does so with something to spare, or it is clear that there is none."""
+
+        def stop(point: cones.ConePoint) -> bool:
+            # half of what is possible will do: further on, the start would lie on the border
+            ample = point.value < -min(_ROOM, -point.bound / 2)
+            decided = slack and (point.bound > 0 or ample)
+            self._stopped = self._stopped or (not decided and self._stop(point))
+            return decided or self._stopped
+
+        links = None if start is None else self.rows.links(start, slack)
+        costs = np.zeros_like(self.costs) if slack else self.costs
+        point = cones.solve(self.cones, costs, gap, stop, self._threads, links, start)
+        vectors = np.zeros((self.reports, *point.multipliers.shape[1:]))
+        vectors[self.kept] = point.multipliers
+        # what belongs to the rows that there are now
+        joint = Multipliers() if links is None else self.rows.multipliers(point.links)
+        return _Solved(point, MeshMultipliers.rounded(self.program.mesh, vectors), joint)
+
+    def best(self, gap: float) -> tuple[Floats, _Solved]:
+        """A matrix (rows, kept) that satisfies everything but for rounding, and multipliers."""
+        if not self.rows.any:
+            found = self.solve(gap)
+            return found.point.matrix, found
+        found = self.solve(_START_GAP)
+        if self.rows.excess(found.point.matrix) < 0:
+            found = self.solve(gap)
+            if self.rows.excess(found.point.matrix) < 0:
+                return found.point.matrix, found
+        self.rows.add(found.point.matrix)
+        start = self._start()
+        best, lowest = start, found
+        for _ in range(_ROUNDS):
+            new = False
+            # the middle is the better start where it leads to a matrix that keeps the rows
+            for first in [self.middle] if start is self.middle else [self.middle, start]:
+                found = self.solve(gap, first)
+                lowest = max(lowest, found, key=lambda f: f.point.bound)
+                if np.isfinite(found.point.value):
+                    best = min(best, self._kept_to(found.point.matrix, start), key=self._value)
+                    new = self.rows.add(found.point.matrix)
+                value = self._value(best)
+                done = value - lowest.point.bound <= gap * value or self._stopped
+                if done or new:
+                    break
+            if done or not new:
+                break
+        return best, lowest
+
+    def _value(self, matrix: Floats) -> float:
+        return float((self.costs * matrix).sum())
+
+    def _start(self) -> Floats:
+        """A matrix strictly inside all constraints."""
+        matrix = self.middle
+        if self.rows.excess(matrix) < 0:
+            return matrix
+        self.rows.add(matrix)
+        for _ in range(_ROUNDS):
+            found = self.solve(1e-6, matrix, slack=True)
+            if found.point.bound > 0:
+                self._refuse(found)
+            if self.rows.excess(found.point.matrix) < 0:
+                return found.point.matrix
+            if self._stopped or not self.rows.add(found.point.matrix):
+                break
+        raise SolverError(
+            "no mechanism on this mesh was found that satisfies all constraints, and no proof that "
+            "there is none",
+            where="constraints",
+            remedy="Relax one that leaves no room (a loss bound at its minimum, for example), use "
+            "a finer mesh, or allow more time",
+        )
+
+    def _refuse(self, found: _Solved) -> None:
+        """Raise InfeasibleError where multipliers prove that nothing is feasible."""
+        vectors, joint = found.multipliers, found.joint
+        proved = joint_bound(self.program, self.statement, joint, vectors, objective=False)
+        if proved is not None and proved[0] > 0:
+            named = (family.in_words(given) for family, given in joint.of(self.statement))
+            parts = ", ".join(filter(None, named))
+            raise InfeasibleError(
+                f"no mechanism on this mesh is private at every point and satisfies {parts}: "
+                f"multipliers demand 0 >= {float(proved[0]):.3g}",
+                where="constraints",
+                remedy="Relax at least one of them, or use a finer mesh",
+            )
+
+    def _kept_to(self, matrix: Floats, start: Floats, margin: float = _MARGINS[0]) -> Floats:
+        """Near ``matrix``, inside cones and constraints, by as much of another matrix as it takes:
+        of the cheapest that always reports the same, or of the start."""
+        mesh, rate = self.program.mesh, float(self.program.epsilon)
+        own = inside(mesh, rate, matrix)
+        constant = np.zeros_like(own)
+        constant[:, self.costs.sum(axis=0).argmin()] = 1.0
+        found = (toward(own, other, self.rows.excess, margin) for other in (constant, start))
+        return min((m for m in found if m is not None), key=self._value, default=start)
+
+    def release(self, matrix: Floats) -> Numerators:
+        """Whole numbers near a matrix that pass every exact check."""
+        program = self.program
+        start: Floats | None = None
+        failed: list[Check] = []
+        for margin in _MARGINS:
+            full = np.zeros((len(matrix), self.reports))
+            full[:, self.kept] = matrix
+            released, _ = released_inside(program.mesh, program.epsilon, full)
+            failed = [c for c in check_joint(program, self.statement, released) if not c.passed]
+            if not failed:
+                return released
+            start = self._start() if start is None else start
+            matrix = self._kept_to(matrix, start, 10 * margin)
+        raise VerificationError(
+            f"no matrix near the solution satisfies all constraints: {failed[0].detail}",
+            where="constraints",
+            remedy="Relax one that leaves no room",
+        )

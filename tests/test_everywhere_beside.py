@@ -1,0 +1,348 @@
+"""Losses, supports, distortion and leakage beside privacy at every point: against a program written
+out here, brute force, and files that were changed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from altered_regions import altered, last_digit, moved_mass, raise_figure
+
+import optmech as om
+from optmech import audit
+from optmech.certificate import Multipliers
+from optmech.certificate.families import AttackMultipliers
+from optmech.certificate.joint import joint_bound
+from optmech.certificate.mesh_program import MeshMultipliers
+from optmech.cli.main import main
+from optmech.designs.everywhere import program_of
+from optmech.problem.everywhere import over_places
+
+E = om.distances.euclidean()
+EPSILON = 1.4
+PLACES = np.array([(x, y) for y in range(3) for x in range(3)], dtype=float)
+APART = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
+SQUARED = APART**2
+DOMAIN = om.Domain(range(9), PLACES)
+PRIOR = np.array([4, 3, 2, 3, 4, 2, 5, 3, 6]) / 32
+OTHER = np.array([1, 2, 1, 4, 1, 1, 2, 3, 1]) / 16
+MESH = om.Mesh.grid((0, 0, 2, 2), 0.5)
+PROMISE = om.MetricPrivacy(EPSILON, E, everywhere=MESH)
+
+
+def problem(*beside, promise=PROMISE, **more):
+    prior = om.Prior(DOMAIN, PRIOR)
+    return om.Problem(prior, E, constraints=[promise, *beside], **more)
+
+
+def mask(*without):
+    out = np.ones((9, 9), dtype=int)
+    for s, o in without:
+        out[s, o] = 0
+    return out
+
+
+def own_weights(points):
+    """Barycentric weights, by trying every triangle."""
+    out = np.zeros((len(points), len(MESH.vertices)))
+    lifted = np.column_stack([points, np.ones(len(points))])
+    for corners in MESH.triangles:
+        weights = lifted @ np.linalg.inv(np.column_stack([MESH.vertices[corners], np.ones(3)]))
+        held = (weights.min(axis=1) >= -1e-12) & (out.sum(axis=1) == 0)
+        out[np.ix_(np.flatnonzero(held), corners)] = weights[held]
+    return out
+
+
+def written_out(limits):
+    """The least loss over vertices, every cone and every guess written out; ``limits`` makes the
+    other constraints of the mechanism at the places."""
+    p = cp.Variable((len(MESH.vertices), 9), nonneg=True)
+    at = own_weights(PLACES) @ p
+    rules = [cp.sum(p, axis=1) == 1, *limits(at)]
+    for corners in MESH.triangles:
+        slope = np.linalg.inv(np.column_stack([MESH.vertices[corners], np.ones(3)]))[:2]
+        for v, o in itertools.product(corners, range(9)):
+            rules.append(cp.norm(slope @ p[corners, o]) <= EPSILON * p[v, o])
+    goal = cp.Minimize(cp.sum(cp.multiply(PRIOR[:, None] * APART, at)))
+    return cp.Problem(goal, rules).solve(solver="CLARABEL")
+
+
+def distortion_of(at, apart, prior):
+    return cp.sum([cp.min((apart * prior) @ at[:, o]) for o in range(9)])
+
+
+CASES = {
+    "distortion": (
+        [om.DistortionPrivacy(1.34, om.distances.matrix(SQUARED))],
+        lambda at: [distortion_of(at, SQUARED, PRIOR) >= 1.34],
+    ),
+    "another adversary": (
+        [om.DistortionPrivacy(0.95, E, om.Prior(DOMAIN, OTHER))],
+        lambda at: [distortion_of(at, APART, OTHER) >= 0.95],
+    ),
+    "loss": (
+        [om.LossBound(1.25, loss=SQUARED)],
+        lambda at: [cp.sum(cp.multiply(PRIOR[:, None] * SQUARED, at)) <= 1.25],
+    ),
+    "every loss": (
+        [om.LossBound(1.05, worst_case=True)],
+        lambda at: [cp.sum(cp.multiply(APART, at), axis=1) <= 1.05],
+    ),
+    "leakage": (
+        [om.GainLeakage(0.33)],
+        lambda at: [cp.sum([cp.max(cp.multiply(PRIOR, at[:, o])) for o in range(9)]) <= 0.33],
+    ),
+    "support": (
+        [om.Support(mask((3, 4), (0, 8), (1, 8)))],
+        lambda at: [at[:, 4] == 0, at[:, 8] == 0],
+    ),
+    "all": (
+        [
+            om.LossBound(1.15, worst_case=True),
+            om.DistortionPrivacy(0.92, E, om.Prior(DOMAIN, OTHER)),
+            om.Support(mask((2, 3))),
+            om.LossBound(1.3, loss=SQUARED),
+        ],
+        lambda at: [
+            cp.sum(cp.multiply(APART, at), axis=1) <= 1.15,
+            distortion_of(at, APART, OTHER) >= 0.92,
+            at[:, 3] == 0,
+            cp.sum(cp.multiply(PRIOR[:, None] * SQUARED, at)) <= 1.3,
+        ],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def designs():
+    return {name: om.solve(problem(*stated), gap=1e-5) for name, (stated, _) in CASES.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_program_written_out_has_the_same_optimum(designs, name):
+    design, free = designs[name], written_out(lambda _: [])
+    expected = written_out(CASES[name][1])
+    assert expected > free * (1 + 1e-3)
+    assert design.verified
+    assert design.gap <= 1e-4
+    assert design.bound <= expected * (1 + 1e-6)
+    assert design.loss >= expected * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bound_is_the_optimum_over_the_places(designs, name):
+    design = designs[name]
+    alone = om.Problem(
+        om.Prior(DOMAIN, PRIOR), E, constraints=[om.MetricPrivacy(EPSILON, E), *CASES[name][0]]
+    )
+    best = om.solve(alone)
+    assert best.status == "optimal"
+    assert design.lower_bound == pytest.approx(best.loss, rel=2e-5)
+    assert design.lower_bound <= best.loss <= design.loss
+
+
+def test_constraints_hold_exactly_at_the_places(designs):
+    design = designs["all"]
+    at = [design.mechanism.exactly_at(place) for place in PLACES.tolist()]
+    other = [Fraction(float(v)) for v in design.problem.constraints[2].prior.weights]
+    apart = [[Fraction(float(d)) for d in row] for row in E(DOMAIN, DOMAIN)]
+    worst = max(
+        sum(p * c for p, c in zip(*row, strict=True)) for row in zip(at, apart, strict=True)
+    )
+    assert worst <= Fraction(1.15)
+    error = sum(
+        min(
+            sum(w * d * row[o] for w, d, row in zip(other, guess, at, strict=True))
+            for guess in apart
+        )
+        for o in range(9)
+    )
+    assert error >= Fraction(0.92)
+    assert all(row[3] == 0 for row in at)
+    assert design.at_places.matrix == pytest.approx(np.array(at, dtype=float), abs=1e-12)
+
+
+def test_pairs_of_points(designs):
+    rng = np.random.default_rng(4)
+    x, y = rng.uniform(1e-6, 2 - 1e-6, (2, 10_000, 2))
+    design = designs["all"]
+    kept = [o for o in range(9) if o != 3]
+    p, q = ((own_weights(points) @ design.matrix)[:, kept] for points in (x, y))
+    limit = EPSILON * np.hypot(*(x - y).T)[:, None]
+    assert (np.log(p / q) <= limit * (1 + 1e-6) + 1e-12).all()
+
+
+def test_any_multipliers_bound(designs):
+    rng = np.random.default_rng(5)
+    design = designs["all"]
+    program, statement = program_of(design.problem), over_places(design.problem.statement)
+    for scale in (1e-3, 1e-1, 1.0):
+        strategy = rng.random((9, 9)) * (rng.random((9, 9)) < 0.3)
+        given = Multipliers(
+            (scale * rng.random(9), AttackMultipliers(scale, strategy), None, np.array([scale]))
+        )
+        vectors = rng.normal(size=(9, len(MESH.triangles), 3, 3)) * scale / 30
+        found = joint_bound(program, statement, given, MeshMultipliers.rounded(MESH, vectors))
+        assert found is not None
+        assert found[1] <= found[0] < design.loss
+    proved, reported = joint_bound(program, statement, design.joint, design.multipliers)
+    assert design.bound <= float(proved)
+    assert float(reported) == pytest.approx(design.bound, rel=1e-12)
+
+
+@pytest.fixture
+def saved(designs, tmp_path):
+    designs["all"].save(tmp_path / "d.json")
+    return tmp_path / "d.json"
+
+
+def test_files_are_read_checked_and_audited(designs, saved):
+    report = om.check(saved)
+    assert report.passed
+    names = [check.name for check in report.checks]
+    assert names == [
+        "distributions", "mesh", "gradient", "loss bound", "distortion", "support", "loss bound",
+    ]  # fmt: skip
+    assert "constraints[1], constraints[2], constraints[3], constraints[4]" in report.notes[1]
+    again = om.Design.load(saved)
+    assert again.bound == designs["all"].bound
+    lines, unchecked = audit.judge(str(saved))
+    assert any(line.startswith("constraints[2]: distortion 0.92") for line in lines)
+    assert "bound" not in unchecked
+
+
+def constraint(k, change):
+    return lambda body: change(body["problem"]["constraints"][k])
+
+
+def nearer_guess(stated):
+    for row in stated["distance"]["secrets"]:
+        row[:] = [v * 0.999 for v in row]
+    stated["distance"]["name"] = "given"
+
+
+def other_prior(stated):
+    weights = stated["prior"]
+    weights[0], weights[3] = weights[3], weights[0]
+
+
+def forbid(stated):
+    stated["mask"][4][7] = 0
+
+
+def dearer(stated):
+    stated["loss"] = [[v * 1.01 for v in row] for row in stated["loss"]]
+
+
+def without_joint(body):
+    del body["multipliers"]["joint"]
+
+
+def heavier_attack(body):
+    body["multipliers"]["joint"]["distortion"][0]["weight"] *= 2
+
+
+def heavier_loss(body):
+    body["multipliers"]["joint"]["loss_limits"][0] = [1.0] * 9
+
+
+def another_kind(body):
+    body["problem"]["constraints"].append({"kind": "maximal_leakage", "maximum": 5})
+
+
+def twice(body):
+    stated = body["problem"]["constraints"]
+    stated.append(stated[0])
+
+
+ALTERATIONS = {
+    "maximum": constraint(1, lambda c: c.update(maximum=1.1499)),
+    "minimum": constraint(2, lambda c: c.update(minimum=0.9201)),
+    "guess": constraint(2, nearer_guess),
+    "prior": constraint(2, other_prior),
+    "mask": constraint(3, forbid),
+    "loss": constraint(4, dearer),
+    "dropped": lambda body: body["problem"]["constraints"].pop(2),
+    "row": last_digit(0),
+    "mass": moved_mass,
+    "bound": raise_figure("bound", 1e-5),
+    "lower bound": raise_figure("lower_bound", 1e-4),
+    "multipliers": without_joint,
+    "attack": heavier_attack,
+    "prices": heavier_loss,
+    "kind": another_kind,
+    "twice": twice,
+}
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_altered_files_are_refused(saved, name):
+    path = altered(saved, ALTERATIONS[name])
+    with suppress(om.VerificationError):
+        assert not om.check(path).passed
+    with pytest.raises(om.VerificationError):
+        om.Design.load(path)
+    with pytest.raises(audit.Fault):
+        audit.audit(str(path))
+
+
+def test_the_promise_need_not_come_first(tmp_path):
+    stated = om.LossBound(1.3, loss=SQUARED)
+    swapped = om.Problem(om.Prior(DOMAIN, PRIOR), E, constraints=[stated, PROMISE])
+    design = om.solve(swapped, gap=1e-3)
+    design.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    assert any("constraints[0]: loss" in line for line in audit.audit(str(tmp_path / "d.json")))
+
+
+def test_cubic_columns_lose_less(designs, tmp_path):
+    cubic = om.MetricPrivacy(EPSILON, E, everywhere=om.Mesh.grid((0, 0, 2, 2), 1, degree=3))
+    design = om.solve(problem(*CASES["another adversary"][0], promise=cubic), gap=1e-4)
+    linear = designs["another adversary"]
+    assert design.mesh.rows == 49
+    assert linear.lower_bound <= design.loss < linear.loss
+    design.save(tmp_path / "d.json")
+    assert om.check(tmp_path / "d.json").passed
+    assert audit.audit(str(tmp_path / "d.json"))
+
+
+def test_what_cannot_be_kept_is_refused_with_its_reason():
+    def refused(kind, match, *beside, **more):
+        with pytest.raises(kind, match=match):
+            om.solve(problem(*beside, **more), gap=1e-3)
+
+    refused(om.InfeasibleError, "d_max", om.DistortionPrivacy(5, E))
+    refused(om.InfeasibleError, "no mechanism on this mesh", om.LossBound(0.6))
+    refused(om.InfeasibleError, "constraints\\[1\\].*constraints\\[2\\]",
+            om.LossBound(0.8), om.DistortionPrivacy(0.9, E))  # fmt: skip
+    refused(om.ProblemError, "Widen the support", om.Support(np.eye(9, dtype=int)))
+    refused(om.ProblemError, "maximal_leakage cannot", om.MaximalLeakage(1))
+    refused(om.ProblemError, "differential_privacy cannot", om.DifferentialPrivacy(1))
+    refused(om.ProblemError, "metric_privacy cannot", om.MetricPrivacy(1, E))
+
+
+def test_one_report_left():
+    design = om.solve(problem(om.Support(mask(*((0, o) for o in range(9) if o != 4)))))
+    assert (design.matrix[:, 4] == 1).all()
+    assert design.loss == pytest.approx(PRIOR @ APART[:, 4], rel=1e-12)
+    assert design.gap <= 1e-9
+
+
+def test_a_problem_of_the_gallery(tmp_path, capsys):
+    out = tmp_path / "d.json"
+    assert main(["solve", "square-everywhere-joint", "-q", "--gap", "1e-3", "-o", str(out)]) == 0
+    assert "distortion" in capsys.readouterr().out
+    assert main(["check", str(out)]) == 0
+    assert audit.audit(str(out))
+    page = tmp_path / "page.html"
+    assert main(["report", str(out), "-o", str(page)]) == 0
+    text = page.read_text()
+    assert "At the places of the prior it also keeps" in text
+    assert math.isfinite(om.Design.load(out).total_gap)
+    assert Path(om.files.find_problem("square-everywhere-joint")).exists()
