@@ -5,13 +5,17 @@ guarantee over to distributions")."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families.ratio import PairMultipliers
 from optmech.designs.coarse import problem_over
+from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
@@ -20,6 +24,8 @@ from optmech.spaces import distances
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Coarse
+    from optmech.reductions.cells import Limits
+    from optmech.reductions.witness import Witness
 
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
@@ -29,6 +35,8 @@ _MEMBERS = 16
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
+_LEFT_OUT = 1e-7
+"""Share of all multipliers whose least ones are left out of a file."""
 _CLAIMED = 1e-9
 """Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
 
@@ -58,14 +66,16 @@ def has_outer(problem: Problem, gradient: Gradient) -> bool:
     return gradient.mesh.coordinates == "plane" or len(problem.secrets) <= _GLOBAL
 
 
-def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> Problem:
+def outer_problem(
+    problem: Problem, gradient: Gradient, cells: Ints | None, witness: Witness | None = None
+) -> Problem:
     """The problem over the places, or over ``cells`` of them; every number is rounded to the side
-    that keeps its optimum a bound.
+    that keeps its optimum a bound. With a ``witness`` the numbers are those that it proves.
 
     Raises
     ------
     ProblemError
-        On cells that do not fit.
+        On cells or a witness that do not fit.
     """
     if cells is None:
         apart = distances.matrix(_apart_up(problem, gradient))
@@ -75,11 +85,63 @@ def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> P
             problem.observables,
             constraints=[MetricPrivacy(gradient.epsilon, apart)],
         )
+    if witness is not None:
+        from optmech.reductions.witness import witnessed
+
+        limits = limits_in(problem, gradient)
+        found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
+        return problem_over(found, problem.observables)
     coarse = _aggregated(problem, gradient, cells)
     # where nothing nearer is known, no two places of the region differ by more
     most = _diameter_up(gradient)
     ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
     return problem_over(replace(coarse, log_ratio=ratio), problem.observables)
+
+
+def limits_in(problem: Problem, gradient: Gradient) -> Limits:
+    """Floats not below the log ratios between places that privacy at every point implies."""
+    from optmech.reductions.aggregation import above
+    from optmech.transport.carry import closed
+
+    rate = stated_up(gradient.epsilon)
+    if gradient.mesh.coordinates == "plane":
+        points = np.asarray(problem.secrets.require_points("aggregate"), dtype=np.float64)
+        return lambda i, j: above(rate, points[i], points[j])
+    table = closed(up(rate * _apart_up(problem, gradient)))[1]
+    return lambda i, j: table[i, j]
+
+
+def witnessed_by(
+    make: Callable[[Witness], Problem],
+    problem: Problem,
+    limits: Limits,
+    cells: Ints,
+    multipliers: Multipliers,
+    *,
+    boxes: bool,
+) -> tuple[OuterProof, float]:
+    """The proof of a bound from cells with what proves their ratios and costs, and the bound that
+    it makes: that of the problem which ``make`` makes of a witness, with ``multipliers`` of cells
+    but the least. ``boxes`` as of ``witness_of``."""
+    from optmech.reductions.witness import witness_of
+
+    (given,) = multipliers.families
+    assert isinstance(given, PairMultipliers)
+    kept = given.take(_worth(given.value))
+    pairs = np.unique(np.stack([kept.i, kept.j]), axis=1)
+    cost = problem.loss_matrix
+    witness = witness_of(problem.prior, cost, limits, cells, (pairs[0], pairs[1]), boxes=boxes)
+    statement, own = make(witness).statement, Multipliers((kept,))
+    proved = lower_bound(statement, own)
+    return OuterProof(cells, statement, own, witness), claimable(proved.value)
+
+
+def _worth(value: Floats) -> Ints:
+    """Multipliers but the least ones: a bound loses no more than the sum of what is left out."""
+    order = np.argsort(value, kind="stable")
+    sums = np.cumsum(np.maximum(value[order], 0.0))
+    first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
+    return np.sort(order[first:])
 
 
 def claimable(bound: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate import Multipliers
 from optmech.certificate.families.ratio import Ratio
 from optmech.certificate.mesh_program import MeshMultipliers
 from optmech.certificate.objective import relative_gap
@@ -21,7 +21,15 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import cells_of, claimable, has_outer, middles_of, outer_problem
+from optmech.designs.outer import (
+    cells_of,
+    claimable,
+    has_outer,
+    limits_in,
+    middles_of,
+    outer_problem,
+    witnessed_by,
+)
 from optmech.engines import cones, pairs
 from optmech.errors import SolverError
 from optmech.lp.gradients import row_costs
@@ -119,7 +127,7 @@ def _outer(
     if cells is not None:
         until = time.monotonic() + left
         middles = middles_of(problem, gradient, cells)
-        return _over_cells(outer, cells, middles, profile, until, progress)
+        return _over_cells(problem, outer, cells, middles, profile, until, progress)
     try:
         asked = min(profile.gap, _OUTER_GAP)
         found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
@@ -130,6 +138,7 @@ def _outer(
 
 
 def _over_cells(
+    problem: Problem,
     outer: Problem,
     cells: Ints,
     middles: Floats,
@@ -150,9 +159,15 @@ def _over_cells(
     found = pairs.solve(
         np.array(ratio.log_ratio), middles, statement.cost, _CELLS_GAP, stop, profile.threads
     )
-    multipliers = Multipliers((found,))
-    bound = lower_bound(statement, multipliers)
-    return OuterProof(cells, statement, multipliers), claimable(bound.value)
+    gradient = gradient_in(problem)
+    return witnessed_by(
+        lambda witness: outer_problem(problem, gradient, cells, witness),
+        problem,
+        limits_in(problem, gradient),
+        cells,
+        Multipliers((found,)),
+        boxes=False,
+    )
 
 
 def _why(profile: Profile) -> str:

@@ -19,7 +19,7 @@ from optmech.certificate.objective import figures_of, relative_gap
 from optmech.certificate.values import objective
 from optmech.designs.design import Certificate, Design, OuterProof
 from optmech.designs.notes import design_notes
-from optmech.designs.outer import claimable
+from optmech.designs.outer import witnessed_by
 from optmech.designs.resolution import limits_of, problem_of_cells, refusal
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
@@ -137,10 +137,16 @@ class _Resolved:
         own = partition(self._plane, self.problem.prior, cells)
         smaller = problem_of_cells(self.problem, own)
         found = self._solved(smaller)
-        proved = claimable(found.certificate.bound.value)
+        proof, proved = witnessed_by(
+            lambda witness: problem_of_cells(self.problem, own, witness),
+            self.problem,
+            self._stated,
+            own,
+            found.certificate.multipliers,
+            boxes=True,
+        )
         if proved > self._bound:
-            self._bound = proved
-            self._proof = OuterProof(own, smaller.statement, found.certificate.multipliers)
+            self._bound, self._proof = proved, proof
         self._report(f"bound from {len(smaller.secrets)} cells")
 
     def _design(self, count: int) -> None:
