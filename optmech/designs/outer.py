@@ -32,6 +32,8 @@ FEW = 150
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
+_NEIGHBOURS = 24
+"""Nearest cells of each in the plane whose exact ratios are found."""
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
@@ -41,15 +43,26 @@ _CLAIMED = 1e-9
 """Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
 
 
-def cells_of(problem: Problem, gradient: Gradient) -> Ints | None:
-    """A cell for every place, (n,); None where the places are few enough to be their own."""
-    if len(problem.secrets) <= FEW:
-        return None
+def counts_of(problem: Problem) -> tuple[int, int]:
+    """How many cells to begin with, and how many to end with where time and memory allow; zeros
+    where the places are few enough to be their own."""
+    count = len(problem.secrets)
+    if count <= FEW:
+        return 0, 0
+    return _CELLS, min(max(count // _MEMBERS, _CELLS), _MOST_CELLS)
+
+
+def cells_of(problem: Problem, gradient: Gradient, count: int) -> Ints:
+    """A cell for every place, (n,), about ``count`` of them."""
     from optmech.reductions.aggregation import partition
 
-    points = _plane(problem, gradient)
-    count = min(max(len(points) // _MEMBERS, _CELLS), _MOST_CELLS)
-    return partition(points, problem.prior, count)
+    return partition(_plane(problem, gradient), problem.prior, count)
+
+
+def bytes_of(cells: int, reports: int) -> float:
+    """Memory for the bound of so many cells, as measured at 1,050 and 3,000 with 20 reports: the
+    tables between cells, and the factors of the program over them."""
+    return float(cells) ** 2 * (120 + 4 * reports)
 
 
 def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
@@ -67,10 +80,15 @@ def has_outer(problem: Problem, gradient: Gradient) -> bool:
 
 
 def outer_problem(
-    problem: Problem, gradient: Gradient, cells: Ints | None, witness: Witness | None = None
+    problem: Problem,
+    gradient: Gradient,
+    cells: Ints | None,
+    witness: Witness | None = None,
+    limits: Limits | None = None,
 ) -> Problem:
     """The problem over the places, or over ``cells`` of them; every number is rounded to the side
     that keeps its optimum a bound. With a ``witness`` the numbers are those that it proves.
+    ``limits`` are ``limits_in``, unless given.
 
     Raises
     ------
@@ -85,13 +103,14 @@ def outer_problem(
             problem.observables,
             constraints=[MetricPrivacy(gradient.epsilon, apart)],
         )
+    if limits is None:
+        limits = limits_in(problem, gradient)
     if witness is not None:
         from optmech.reductions.witness import witnessed
 
-        limits = limits_in(problem, gradient)
         found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
         return problem_over(found, problem.observables)
-    coarse = _aggregated(problem, gradient, cells)
+    coarse = _aggregated(problem, gradient, cells, limits)
     # where nothing nearer is known, no two places of the region differ by more
     most = _diameter_up(gradient)
     ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
@@ -151,18 +170,13 @@ def claimable(bound: float) -> float:
     return math.nextafter(bound * (1 - _CLAIMED), 0.0)
 
 
-def _aggregated(problem: Problem, gradient: Gradient, cells: Ints) -> Coarse:
+def _aggregated(problem: Problem, gradient: Gradient, cells: Ints, limits: Limits) -> Coarse:
     # checking a design over few places needs nothing of this
-    from optmech.reductions.aggregation import aggregated, aggregated_places
+    from optmech.reductions.aggregation import aggregated_by
 
     prior, loss = problem.prior, problem.loss_matrix
-    if gradient.mesh.coordinates == "plane":
-        points = problem.secrets.require_points("aggregate")
-        found = aggregated_places(prior, loss, points, gradient.epsilon, cells)
-    else:
-        rate = stated_up(gradient.epsilon)
-        found = aggregated(prior, loss, up(rate * _apart_up(problem, gradient)), cells)
-    return found.undivided(prior)
+    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
+    return aggregated_by(prior, loss, limits, cells, neighbours).undivided(prior)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

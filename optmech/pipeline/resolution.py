@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers
 from optmech.certificate.objective import figures_of, relative_gap
 from optmech.certificate.values import objective
@@ -86,9 +87,18 @@ class _Resolved:
         self._value, self._bound = np.inf, 0.0
         self._proof: OuterProof | None = None
         self._message = ""
+        self._interrupted = False
 
     def run(self) -> Design:
-        """Coarse first, then as fine as the profile says, until the gap or the time is reached."""
+        """Coarse first, then as fine as the profile says, until the gap or the time is reached, or
+        somebody stops it."""
+        with noticed(self._interrupt):
+            return self._run()
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+
+    def _run(self) -> Design:
         cells, count = self.profile.resolution, len(self.problem.secrets)
         coarse = min(max(cells // 4, 16), cells, count)
         fine = min(LANDMARKS * cells, count)
@@ -114,6 +124,8 @@ class _Resolved:
         return relative_gap(self._value, self._bound) if self._released else np.inf
 
     def _remaining(self) -> float:
+        if self._interrupted:
+            return 0.0
         if self.profile.time_limit is None:
             return np.inf
         return self.profile.time_limit - (time.monotonic() - self._started)

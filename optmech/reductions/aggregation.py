@@ -91,15 +91,8 @@ def aggregated(
         On arrays that do not fit.
     """
     ratio = closed(log_ratio)[1]
-    members = Members.of(prior, cells, len(ratio))
-    centres = members.representatives
-    return _coarse(
-        members,
-        nonnegative(cost, "cost", (len(ratio), np.shape(cost)[-1])),
-        lambda i, j: ratio[i[:, :, None], j[:, None, :]],
-        ratio[np.ix_(centres, centres)],
-        neighbours,
-    )
+    costs = nonnegative(cost, "cost", (len(ratio), np.shape(cost)[-1]))
+    return aggregated_by(prior, costs, lambda i, j: ratio[i, j], cells, neighbours)
 
 
 def aggregated_places(
@@ -120,13 +113,29 @@ def aggregated_places(
     if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
         raise ProblemError(f"shape {points.shape} is not (n, 2)", where="places")
     rate = stated_up(parse_exact(epsilon, where="epsilon"))
-    members = Members.of(prior, cells, len(points))
-    centres = points[members.representatives]
+    costs = nonnegative(cost, "cost", (len(points), np.shape(cost)[-1]))
+    return aggregated_by(
+        prior, costs, lambda i, j: above(rate, points[i], points[j]), cells, neighbours
+    )
+
+
+def aggregated_by(
+    prior: ArrayLike | Prior,
+    cost: ArrayLike,
+    limits: Blocks,
+    cells: ArrayLike,
+    neighbours: int | None = 24,
+) -> Coarse:
+    """The same with ``limits``, floats not below r between places, for index arrays that
+    broadcast."""
+    costs = np.asarray(cost, dtype=np.float64)
+    members = Members.of(prior, cells, len(costs))
+    centres = members.representatives
     return _coarse(
         members,
-        nonnegative(cost, "cost", (len(points), np.shape(cost)[-1])),
-        lambda i, j: above(rate, points[i][:, :, None], points[j][:, None, :]),
-        above(rate, centres[:, None], centres[None, :]),
+        nonnegative(costs, "cost", costs.shape),
+        lambda i, j: limits(i[:, :, None], j[:, None, :]),
+        limits(centres[:, None], centres[None, :]),
         neighbours,
     )
 
