@@ -171,7 +171,7 @@ def reversed_targets(body: Body) -> None:
 
 def lopsided(body: Body) -> None:
     shares = body["outer"]["plans"]["share"]
-    shares[:] = [1 if share > 30_000 else share for share in shares]
+    shares[:] = [1 if share > 500_000 else share for share in shares]
 
 
 def cheaper_costs(body: Body) -> None:
@@ -258,7 +258,7 @@ def weaker_plan(body: Body) -> None:
     if "objective" in body["result"]:
         body["result"]["bound"] = body["result"]["lower_bound"]
     shares = body["outer"]["plans"]["share"]
-    shares[:] = [max(1, share - share % 1024) for share in shares]
+    shares[:] = [max(1, share - share % 2**14) for share in shares]
 
 
 @pytest.mark.parametrize("name", ["plane", "resolution"])
@@ -298,7 +298,7 @@ def least_arrival(ratio: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.2, 1.0, 20.0]))
 def test_ratios_and_costs_are_those_of_a_linear_program(seed: int, alpha: float) -> None:
-    """Never below, and above by little: whole shares cost a part in a thousand at most."""
+    """Never below, and above by little: whole shares cost a part in ten thousand at most."""
     rng = np.random.default_rng(seed)
     points = rng.uniform(0, 1, (12, 2))
     ratio = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
@@ -315,10 +315,10 @@ def test_ratios_and_costs_are_those_of_a_linear_program(seed: int, alpha: float)
         own, to = np.flatnonzero(cells == c), np.flatnonzero(cells == (c + 1) % 3)
         a, b = (weights[part] / weights[part].sum() for part in (own, to))
         best = np.log(least_arrival(ratio[np.ix_(own, to)], a, b))
-        assert best - 1e-6 <= found.log_ratio[c, (c + 1) % 3] <= best + 1e-3
+        assert best - 1e-6 <= found.log_ratio[c, (c + 1) % 3] <= best + 1e-4
         for o in range(2):
             least = 1 / least_arrival(ratio[np.ix_(own, own)], a, a * cost[own, o])
-            assert least * (1 - 1e-3) <= found.cost[c, o] <= least * (1 + 1e-6)
+            assert least * (1 - 1e-4) <= found.cost[c, o] <= least * (1 + 1e-6)
             assert boxed.cost[c, o] <= least * (1 + 1e-6)
 
 
@@ -330,7 +330,7 @@ def test_shares_in_whole_numbers_sum_to_the_same() -> None:
     share[:, 0] = 0
     found = rounded(Arcs(source, target, share), 3)
     for s in range(3):
-        assert (found.share[source == s].reshape(50, -1).sum(axis=1) == 65_535).all()
+        assert (found.share[source == s].reshape(50, -1).sum(axis=1) == 2**20 - 1).all()
     assert (found.share[share == 0] == 0).all()
     assert (found.share == np.floor(found.share)).all()
 

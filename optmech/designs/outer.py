@@ -37,8 +37,9 @@ _NEIGHBOURS = 24
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
-_LEFT_OUT = 1e-7
-"""Share of all multipliers whose least ones are left out of a file."""
+_LEFT_OUT, _BITS = 1e-5, 20
+"""Share of all multipliers whose least ones are left out of a file, and digits of the others: any
+numbers prove a bound, and few digits half the file."""
 _CLAIMED = 1e-9
 """Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
 
@@ -140,13 +141,16 @@ def witnessed_by(
     boxes: bool,
 ) -> tuple[OuterProof, float]:
     """The proof of a bound from cells with what proves their ratios and costs, and the bound that
-    it makes: that of the problem which ``make`` makes of a witness, with ``multipliers`` of cells
-    but the least. ``boxes`` as of ``witness_of``."""
+    it makes: that of the problem which ``make`` makes of a witness, with ``multipliers`` of cells,
+    in few digits and without the least. ``boxes`` as of ``witness_of``."""
     from optmech.reductions.witness import witness_of
 
     (given,) = multipliers.families
     assert isinstance(given, PairMultipliers)
     kept = given.take(_worth(given.value))
+    mantissa, exponent = np.frexp(kept.value)
+    few = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    kept = replace(kept, value=few)
     pairs = np.unique(np.stack([kept.i, kept.j]), axis=1)
     cost = problem.loss_matrix
     witness = witness_of(problem.prior, cost, limits, cells, (pairs[0], pairs[1]), boxes=boxes)

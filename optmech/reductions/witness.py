@@ -3,7 +3,7 @@
 The bound of a coarse problem uses the ratios of those pairs of cells that have multipliers, and the
 least mean costs of cells. A plan of transport with gains proves each of them (docs/theory.md,
 "Carrying a guarantee over to distributions"), and any plan will do: here are those that the
-aggregation finds, with shares in whole numbers, which loses about a part in 10^4 of a ratio. Where
+aggregation finds, with shares in whole numbers, which loses about a part in 10^5 of a ratio. Where
 costs come from boxes, their radii are the proof. Who reads a witness evaluates it and searches for
 nothing (docs/theory.md, "Cells and what proves them").
 """
@@ -26,8 +26,8 @@ from optmech.spaces.prior import Prior
 from optmech.transport.gains import Arcs, Logs, gains, proved_by
 
 Plain = Any
-_GRAIN = 65_535
-"""Shares of a source sum to this: two bytes hold one."""
+_GRAIN = 2**20 - 1
+"""Shares of a source sum to this."""
 _LARGEST = 2**32
 _UNPROVED = 1e300
 """A log ratio whose multipliers are dropped wherever a bound is evaluated."""
