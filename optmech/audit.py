@@ -1438,8 +1438,9 @@ class Statement:
         problem, self.lines, self.place = keys(plain, wanted, "loss_name"), lines, ""
         self.n = len(listing(problem["prior"]))
         self.m = len(listing(listing(problem["loss"], self.n)[0]))
-        # pairs of secrets count where constraints are about pairs
-        wide = max(self.n, self.m) if problem["constraints"] else self.m
+        # pairs of secrets count where something is about pairs
+        alone = problem["constraints"] == [] and problem["objective"] == "expected_loss"
+        wide = self.m if alone else max(self.n, self.m)
         need(self.n * wide <= MOST_ENTRIES, "is too large for this audit")
         with self.at("secrets"):
             self.secrets = read_places(problem["secrets"], self.n)
@@ -2367,6 +2368,7 @@ class Everywhere:
     def outer_bound(self, plain: Body) -> Fraction:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
+        need(self.stated.n**2 <= MOST_ENTRIES, "too many places for a bound by these alone")
         apart = [
             [None if s == t else self.apart(s, t) for t in range(len(self.region.places))]
             for s in range(len(self.region.places))
@@ -2604,6 +2606,7 @@ class Cells:
         """What each cell pays for every observable, at least, is added to the bound."""
         costs = self.body["costs"]
         if isinstance(costs, dict) and "radii" in costs:
+            need(sum(len(g) ** 2 for g in self.groups) <= MOST_ENTRIES, "cells of too many secrets")
             radii = fractions(keys(costs, "radii")["radii"], self.stated.n)
             for k, group in enumerate(self.groups):
                 self.pay_box(bound.L[k], group, [radii[s] for s in group])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.outward import down, exp_down, log_floats, up
@@ -93,6 +94,12 @@ def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables
     fit."""
     members = Members.of(prior, cells, len(cells))
     counts = members.counts
+    require(
+        100.0 * float(counts.max()) ** 2,
+        what=f"a cell of {counts.max():,} places",
+        where=_WHERE,
+        remedy="Use smaller cells",
+    )
     body = _object(plain["plans"], {"first", "second", "arcs", "target", "share"})
     first, second = (_whole(body.pop(name)) for name in ("first", "second"))
     whole = len(first) == len(second) and max([-1, *first, *second]) < len(counts)
