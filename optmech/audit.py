@@ -16,7 +16,8 @@ It is meant to be read from top to bottom: 1 exact numbers, 2 the file, 3 secret
 distances, 4 mechanisms and the bound on all of them, 5 the families of inequalities, each with its
 decision and its place in the bound, 6 the kinds of constraints that state them, 7 the verdict on a
 design, 8 the same for mechanisms with an auxiliary input, 9 for those that are private at every
-point of a region, 10 for noise on all whole numbers, 11 for packed mechanisms, 12 the command line.
+point of a region, 10 bounds by cells, 11 noise on all whole numbers, 12 packed mechanisms, 13 the
+command line.
 "Theory" is ``docs/theory.md``, which has the proofs.
 
 Floats in the file stand for the binary fractions that they are; distributions over secrets in
@@ -48,6 +49,7 @@ FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
 EVERYWHERE = "optmech-everywhere/1"  # mechanisms that are private at every point of a region
+LISTED = {BINARY: FORMAT, "optmech-everywhere/2": EVERYWHERE}
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 OPTIMAL_GAP = 1e-6  # what may be called optimal
@@ -303,8 +305,8 @@ def read(path: str) -> Body:
         return dict(pairs)
 
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
-    if isinstance(body, dict) and body.get("format") == BINARY:
-        body = {**keys(Lists().expanded(body), " ".join(body)), "format": FORMAT}
+    if isinstance(body, dict) and isinstance(form := body.get("format"), str) and form in LISTED:
+        body = {**keys(Lists().expanded(body), " ".join(body)), "format": LISTED[form]}
     if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE, NOISE):
         raise Fault(f"is of none of the formats {FORMAT}, {FAMILY}, {EVERYWHERE} and {NOISE}")
     return body
@@ -1487,7 +1489,10 @@ class Statement:
         problem, self.lines, self.place = keys(plain, wanted, "loss_name"), lines, ""
         self.n = len(listing(problem["prior"]))
         self.m = len(listing(listing(problem["loss"], self.n)[0]))
-        need(self.n * max(self.n, self.m) <= MOST_ENTRIES, "is too large for this audit")
+        # pairs of secrets count where something is about pairs
+        alone = problem["constraints"] == [] and problem["objective"] == "expected_loss"
+        wide = self.m if alone else max(self.n, self.m)
+        need(self.n * wide <= MOST_ENTRIES, "is too large for this audit")
         with self.at("secrets"):
             self.secrets = read_places(problem["secrets"], self.n)
         with self.at("observables"):
@@ -1567,6 +1572,13 @@ class Statement:
         """w of a distortion."""
         weights = self.prior if prior is None else distribution(prior, self.n)
         return [[v * p for v, p in zip(row, weights, strict=True)] for row in self.among(distance)]
+
+    def log_ratio(self, s: int, t: int) -> Fraction | None:
+        """A number >= the log ratio stated for two secrets, all observables; none without one."""
+        parts = [part for part in self.of(Ratios) if part.window is None]
+        found = [part.epsilon.times(d, 256).high for part in parts
+                 if (d := part.d[s][t]) is not None]  # fmt: skip
+        return min(found, default=None)
 
     def of(self, family: type[T]) -> list[T]:
         return [part for _, part in self.parts if isinstance(part, family)]
@@ -1663,22 +1675,39 @@ def judge_design(body: Body) -> Verdict:
             mechanism = read_mechanism(body["mechanism"], stated.n, stated.m)
         lines += stated.check(mechanism)
         lines += check_approximations(stated, mechanism, listing(result["approximations"]))
-        cells = with_cells(body, stated)
-        lines += check_figures(stated, mechanism, result, bound, cells)
+        cells, proved = with_cells(body, stated, lines)
+        lines += check_figures(stated, mechanism, result, bound, cells, proved)
         unchecked += f"; {cells}" if cells else ""
     else:
         lines.append(why_infeasible(stated, bound))
     return lines, unchecked
 
 
-def with_cells(body: Body, stated: Statement) -> str:
-    """Words for a bound that cells of the secrets prove; empty where the multipliers do."""
+WITNESS = {"plans", "costs"}  # entries that prove the numbers of cells; older files have none
+
+
+def outer_of(plain: object) -> Body:
+    """The proof of a bound by cells, with or without what proves their numbers."""
+    more = " ".join(WITNESS) if isinstance(plain, dict) and WITNESS & plain.keys() else ""
+    return keys(plain, f"cells multipliers {more}")
+
+
+def with_cells(body: Body, stated: Statement, lines: list[str]) -> tuple[str, Fraction | None]:
+    """Words for a bound by cells of the secrets that nothing in the file proves, or else the bound
+    that is proved; neither where there are no cells."""
     if "outer" not in body:
-        return ""
-    for cell in listing(keys(body["outer"], "cells multipliers")["cells"], stated.n):
-        whole(cell, stated.n)
+        return "", None
+    outer = outer_of(body["outer"])
     need(stated.objective == "expected_loss", "cells of another objective")
-    return "the lower bound, gap and status, by cells of the secrets"
+    if WITNESS & outer.keys():
+        with inside("outer"):
+            cells = Cells(outer, stated, stated.log_ratio)
+            proved = cells.bound()
+        lines.append(f"a bound by {len(cells.groups)} cells of the {stated.n} secrets")
+        return "", proved
+    for cell in listing(outer["cells"], stated.n):
+        whole(cell, stated.n)
+    return "the lower bound, gap and status, by cells of the secrets", None
 
 
 def read_result(plain: object, released: bool) -> Body:
@@ -1756,10 +1785,11 @@ def log_ratio(a: int, b: int) -> float:
 
 
 def check_figures(
-    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = ""
-) -> Iterator[str]:
+    stated: Statement, mechanism: Mechanism, result: Body, bound: Lagrangian, cells: str = "",
+    by_cells: Fraction | None = None,
+) -> Iterator[str]:  # fmt: skip
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
-    ``bound`` is that of its negative."""
+    ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
     proved, losses = bound.value(), mechanism.losses(stated.loss)
     maximise = stated.objective == "distortion"
@@ -1779,6 +1809,7 @@ def check_figures(
         need(priced, "the least loss: unproved")
     else:
         need(objective == loss, "objective and loss differ")
+        proved = max(proved, by_cells or ZERO)
         need(bool(cells) or claimed <= max(proved, ZERO), "the bound is not proved")
         need(least == claimed, "bound and lower bound differ")
     need(loss == rounded_up(exact), "the loss is another one")
@@ -2371,14 +2402,25 @@ class Everywhere:
         words = f"{float(self.least):.15g} as a lower bound of every mechanism"
         if self.outer is None:
             need(self.least == 0, "the lower bound is not proved")
-        elif (outer := keys(self.outer, "cells multipliers"))["cells"] is None:
+        elif (outer := outer_of(self.outer))["cells"] is None:
+            keys(outer, "cells multipliers")
             need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
             self.lines.append(f"{words} that is private at every point, by the places alone")
-        else:
+        elif not WITNESS & outer.keys():
             for cell in listing(outer["cells"], self.stated.n):
                 whole(cell, self.stated.n)
             unchecked += f"; {words}, by cells of the places"
+        else:
+            with inside("outer"):
+                cells = Cells(outer, self.stated, self.log_ratio)
+                proved = cells.bound()
+            need(self.least <= max(proved, ZERO), "the lower bound is not proved")
+            count = f"{len(cells.groups)} cells of the {self.stated.n} places"
+            self.lines.append(f"{words} that is private at every point, by {count}")
         return self.lines, unchecked
+
+    def log_ratio(self, s: int, t: int) -> Fraction:
+        return self.epsilon.bounds().high * self.apart(s, t)
 
     def check_gradients(self) -> None:
         """‖a d₂ - b d₁‖ <= ε D P[α] at every control point, squared, in whole numbers."""
@@ -2469,6 +2511,7 @@ class Everywhere:
     def outer_bound(self, plain: Body) -> Fraction:
         """The bound of the problem whose secrets are the places, with distances rounded up: what is
         private at every point is private between them."""
+        need(self.stated.n**2 <= MOST_ENTRIES, "too many places for a bound by these alone")
         apart = [
             [None if s == t else self.apart(s, t) for t in range(len(self.region.places))]
             for s in range(len(self.region.places))
@@ -2605,7 +2648,171 @@ def signed(value: object) -> int:
     return value
 
 
-# ==== 10. Noise on all whole numbers (Theory, "Noise on the integers") ============================
+# ==== 10. Bounds by cells of the secrets (theory, "Cells and what proves them") ===================
+Growth = Callable[[int, int], Fraction | None]  # a number >= the log ratio stated for two secrets
+FINE = 1 << 64  # powers of e are whole numbers over this, rounded up
+
+
+class Cells:
+    """A bound on every mechanism P from its means Q[C,o] over cells, weighted by the prior: rows of
+    Q sum to one, Q[C,o] <= Λ Q[C',o] where a plan moves C to C', and C pays at least κ Q[C,o] for
+    o. Masses are in multiples of 2^-SCALE."""
+
+    def __init__(self, plain: object, stated: Statement, logs: Growth) -> None:
+        self.body = keys(plain, "cells multipliers plans costs")
+        self.stated, self.logs, self.powers = stated, logs, dict[tuple[int, int], int | None]()
+        self.mass = [int(p * 2**SCALE) for p in stated.prior]
+        held: dict[int, list[int]] = {}
+        for s, cell in enumerate(listing(self.body["cells"], stated.n)):
+            held.setdefault(whole(cell, MOST_ENTRIES), []).append(s)
+        parts = ([s for s in held[cell] if self.mass[s]] for cell in sorted(held))
+        self.groups = [group for group in parts if group]
+        self.total = [sum(self.mass[s] for s in group) for group in self.groups]
+
+    def grown(self, s: int, t: int) -> int | None:
+        """A number >= FINE e^r of two secrets; none where nothing is stated, or too much."""
+        r = self.logs(s, t)
+        if s == t or r is None or r > LARGEST_LOG:
+            return FINE if s == t else None
+        return math.ceil(exp_bounds(r, 64).high * FINE)
+
+    def known(self, s: int, t: int) -> int | None:
+        """The same, of secrets that are asked for often."""
+        if (s, t) not in self.powers:
+            self.powers[s, t] = self.grown(s, t)
+        return self.powers[s, t]
+
+    def arrivals(self, plan: Plans, first: int, second: int) -> list[int] | None:
+        """FINE times what arrives at every member of the second cell when shares of sum one of all
+        mass of the first go as the plan says, times e^r; none where some cannot."""
+        sources, targets = self.groups[first], self.groups[second]
+        arrived: list[int] | None = [0] * len(targets)
+        power = self.known if first == second else self.grown
+        for s in sources:
+            arcs = plan.next_arcs(len(targets))
+            sent = sum(share for _, share in arcs)
+            for j, share in arcs:
+                grown = power(s, targets[j])
+                if arrived is None or grown is None:
+                    arrived = None
+                else:
+                    arrived[j] += ceiling(self.mass[s] * share * grown, sent)
+            if not arcs:
+                arrived = None
+        return arrived
+
+    def bound(self) -> Fraction:
+        """Of all mechanisms, by any multipliers >= 0 of the cells (theory, Theorem 1)."""
+        bound = Lagrangian([[True] * self.stated.m for _ in self.groups])
+        with inside("costs"):
+            self.pay(bound)
+        with inside("plans"):
+            ratios = self.ratios()
+        with inside("multipliers"):
+            names = "windowed lifted approximate distortion loss_limits objective"
+            given = keys(self.body["multipliers"], f"ratio {names}", "divergence")
+            need(not any(given[name] for name in given if name != "ratio"), "of nothing")
+            if given["ratio"] is None:
+                return bound.value()
+            body = keys(given["ratio"], "i j o value")
+            count = len(listing(body["i"]))
+            columns = (listing(body[name], count) for name in ("i", "j", "o", "value"))
+            for i_, j_, o_, value in zip(*columns, strict=True):
+                i, j, o = whole(i_, bound.n), whole(j_, bound.n), whole(o_, bound.m)
+                z, factor = cut(number(value)), ratios.get((i, j))
+                if z > 0 and factor is not None:
+                    bound.add(i, o, z)
+                    bound.add(j, o, -z * factor)
+        return bound.value()
+
+    def ratios(self) -> dict[tuple[int, int], Fraction]:
+        """Λ of pairs of cells, from above: any plan proves one."""
+        body = keys(self.body["plans"], "first second arcs target share")
+        out: dict[tuple[int, int], Fraction] = {}
+        plan, count = Plans(body), len(self.groups)
+        seconds = listing(body["second"], len(listing(body["first"])))
+        for i_, j_ in zip(listing(body["first"]), seconds, strict=True):
+            i, j = whole(i_, count), whole(j_, count)
+            need(i != j, "a plan from a cell to itself")
+            arrived = self.arrivals(plan, i, j)
+            if arrived is not None:
+                over = max(
+                    ceiling(v * FINE, self.mass[t])
+                    for t, v in zip(self.groups[j], arrived, strict=True)
+                )
+                factor = Fraction(ceiling(over * self.total[j], self.total[i]), FINE * FINE)
+                out[i, j] = min(factor, out.get((i, j), factor))
+        plan.end()
+        return out
+
+    def pay(self, bound: Lagrangian) -> None:
+        """What each cell pays for every observable, at least, is added to the bound."""
+        costs = self.body["costs"]
+        if isinstance(costs, dict) and "radii" in costs:
+            need(sum(len(g) ** 2 for g in self.groups) <= MOST_ENTRIES, "cells of too many secrets")
+            radii = fractions(keys(costs, "radii")["radii"], self.stated.n)
+            for k, group in enumerate(self.groups):
+                self.pay_box(bound.L[k], group, [radii[s] for s in group])
+            return
+        plan = Plans(keys(costs, "arcs target share"))
+        for k, group in enumerate(self.groups):
+            for o in range(self.stated.m):
+                arrived = self.arrivals(plan, k, k)
+                paid = [
+                    (self.total[k] * self.mass[t] * c.numerator * FINE) // (c.denominator * v)
+                    for t, v in zip(group, arrived or [], strict=arrived is not None)
+                    for c in (self.stated.loss[t][o],)
+                    if v
+                ]
+                bound.L[k][o] += min(paid, default=0)
+        plan.end()
+
+    def pay_box(self, row: list[int], group: list[int], radii: list[Fraction]) -> None:
+        """Every column within the ratios is within factors e^{±f} of a level if f_s + f_t >= r_st:
+        its mean cost is least where the cheapest are high and the others low."""
+        for s, f in zip(group, radii, strict=True):
+            for t, g in zip(group, radii, strict=True):
+                r = self.logs(s, t)
+                need(s == t or (r is not None and f + g >= r), "radii are too small")
+        if max(radii) > LARGEST_LOG:
+            return
+        ups = [math.ceil(exp_bounds(f, 64).high * FINE) for f in radii]
+        high = [self.mass[s] * u for s, u in zip(group, ups, strict=True)]
+        low = [self.mass[s] * (FINE * FINE // u) for s, u in zip(group, ups, strict=True)]
+        total = sum(self.mass[s] for s in group)
+        for o in range(self.stated.m):
+            costs = [self.stated.loss[s][o] for s in group]
+            grain = max(c.denominator for c in costs)
+            units = [int(c * grain) for c in costs]
+            over, under = sum(c * v for c, v in zip(units, low, strict=True)), sum(low)
+            least = over * total // (under * grain) if under else min(units) * total // grain
+            for k in sorted(range(len(group)), key=units.__getitem__):
+                over, under = over + units[k] * (high[k] - low[k]), under + high[k] - low[k]
+                least = min(least, over * total // (under * grain))
+            row[o] += least
+
+
+class Plans:
+    """Plans as the file has them: source by source so many arcs, their targets and shares."""
+
+    def __init__(self, body: Body) -> None:
+        self.counts, targets, shares = (listing(body[k]) for k in ("arcs", "target", "share"))
+        self.arcs = zip(targets, listing(shares, len(targets)), strict=True)
+        self.sources = iter(self.counts)
+
+    def next_arcs(self, targets: int) -> list[tuple[int, int]]:
+        found = []
+        for _ in range(whole(next(self.sources, None), MOST_ENTRIES)):
+            target, share = next(self.arcs, (None, None))
+            need(whole(share, 2**32) > 0, "a share of nothing")
+            found.append((whole(target, targets), whole(share, 2**32)))
+        return found
+
+    def end(self) -> None:
+        need(next(self.sources, None) is None and next(self.arcs, None) is None, "arcs of nothing")
+
+
+# ==== 11. Noise on all whole numbers (Theory, "Noise on the integers") ============================
 class NoiseLoss(NamedTuple):
     """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
 
@@ -3271,7 +3478,7 @@ class PlanarNoise(Noise):
         return self.loss.at(start) if start >= len(values) - 1 else min(values[start:])
 
 
-# ==== 11. Packed mechanisms, against the design that they were packed from ========================
+# ==== 12. Packed mechanisms, against the design that they were packed from ========================
 # One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]).
 PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
 HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
@@ -3503,7 +3710,7 @@ def same_places(plain: object, stated: Body) -> None:
     need(json.dumps(sides) == json.dumps(own), "the places are other ones")
 
 
-# ==== 12. The command line ========================================================================
+# ==== 13. The command line ========================================================================
 def audit(path: str) -> list[str]:
     """What was verified, line by line; raises Fault where the file does not hold."""
     lines, _ = judge(path)

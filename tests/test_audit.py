@@ -19,7 +19,7 @@ from conformance.problems import KINDS, Make
 import optmech as om
 from optmech import audit
 from optmech.certificate import lower_bound
-from optmech.designs.file import seal
+from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -14,8 +14,8 @@ from conformance.problems import KINDS, Make, everything, most_distortion_privat
 
 import optmech as om
 from optmech.audit import Fault, audit
-from optmech.designs.file import seal
 from optmech.errors import ProblemError, VerificationError
+from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -19,8 +19,8 @@ import optmech as om
 from optmech import audit, divergences
 from optmech.certificate import check_exact, lower_bound
 from optmech.certificate.families import LiftedRatio
-from optmech.designs.file import seal
 from optmech.ratios.generators import GENERATORS
+from optmech.reading.sealed import seal
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 SMOOTH = list(GENERATORS)

@@ -31,7 +31,11 @@ _SHADES = ("#edf2f7", "#c6dbef", "#8dbcdc", "#4a94c7", "#1b66a5", "#08305f")
 
 
 def features(
-    design: Design | EverywhereDesign, report: Hashable | None = None, *, degrees: bool = True
+    design: Design | EverywhereDesign,
+    report: Hashable | None = None,
+    *,
+    degrees: bool = True,
+    reports: bool = False,
 ) -> list[Feature]:
     """The cells of a design as GeoJSON features, in longitude and latitude.
 
@@ -53,31 +57,45 @@ def features(
         A label of the observables.
     degrees:
         False for the coordinates of the design, whatever they are: for tools that do not mind.
+    reports:
+        True for a feature of every report instead, with its ``label``, how often it is
+        ``reported``, p(o), and ``loss``, what is expected of those who report it; as the cells
+        that they are, or what is nearest to each.
 
     Raises
     ------
     ProblemError
-        Where the places have no longitudes and latitudes (or with ``degrees=False`` no two
-        coordinates), on an unknown label, and without shapely on zones of several rings.
+        On a report together with ``reports``; where the places have no longitudes and latitudes
+        (or with ``degrees=False`` no two coordinates), on an unknown label, and without shapely on
+        zones of several rings.
     """
+    if reports:
+        if report is not None:
+            raise ProblemError("one report and all of them", where="report", remedy="Give one")
+        return list(_reports(design, degrees))
     if isinstance(design, EverywhereDesign):
         return list(_triangles(design, report, degrees))
     return list(_cells(design, report, degrees))
 
 
 def to_geopandas(
-    design: Design | EverywhereDesign, report: Hashable | None = None
+    design: Design | EverywhereDesign, report: Hashable | None = None, *, reports: bool = False
 ) -> gpd.GeoDataFrame:
     """``features`` as a GeoDataFrame in WGS 84."""
     geopandas = needed("geopandas", "geo", where="to_geopandas")
-    return geopandas.GeoDataFrame.from_features(features(design, report), crs=4326)
+    found = features(design, report, reports=reports)
+    return geopandas.GeoDataFrame.from_features(found, crs=4326)
 
 
 def write_geojson(
-    design: Design | EverywhereDesign, path: str | Path, report: Hashable | None = None
+    design: Design | EverywhereDesign,
+    path: str | Path,
+    report: Hashable | None = None,
+    *,
+    reports: bool = False,
 ) -> int:
     """Write ``features`` as a GeoJSON feature collection; returns how many there are."""
-    found = features(design, report)
+    found = features(design, report, reports=reports)
     content = {"type": "FeatureCollection", "features": found}
     write_atomically(path, json.dumps(content, allow_nan=False).encode())
     return len(found)
@@ -158,6 +176,25 @@ def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[F
         properties = {"label": label if isinstance(label, int) else label_text(label)}
         numbers = {name: float(values[s]) for name, values in columns.items()}
         yield {"type": "Feature", "properties": properties | numbers, "geometry": shape}
+
+
+def _reports(design: Design | EverywhereDesign, degrees: bool) -> Iterator[Feature]:
+    problem = design.problem
+    if isinstance(design, EverywhereDesign):
+        places = problem.secrets.require_points("say how often each is reported")
+        rows = design.mechanism.at(places)
+    else:
+        rows = design.mechanism.matrix
+    joint = problem.prior.weights[:, None] * rows
+    reported, paid = joint.sum(axis=0), (joint * problem.loss_matrix).sum(axis=0)
+    for o, shape in enumerate(geometries(problem.observables, degrees=degrees)):
+        label = problem.observables.labels[o]
+        properties: Feature = {
+            "label": label if isinstance(label, int) else label_text(label),
+            "reported": float(reported[o]),
+            "loss": float(paid[o] / reported[o]) if reported[o] > 0 else 0.0,
+        }
+        yield {"type": "Feature", "properties": properties, "geometry": shape}
 
 
 def _triangles(

@@ -26,6 +26,8 @@ from optmech.statement import Statement
 if TYPE_CHECKING:
     import geopandas as gpd
 
+    from optmech.reductions.witness import Witness
+
 Status = Literal["optimal", "feasible", "infeasible"]
 _SUMMARY = (
     "status", "loss", "lower_bound", "gap", "objective", "bound", "verified", "bits",
@@ -41,6 +43,8 @@ class OuterProof(Shown):
     cells: Ints | None
     statement: Statement
     multipliers: Multipliers
+    witness: Witness | None = None
+    """What proves the numbers of the statement; without it they are found again."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optmech.designs.file import REWRITE, decode_design
-from optmech.reading.sealed import EVERYWHERE, parse_sealed
+from optmech.reading.sealed import EVERYWHERE, begins, parse_sealed
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.designs.everywhere import EverywhereDesign
 
-_START = 200
-"""Bytes within which a file names its format."""
-
 
 def decode_any(content: bytes, where: str) -> Design | EverywhereDesign:
     """As ``decode_design``, also of a design that is private at every point."""
-    if f'"format": "{EVERYWHERE}"'.encode() not in content[:_START]:
+    if not begins(content, EVERYWHERE):
         return decode_design(content, where)
     # what works on secrets does not load this
     from optmech.designs.everywhere_file import decode_everywhere

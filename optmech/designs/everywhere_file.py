@@ -3,8 +3,7 @@ mesh, the rows of the vertices, and the multipliers of both bounds, behind a dig
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ from optmech.certificate.check import CheckReport
 from optmech.certificate.mesh_program import MOST_BITS, MeshMultipliers
 from optmech.certificate.objective import is_optimal, relative_gap
 from optmech.designs.encoding import (
+    OUTER,
     decode_multipliers,
     decode_numerators,
+    decode_outer,
     decode_problem,
     encode_multipliers,
     encode_numerators,
@@ -39,7 +40,7 @@ from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
 from optmech.problem import Problem
 from optmech.problem.everywhere import gradient_of, over_places
-from optmech.reading.sealed import EVERYWHERE, decoding, read_sealed, seal
+from optmech.reading.sealed import EVERYWHERE, decoding, read_sealed, written
 
 Plain = Any
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers", "outer"}
@@ -47,6 +48,8 @@ _FIGURES = ("loss", "bound", "lower_bound", "seconds")
 _TEXTS = ("engine", "engine_reason", "reason")
 _REWRITE = "Solve the problem again and save the design"
 _MOST = 2**63
+_LONG = 2**20
+"""Bytes of a document above which its long lists are not written as text."""
 _OWN_WORDS = "said by the file, not checked: "
 
 
@@ -69,7 +72,7 @@ def encode_everywhere(design: EverywhereDesign) -> bytes:
         "multipliers": _vectors(design),
         "outer": None if design.outer is None else encode_outer(design.outer),
     }
-    return seal(json.dumps(body, allow_nan=False).encode())
+    return written(body, _LONG)
 
 
 def _vectors(design: EverywhereDesign) -> Plain:
@@ -272,14 +275,17 @@ def _decode_outer(plain: Plain, problem: Problem) -> tuple[OuterProof | None, fl
     """The proof of the lower bound, and what it proves."""
     if plain is None:
         return None, 0.0
-    require_keys(plain, {"cells", "multipliers"}, "outer")
-    cells = _cells(plain["cells"], len(problem.secrets))
-    statement = outer_problem(problem, gradient_in(problem), cells).statement
-    multipliers = decode_multipliers(plain["multipliers"], statement)
-    found = lower_bound(statement, multipliers)
+    cells, gradient = _cells(plain["cells"], len(problem.secrets)), gradient_in(problem)
+    if cells is None:
+        require_keys(plain, OUTER, "outer")
+        statement = outer_problem(problem, gradient, None).statement
+        proof = OuterProof(None, statement, decode_multipliers(plain["multipliers"], statement))
+    else:
+        proof = decode_outer(
+            plain, problem, cells, lambda found: outer_problem(problem, gradient, cells, found)
+        )
     # as ``claimable`` of what was proved where it was made, which may have been a little less
-    proved = claimable(replace(found, value=found.proved).value)
-    return OuterProof(cells, statement, multipliers), proved
+    return proof, claimable(lower_bound(proof.statement, proof.multipliers).proved)
 
 
 def _cells(plain: Plain, count: int) -> Ints | None:

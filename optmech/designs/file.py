@@ -8,8 +8,6 @@ anything. Floats are written so that they read back bit by bit.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +26,7 @@ from optmech.designs.encoding import (
     StatedResult,
     decode_multipliers,
     decode_numerators,
+    decode_outer,
     decode_problem,
     decode_result,
     encode_multipliers,
@@ -43,14 +42,12 @@ from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.problem.given_rows import GivenRows
-from optmech.reading.lists import contracted
 from optmech.reading.sealed import (
-    BINARY,
     DESIGN,
     decoding,
     parse_sealed,
     read_sealed,
-    seal,
+    written,
 )
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
@@ -77,14 +74,10 @@ def encode_design(design: Design) -> bytes:
     if outer is not None:
         body[_OUTER] = encode_outer(outer)
     try:
-        content = json.dumps(body, allow_nan=False)
+        return written(body, _LONG)
     except (TypeError, ValueError) as error:
         # fields of constraints of other packages
         raise ProblemError(f"cannot be written to a file: {error}", where="constraints") from error
-    if len(content) > _LONG:
-        with contextlib.suppress(ProblemError):
-            content = json.dumps({**contracted(body), "format": BINARY}, allow_nan=False)
-    return seal(content.encode())
 
 
 def load_mechanism(path: str | Path) -> Mechanism:
@@ -103,12 +96,12 @@ def rows_of_design(path: str | Path) -> GivenRows:
 
 def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     """The mechanism, and the digest of the file."""
-    body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers",))
+    body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers", _OUTER))
     digest = str(body.get("digest"))
     if body.get("mechanism") is None:
         return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path)).mechanism, digest
     with decoding(str(path), REWRITE):
-        require_keys(body, _KEYS, "file")
+        require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
         exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
         broken = [c for c in check_exact(problem.statement, exact) if not c.passed]
@@ -281,12 +274,11 @@ def _decode_outer(plain: Any, problem: Problem) -> tuple[OuterProof, float]:
     reason = refusal(problem.statement)
     if reason:
         raise ProblemError(reason, where=_OUTER)
-    require_keys(plain, {"cells", "multipliers"}, _OUTER)
     given = [whole(cell, _OUTER) for cell in plain["cells"]]
     if len(given) != len(problem.secrets):
         raise ProblemError(f"{len(given)} cells of secrets", where=_OUTER)
     cells = np.array(given)
-    statement = problem_of_cells(problem, cells).statement
-    multipliers = decode_multipliers(plain["multipliers"], statement)
-    proof = OuterProof(cells, statement, multipliers)
-    return proof, claimable(lower_bound(statement, multipliers).proved)
+    proof = decode_outer(
+        plain, problem, cells, lambda found: problem_of_cells(problem, cells, found)
+    )
+    return proof, claimable(lower_bound(proof.statement, proof.multipliers).proved)

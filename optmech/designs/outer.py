@@ -5,13 +5,17 @@ guarantee over to distributions")."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families.ratio import PairMultipliers
 from optmech.designs.coarse import problem_over
+from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
@@ -21,6 +25,8 @@ from optmech.spaces import distances
 
 if TYPE_CHECKING:
     from optmech.reductions.aggregation import Coarse
+    from optmech.reductions.cells import Limits
+    from optmech.reductions.witness import Witness
 
 FEW = 150
 """Places up to which the problem is that of the places themselves."""
@@ -29,22 +35,38 @@ FEW_BESIDE = 400
 _CELLS, _MOST_CELLS = 300, 3_000
 _MEMBERS = 16
 """Places in a cell on average, between these numbers of cells."""
+_NEIGHBOURS = 24
+"""Nearest cells of each in the plane whose exact ratios are found."""
 _GLOBAL = 2_000
 """Places in degrees that are aggregated, as it takes the table of their distances."""
 _UNIT = 2.0**-53
+_LEFT_OUT, _BITS = 1e-5, 20
+"""Share of all multipliers whose least ones are left out of a file, and digits of the others: any
+numbers prove a bound, and few digits half the file."""
 _CLAIMED = 1e-9
 """Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
 
 
-def cells_of(problem: Problem, gradient: Gradient) -> Ints | None:
-    """A cell for every place, (n,); None where the places are few enough to be their own."""
-    if len(problem.secrets) <= (FEW_BESIDE if beside(problem, gradient) else FEW):
-        return None
+def counts_of(problem: Problem, gradient: Gradient) -> tuple[int, int]:
+    """How many cells to begin with, and how many to end with where time and memory allow; zeros
+    where the places are few enough to be their own."""
+    count = len(problem.secrets)
+    if count <= (FEW_BESIDE if beside(problem, gradient) else FEW):
+        return 0, 0
+    return _CELLS, min(max(count // _MEMBERS, _CELLS), _MOST_CELLS)
+
+
+def cells_of(problem: Problem, gradient: Gradient, count: int) -> Ints:
+    """A cell for every place, (n,), about ``count`` of them."""
     from optmech.reductions.aggregation import partition
 
-    points = _plane(problem, gradient)
-    count = min(max(len(points) // _MEMBERS, _CELLS), _MOST_CELLS)
-    return partition(points, problem.prior, count)
+    return partition(_plane(problem, gradient), problem.prior, count)
+
+
+def bytes_of(cells: int, reports: int) -> float:
+    """Memory for the bound of so many cells, as measured at 1,050 and 3,000 with 20 reports: the
+    tables between cells, and the factors of the program over them."""
+    return float(cells) ** 2 * (120 + 4 * reports)
 
 
 def middles_of(problem: Problem, gradient: Gradient, cells: Ints) -> Floats:
@@ -61,14 +83,21 @@ def has_outer(problem: Problem, gradient: Gradient) -> bool:
     return gradient.mesh.coordinates == "plane" or len(problem.secrets) <= _GLOBAL
 
 
-def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> Problem:
+def outer_problem(
+    problem: Problem,
+    gradient: Gradient,
+    cells: Ints | None,
+    witness: Witness | None = None,
+    limits: Limits | None = None,
+) -> Problem:
     """The problem over the places, or over ``cells`` of them; every number is rounded to the side
-    that keeps its optimum a bound.
+    that keeps its optimum a bound. With a ``witness`` the numbers are those that it proves.
+    ``limits`` are ``limits_in``, unless given.
 
     Raises
     ------
     ProblemError
-        On cells that do not fit.
+        On cells or a witness that do not fit.
     """
     if cells is None:
         apart = distances.matrix(_apart_up(problem, gradient))
@@ -79,7 +108,14 @@ def outer_problem(problem: Problem, gradient: Gradient, cells: Ints | None) -> P
             # what is said of the places is said of every mechanism
             constraints=[MetricPrivacy(gradient.epsilon, apart), *beside(problem, gradient)],
         )
-    coarse = _aggregated(problem, gradient, cells)
+    if limits is None:
+        limits = limits_in(problem, gradient)
+    if witness is not None:
+        from optmech.reductions.witness import witnessed
+
+        found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
+        return problem_over(found, problem.observables)
+    coarse = _aggregated(problem, gradient, cells, limits)
     # where nothing nearer is known, no two places of the region differ by more
     most = _diameter_up(gradient)
     ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
@@ -91,6 +127,55 @@ def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
     return [c for k, c in enumerate(problem.constraints) if k != gradient.index]
 
 
+def limits_in(problem: Problem, gradient: Gradient) -> Limits:
+    """Floats not below the log ratios between places that privacy at every point implies."""
+    from optmech.reductions.aggregation import above
+    from optmech.transport.carry import closed
+
+    rate = stated_up(gradient.epsilon)
+    if gradient.mesh.coordinates == "plane":
+        points = np.asarray(problem.secrets.require_points("aggregate"), dtype=np.float64)
+        return lambda i, j: above(rate, points[i], points[j])
+    table = closed(up(rate * _apart_up(problem, gradient)))[1]
+    return lambda i, j: table[i, j]
+
+
+def witnessed_by(
+    make: Callable[[Witness], Problem],
+    problem: Problem,
+    limits: Limits,
+    cells: Ints,
+    multipliers: Multipliers,
+    *,
+    boxes: bool,
+) -> tuple[OuterProof, float]:
+    """The proof of a bound from cells with what proves their ratios and costs, and the bound that
+    it makes: that of the problem which ``make`` makes of a witness, with ``multipliers`` of cells,
+    in few digits and without the least. ``boxes`` as of ``witness_of``."""
+    from optmech.reductions.witness import witness_of
+
+    (given,) = multipliers.families
+    assert isinstance(given, PairMultipliers)
+    kept = given.take(_worth(given.value))
+    mantissa, exponent = np.frexp(kept.value)
+    few = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
+    kept = replace(kept, value=few)
+    pairs = np.unique(np.stack([kept.i, kept.j]), axis=1)
+    cost = problem.loss_matrix
+    witness = witness_of(problem.prior, cost, limits, cells, (pairs[0], pairs[1]), boxes=boxes)
+    statement, own = make(witness).statement, Multipliers((kept,))
+    proved = lower_bound(statement, own)
+    return OuterProof(cells, statement, own, witness), claimable(proved.value)
+
+
+def _worth(value: Floats) -> Ints:
+    """Multipliers but the least ones: a bound loses no more than the sum of what is left out."""
+    order = np.argsort(value, kind="stable")
+    sums = np.cumsum(np.maximum(value[order], 0.0))
+    first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
+    return np.sort(order[first:])
+
+
 def claimable(bound: float) -> float:
     """What is claimed of a proved lower bound of the outer problem."""
     if not math.isfinite(bound) or bound <= 0:
@@ -98,18 +183,13 @@ def claimable(bound: float) -> float:
     return math.nextafter(bound * (1 - _CLAIMED), 0.0)
 
 
-def _aggregated(problem: Problem, gradient: Gradient, cells: Ints) -> Coarse:
+def _aggregated(problem: Problem, gradient: Gradient, cells: Ints, limits: Limits) -> Coarse:
     # checking a design over few places needs nothing of this
-    from optmech.reductions.aggregation import aggregated, aggregated_places
+    from optmech.reductions.aggregation import aggregated_by
 
     prior, loss = problem.prior, problem.loss_matrix
-    if gradient.mesh.coordinates == "plane":
-        points = problem.secrets.require_points("aggregate")
-        found = aggregated_places(prior, loss, points, gradient.epsilon, cells)
-    else:
-        rate = stated_up(gradient.epsilon)
-        found = aggregated(prior, loss, up(rate * _apart_up(problem, gradient)), cells)
-    return found.undivided(prior)
+    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
+    return aggregated_by(prior, loss, limits, cells, neighbours).undivided(prior)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

@@ -12,6 +12,7 @@ from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import Problem
 from optmech.reductions.cells import Limits, coarsened
+from optmech.reductions.witness import Witness, witnessed
 from optmech.statement import Statement
 
 
@@ -43,9 +44,13 @@ def limits_of(statement: Statement) -> Limits:
     return limits
 
 
-def problem_of_cells(problem: Problem, cells: Ints) -> Problem:
-    """The problem over ``cells`` (n,) of the secrets. Raises ProblemError on cells that do not
-    fit."""
+def problem_of_cells(problem: Problem, cells: Ints, witness: Witness | None = None) -> Problem:
+    """The problem over ``cells`` (n,) of the secrets, its numbers as ``witness`` proves them if one
+    is given. Raises ProblemError on cells or a witness that do not fit."""
     statement = problem.statement
-    found = coarsened(problem.prior, statement.loss, limits_of(statement), cells)
+    limits = limits_of(statement)
+    if witness is None:
+        found = coarsened(problem.prior, statement.loss, limits, cells)
+    else:
+        found = witnessed(problem.prior, statement.loss, limits, cells, witness)
     return problem_over(found, problem.observables)

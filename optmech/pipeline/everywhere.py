@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-import time
-
-import numpy as np
 
 from optmech.base import memory
-from optmech.base.arrays import Floats, Ints
-from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families.ratio import Ratio
+from optmech.base.interrupts import noticed
+from optmech.certificate import Multipliers
 from optmech.certificate.infeasible import closed_form_reason
 from optmech.certificate.mesh_program import MeshMultipliers
 from optmech.certificate.objective import relative_gap
@@ -22,11 +18,12 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import FEW, cells_of, claimable, has_outer, middles_of, outer_problem
-from optmech.engines import cones, pairs
+from optmech.designs.outer import FEW, claimable, counts_of, has_outer, outer_problem
+from optmech.engines import cones
 from optmech.errors import InfeasibleError, SolverError
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.beside import solve_beside
+from optmech.pipeline.by_cells import Clock, bound_by_cells
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -38,9 +35,9 @@ from optmech.repair.gradients import released_inside
 _SHORT = "stopped by the time limit, or as far as floating point leads"
 _ROOM = 0.5
 """Share of the gap for the search; the rest is for repair and rounding."""
-_OUTER_GAP, _BESIDE_GAP, _CELLS_GAP = 1e-5, 5e-4, 2e-3
-"""Of the problem behind the lower bound, over few places, over more of them and over cells of them:
-less than the distance of its optimum to every mechanism."""
+_OUTER_GAP, _BESIDE_GAP = 1e-5, 5e-4
+"""Of the problem behind the lower bound, over few places and over more of them: less than the
+distance of its optimum to every mechanism."""
 _MESH_TIME = 0.7
 """Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
 
@@ -57,7 +54,12 @@ def solve_everywhere(
     VerificationError
         Where the triangles are too small for floating point.
     """
-    started = time.monotonic()
+    clock = Clock(profile.time_limit, progress)
+    with noticed(clock.interrupt):
+        return _solved(problem, profile, clock)
+
+
+def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesign:
     gradient = gradient_in(problem)
     mesh, program = gradient.mesh, program_of(problem)
     reports = len(problem.observables)
@@ -69,15 +71,13 @@ def solve_everywhere(
         remedy="Use a wider mesh or fewer observables",
     )
     costs = row_costs(mesh, program.places, program.weights, program.costs)
-    limit = math.inf if profile.time_limit is None else profile.time_limit
 
     def stop(point: cones.ConePoint) -> bool:
-        if progress is not None:
-            progress(
-                f"step {point.iterations}: loss {point.value:.6g}, bound {point.bound:.6g}, "
-                f"gap {point.gap:.1e} on the mesh"
-            )
-        return time.monotonic() - started >= _MESH_TIME * limit
+        clock.report(
+            f"step {point.iterations}: loss {point.value:.6g}, bound {point.bound:.6g}, "
+            f"gap {point.gap:.1e} on the mesh"
+        )
+        return clock.stops(_MESH_TIME)
 
     own, places = profile.gap * _ROOM, over_places(problem.statement)
     joint = Multipliers()
@@ -93,7 +93,7 @@ def solve_everywhere(
         multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
     loss, _, bound = figures_of(problem, released, multipliers, joint)
     gap = relative_gap(loss, bound)
-    outer, lower = _outer(problem, profile, started, progress)
+    outer, lower, notes = _outer(problem, profile, clock)
     checks = checks_of(problem, released)
     return EverywhereDesign(
         problem=problem,
@@ -108,67 +108,36 @@ def solve_everywhere(
         outer=outer,
         engine="cones",
         engine_reason=_why(profile),
-        seconds=time.monotonic() - started,
+        seconds=clock.seconds,
         reason=ending(gap, profile.gap, _SHORT),
-        notes=problem.notes,
+        notes=(*problem.notes, *notes),
         joint=joint,
     )
 
 
 def _outer(
-    problem: Problem, profile: Profile, started: float, progress: Progress | None
-) -> tuple[OuterProof | None, float]:
-    """The proof of a bound for every mechanism, and the bound."""
+    problem: Problem, profile: Profile, clock: Clock
+) -> tuple[OuterProof | None, float, tuple[str, ...]]:
+    """The proof of a bound for every mechanism, the bound, and notes on it."""
     gradient = gradient_in(problem)
-    if not has_outer(problem, gradient):
-        return None, 0.0
-    if progress is not None:
-        progress("a lower bound for every mechanism")
-    cells = cells_of(problem, gradient)
-    outer = outer_problem(problem, gradient, cells)
-    left = math.inf
-    if profile.time_limit is not None:
-        left = max(0.0, profile.time_limit - (time.monotonic() - started))
-    if cells is not None:
-        until = time.monotonic() + left
-        middles = middles_of(problem, gradient, cells)
-        return _over_cells(outer, cells, middles, profile, until, progress)
+    if not has_outer(problem, gradient) or clock.interrupted:
+        return None, 0.0, ()
+    clock.report("a lower bound for every mechanism")
+    first, most = counts_of(problem, gradient)
+    if most:
+        return bound_by_cells(problem, gradient, profile, clock, (first, most))
+    outer = outer_problem(problem, gradient, None)
+    left = clock.remaining()
     try:
         # of many places a closer bound takes longer than it is worth
         asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
         found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     except SolverError:
-        return None, 0.0
+        return None, 0.0, ()
     if found.status == "infeasible":
         raise InfeasibleError(f"of the places alone: {found.reason}")
-    proof = OuterProof(cells, outer.statement, found.certificate.multipliers)
-    return proof, claimable(found.bound)
-
-
-def _over_cells(
-    outer: Problem,
-    cells: Ints,
-    middles: Floats,
-    profile: Profile,
-    until: float,
-    progress: Progress | None,
-) -> tuple[OuterProof, float]:
-    """The same over cells of the places."""
-    statement = outer.statement
-    ratio = statement.families[0]
-    assert isinstance(ratio, Ratio)
-
-    def stop(point: cones.ConePoint) -> bool:
-        if progress is not None:
-            progress(f"step {point.iterations}: {point.bound:.6g} for every mechanism")
-        return time.monotonic() >= until
-
-    found = pairs.solve(
-        np.array(ratio.log_ratio), middles, statement.cost, _CELLS_GAP, stop, profile.threads
-    )
-    multipliers = Multipliers((found,))
-    bound = lower_bound(statement, multipliers)
-    return OuterProof(cells, statement, multipliers), claimable(bound.value)
+    proof = OuterProof(None, outer.statement, found.certificate.multipliers)
+    return proof, claimable(found.bound), ()
 
 
 def _why(profile: Profile) -> str:

@@ -14,12 +14,13 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
+from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers
 from optmech.certificate.objective import figures_of, relative_gap
 from optmech.certificate.values import objective
 from optmech.designs.design import Certificate, Design, OuterProof
 from optmech.designs.notes import design_notes
-from optmech.designs.outer import claimable
+from optmech.designs.outer import witnessed_by
 from optmech.designs.resolution import limits_of, problem_of_cells, refusal
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
@@ -86,9 +87,18 @@ class _Resolved:
         self._value, self._bound = np.inf, 0.0
         self._proof: OuterProof | None = None
         self._message = ""
+        self._interrupted = False
 
     def run(self) -> Design:
-        """Coarse first, then as fine as the profile says, until the gap or the time is reached."""
+        """Coarse first, then as fine as the profile says, until the gap or the time is reached, or
+        somebody stops it."""
+        with noticed(self._interrupt):
+            return self._run()
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+
+    def _run(self) -> Design:
         cells, count = self.profile.resolution, len(self.problem.secrets)
         coarse = min(max(cells // 4, 16), cells, count)
         fine = min(LANDMARKS * cells, count)
@@ -114,6 +124,8 @@ class _Resolved:
         return relative_gap(self._value, self._bound) if self._released else np.inf
 
     def _remaining(self) -> float:
+        if self._interrupted:
+            return 0.0
         if self.profile.time_limit is None:
             return np.inf
         return self.profile.time_limit - (time.monotonic() - self._started)
@@ -137,10 +149,16 @@ class _Resolved:
         own = partition(self._plane, self.problem.prior, cells)
         smaller = problem_of_cells(self.problem, own)
         found = self._solved(smaller)
-        proved = claimable(found.certificate.bound.value)
+        proof, proved = witnessed_by(
+            lambda witness: problem_of_cells(self.problem, own, witness),
+            self.problem,
+            self._stated,
+            own,
+            found.certificate.multipliers,
+            boxes=True,
+        )
         if proved > self._bound:
-            self._bound = proved
-            self._proof = OuterProof(own, smaller.statement, found.certificate.multipliers)
+            self._bound, self._proof = proved, proof
         self._report(f"bound from {len(smaller.secrets)} cells")
 
     def _design(self, count: int) -> None:

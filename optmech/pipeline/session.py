@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers, lower_bound
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
 from optmech.exact.numerators import Numerators
@@ -206,21 +204,12 @@ class Session:
     @contextmanager
     def interruptible(self) -> Iterator[None]:
         """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
-        if threading.current_thread() is not threading.main_thread():
+        with noticed(self._interrupt):
             yield
-            return
 
-        def stop(_signal: int, _frame: FrameType | None) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupted = True
-            self.report("interrupted: finishing with the best verified result so far")
-
-        previous = signal.signal(signal.SIGINT, stop)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, previous)
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self.report("interrupted: finishing with the best verified result so far")
 
 
 def _tells_apart(statement: Statement, matrix: Floats) -> bool:

@@ -63,7 +63,8 @@ def solve(
         checked after repair; its bound was evaluated from multipliers that need not be trusted.
         Ctrl-C ends the search like a time limit. For ``MetricPrivacy(…, everywhere=mesh)`` an
         ``EverywhereDesign``, whose gap is about the mechanisms on that mesh and whose lower bound
-        holds for every mechanism that is private at every point; Ctrl-C then interrupts.
+        holds for every mechanism that is private at every point, by as many cells of the places
+        as time and memory allow.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ BINARY = "optmech-design/3"
 """A design whose long lists are bytes (``reading.lists``); in every other way as before."""
 FAMILY = "optmech-targets/2"
 EVERYWHERE = "optmech-everywhere/1"
+LISTED = {DESIGN: BINARY, EVERYWHERE: "optmech-everywhere/2"}
+"""Formats and the same with long lists as bytes."""
 NOISE = "optmech-noise/1"
 _WRITERS = {
     DESIGN: "optmech solve -o",
@@ -34,6 +36,17 @@ _WRITERS = {
     EVERYWHERE: "optmech solve -o",
     NOISE: "optmech noise -o",
 }
+
+
+def written(body: dict[str, Any], longest: int) -> bytes:
+    """The document of one of the formats, sealed; above ``longest`` bytes its long lists are no
+    text. Raises TypeError or ValueError on what JSON does not have."""
+    content = json.dumps(body, allow_nan=False)
+    if len(content) > longest:
+        with suppress(ProblemError):
+            listed = {**lists.contracted(body), "format": LISTED[body["format"]]}
+            content = json.dumps(listed, allow_nan=False)
+    return seal(content.encode())
 
 
 def seal(document: bytes) -> bytes:
@@ -114,10 +127,13 @@ def parse_sealed(
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         ) from error
-    if sealed and isinstance(body, dict) and body.get("format") == BINARY and DESIGN in formats:
+    plain = _expanded_as(body) if sealed and isinstance(body, dict) else None
+    if plain in formats:
         with decoding(where, remedy):
             kept = {key: body.pop(key) for key in unread if key in body}
-            body = {**lists.expanded(body), **kept, "format": DESIGN}
+            body = {**lists.expanded(body), **kept, "format": plain}
+    elif plain is not None:
+        body["format"] = plain
     if sealed and isinstance(body, dict) and body.get("format") == EVERYWHERE not in formats:
         raise ProblemError(
             "is a mechanism for every point of a region, and this works on finitely many secrets",
@@ -137,19 +153,31 @@ def parse_sealed(
     return body
 
 
+def _expanded_as(body: dict[str, Any]) -> str | None:
+    """The format of a document once its lists are expanded; None where it has none as bytes."""
+    return next((name for name, listed in LISTED.items() if body.get("format") == listed), None)
+
+
 def _writers(formats: tuple[str, ...]) -> str:
     return " or ".join(dict.fromkeys(_WRITERS[name] for name in formats))
 
 
 def is_of_format(path: str | Path, name: str) -> bool:
-    """Whether a file begins like one of this format; False where it cannot be read."""
+    """Whether a file begins like one of this format, its lists as text or as bytes; False where it
+    cannot be read."""
     try:
         if Path(path).suffix.lower() == ".gz":
             with expanded(path, MAX_BYTES) as stream:
-                return f'"format": "{name}"'.encode() in stream.read(_HEAD)
-        return f'"format": "{name}"'.encode() in read_start(path, _HEAD)
+                return begins(stream.read(_HEAD), name)
+        return begins(read_start(path, _HEAD), name)
     except ProblemError:
         return False
+
+
+def begins(content: bytes, name: str) -> bool:
+    """Whether a document begins like one of this format."""
+    own = (name, LISTED.get(name, name))
+    return any(f'"format": "{each}"'.encode() in content[:_HEAD] for each in own)
 
 
 def _refuse(constant: str) -> None:

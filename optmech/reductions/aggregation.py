@@ -91,15 +91,8 @@ def aggregated(
         On arrays that do not fit.
     """
     ratio = closed(log_ratio)[1]
-    members = Members.of(prior, cells, len(ratio))
-    centres = members.representatives
-    return _coarse(
-        members,
-        nonnegative(cost, "cost", (len(ratio), np.shape(cost)[-1])),
-        lambda i, j: ratio[i[:, :, None], j[:, None, :]],
-        ratio[np.ix_(centres, centres)],
-        neighbours,
-    )
+    costs = nonnegative(cost, "cost", (len(ratio), np.shape(cost)[-1]))
+    return aggregated_by(prior, costs, lambda i, j: ratio[i, j], cells, neighbours)
 
 
 def aggregated_places(
@@ -120,13 +113,29 @@ def aggregated_places(
     if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
         raise ProblemError(f"shape {points.shape} is not (n, 2)", where="places")
     rate = stated_up(parse_exact(epsilon, where="epsilon"))
-    members = Members.of(prior, cells, len(points))
-    centres = points[members.representatives]
+    costs = nonnegative(cost, "cost", (len(points), np.shape(cost)[-1]))
+    return aggregated_by(
+        prior, costs, lambda i, j: above(rate, points[i], points[j]), cells, neighbours
+    )
+
+
+def aggregated_by(
+    prior: ArrayLike | Prior,
+    cost: ArrayLike,
+    limits: Blocks,
+    cells: ArrayLike,
+    neighbours: int | None = 24,
+) -> Coarse:
+    """The same with ``limits``, floats not below r between places, for index arrays that
+    broadcast."""
+    costs = np.asarray(cost, dtype=np.float64)
+    members = Members.of(prior, cells, len(costs))
+    centres = members.representatives
     return _coarse(
         members,
-        nonnegative(cost, "cost", (len(points), np.shape(cost)[-1])),
-        lambda i, j: _above(rate, points[i][:, :, None], points[j][:, None, :]),
-        _above(rate, centres[:, None], centres[None, :]),
+        nonnegative(costs, "cost", costs.shape),
+        lambda i, j: limits(i[:, :, None], j[:, None, :]),
+        limits(centres[:, None], centres[None, :]),
         neighbours,
     )
 
@@ -195,6 +204,11 @@ class Members:
         return np.array([group[self.mass[group].argmax()] for group in self.groups])
 
     @property
+    def counts(self) -> Ints:
+        """Numbers of members."""
+        return np.array([len(group) for group in self.groups], dtype=np.int64)
+
+    @property
     def sizes(self) -> Ints:
         """Padded numbers of members."""
         return np.array([-(-len(group) // _PADDED) * _PADDED for group in self.groups])
@@ -232,7 +246,7 @@ def assembled(members: Members, least: Floats, ratio: Floats) -> Coarse:
 def _costs(members: Members, cost: Floats, blocks: Blocks) -> Floats:
     """Floats <= κ(C, o) = 1 / Λ(a, c a), shape (K, O)."""
     out = np.zeros((len(members.groups), cost.shape[1]))
-    for cells in _together(members.sizes**2 * cost.shape[1], members.sizes[:, None]):
+    for cells in together(members.sizes**2 * cost.shape[1], members.sizes[:, None]):
         index, a = members.table(cells)
         ratio = np.maximum(blocks(index, index), 0.0)
         ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
@@ -265,7 +279,7 @@ def ratios_between(members: Members, blocks: Blocks, near: np.ndarray) -> Floats
     found = np.empty(len(first))
     sizes = members.sizes
     shapes = np.stack([sizes[first], sizes[second]], axis=1)
-    for part in _together(shapes.prod(axis=1), shapes):
+    for part in together(shapes.prod(axis=1), shapes):
         (i, a), (j, b) = members.table(first[part]), members.table(second[part])
         found[part] = np.maximum(gains(blocks(i, j), a, b).upper, 2.0**-60)
     out = np.full(near.shape, np.inf)
@@ -279,7 +293,7 @@ def ratios_between(members: Members, blocks: Blocks, near: np.ndarray) -> Floats
     return out
 
 
-def _together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
+def together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
     """Indices of equal rows of ``shapes``, in parts of not too many ``entries``."""
     for shape in np.unique(shapes, axis=0):
         alike = np.flatnonzero((shapes == shape).all(axis=1))
@@ -294,8 +308,8 @@ def _weights(prior: ArrayLike | Prior, count: int) -> Floats:
     return normalised(weights(prior, "prior", count))
 
 
-def _above(rate: float, first: Floats, second: Floats) -> Floats:
-    """Floats >= ε times the Euclidean distance; two differences, two squares, a sum and a root
-    lose less than four units, the product another."""
+def above(rate: float, first: Floats, second: Floats) -> Floats:
+    """Floats >= ``rate`` times the Euclidean distance of points (..., 2); two differences, two
+    squares, a sum and a root lose less than four units, the product another."""
     apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
     return np.asarray(up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500))

@@ -44,7 +44,8 @@ def coarsened(prior: Prior, cost: Floats, limits: Limits, cells: Ints) -> Coarse
     if not np.isfinite(ratio).all():
         # cells that no path over near ones joins, as of places far apart
         ratio = np.where(np.isfinite(ratio), ratio, _widest(members, limits))
-    return assembled(members, boxed_costs(members, cost, limits), ratio).undivided(prior)
+    least = boxed_costs(members, cost, box_radii(members, limits))
+    return assembled(members, least, ratio).undivided(prior)
 
 
 def _widest(members: Members, limits: Limits) -> Floats:
@@ -64,12 +65,18 @@ def radii(ratio: Floats) -> Floats:
     for _ in range(_SWEEPS):
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
     missing = float((both - f[:, None] - f).max(initial=0.0))
-    # two roundings in the sums above, of numbers no larger than these
-    return np.asarray(up(f + max(0.5 * missing, 0.0) + 4 * _UNIT * float(both.max(initial=0.0))))
+    # two roundings in the sums above, and two in whoever adds these, of such numbers
+    return np.asarray(up(f + max(0.5 * missing, 0.0) + 16 * _UNIT * float(both.max(initial=0.0))))
 
 
-def boxed_costs(members: Members, cost: Floats, limits: Limits) -> Floats:
-    """Floats below the least mean cost of every observable over the columns of every cell.
+def box_radii(members: Members, limits: Limits) -> list[Floats]:
+    """``radii`` of the members of every cell."""
+    return [radii(limits(group[:, None], group[None, :])) for group in members.groups]
+
+
+def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
+    """Floats below the least mean cost of every observable over the columns of every cell, which
+    have ``boxes`` f (``radii``).
 
     Σ a c v / Σ a v over v between e^{-f} and e^f is least where v is e^f for the cheapest and
     e^{-f} for the others: one of as many candidates as there are members. Each is a quotient of
@@ -77,7 +84,7 @@ def boxed_costs(members: Members, cost: Floats, limits: Limits) -> Floats:
     """
     out = np.empty((len(members.groups), cost.shape[1]))
     for k, group in enumerate(members.groups):
-        f = radii(limits(group[:, None], group[None, :]))
+        f = boxes[k]
         weight = members.mass[group]
         high, low = weight * exp_up(f), weight * exp_down(-f)
         for part in _columns(len(group), cost.shape[1]):

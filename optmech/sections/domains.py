@@ -288,6 +288,14 @@ class NamesObservables(Names, Suppressible):
     """Other names."""
 
 
+class ZonesObservables(Zones, Suppressible):
+    """Other zones."""
+
+
+class HexagonsObservables(Hexagons, Suppressible):
+    """Other H3 cells."""
+
+
 Observables = Annotated[
     Same
     | Coarser
@@ -296,6 +304,8 @@ Observables = Annotated[
     | PointsObservables
     | LonLatObservables
     | LineObservables
-    | NamesObservables,
+    | NamesObservables
+    | ZonesObservables
+    | HexagonsObservables,
     ByKind(),
 ]

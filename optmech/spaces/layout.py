@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats, Ints, unwrapped
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.observables import Subsets, Suppressible
+from optmech.spaces.regions import Regions
 
 _CORNERS = 24
 _REACH = 0.8
@@ -35,6 +36,21 @@ class Layout:
     """Longitude and latitude of the plane's origin, and what a degree of each counts for in it;
     None where nothing is known of them."""
 
+    def from_degrees(self, lonlat: Floats) -> Floats:
+        """Longitudes and latitudes (n, 2) as points among the corners, on the side of the globe
+        where these are; only where ``degrees`` are known."""
+        assert self.degrees is not None
+        offset, scale = np.split(np.array(self.degrees), 2)
+        near = unwrapped(lonlat, self.centres.mean(axis=0) / scale + offset)
+        return np.asarray((near - offset) * scale)
+
+    @property
+    def shapes(self) -> list[list[Floats]]:
+        """The rings of every element."""
+        rings = np.split(self.corners, self.ring_ends[:-1])
+        starts = [0, *self.shape_ends[:-1].tolist()]
+        return [rings[a:b] for a, b in zip(starts, self.shape_ends.tolist(), strict=True)]
+
 
 def layout(domain: Domain) -> Layout | None:
     """Where and how elements are drawn; None for what has no coordinates in two dimensions.
@@ -50,6 +66,8 @@ def layout(domain: Domain) -> Layout | None:
     if type(shown) is Grid:
         signs = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
         shapes = [[ring] for ring in centres[:, None, :] + signs * (np.array(shown.cell) / 2)]
+    elif isinstance(shown, Regions):
+        shapes = [[ring] for ring in shown.boxes[:, [[0, 1], [2, 1], [2, 3], [0, 3]]]]
     elif shown.outlines is not None:
         shapes = [[plane.into(ring) for ring in own] for own in shown.outlines]
     else:
@@ -61,7 +79,7 @@ def layout(domain: Domain) -> Layout | None:
         np.cumsum([len(ring) for ring in rings]),
         np.cumsum([len(own) for own in shapes]),
         plane.unit,
-        type(shown) is Grid or shown.outlines is not None,
+        isinstance(shown, Grid | Regions) or shown.outlines is not None,
         plane.degrees,
     )
 

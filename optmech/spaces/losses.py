@@ -6,7 +6,6 @@ A loss is used like a distance: called with secrets and observables it returns t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +14,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
+from optmech.spaces.areas import Reduce, to_areas
 from optmech.spaces.distances import (
     Distance,
     DistanceLike,
@@ -25,16 +25,14 @@ from optmech.spaces.distances import (
     refuse_negative,
 )
 from optmech.spaces.domain import Domain
+from optmech.spaces.layout import layout
 from optmech.spaces.observables import Subsets, Suppressible
 
-__all__ = ["over_members", "powered", "with_suppression"]
+__all__ = ["over_cells", "over_members", "powered", "with_suppression"]
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-Reduce = Literal["mean", "max", "min"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,44 @@ class _OverMembers:
         base = self.distance(a, b.base)
         groups = (base[:, list(group)] for group in b.members)
         return np.column_stack([getattr(values, self.reduce)(axis=1) for values in groups])
+
+
+@dataclass(frozen=True)
+class _OverCells:
+    distance: Distance
+    reduce: Reduce
+
+    def __call__(self, a: Domain, b: Domain) -> Floats:
+        drawn = layout(b)
+        if drawn is None or not drawn.exact:
+            raise ProblemError(
+                "needs observables that are cells",
+                where="loss",
+                remedy="Use a Grid, regions, or a domain with outlines",
+            )
+        given = self.distance
+        base, power = (
+            (given.distance, given.exponent) if isinstance(given, _Powered) else (given, 1)
+        )
+        name = distance_name(base)
+        if name == "haversine" and a.coordinates == "lonlat" and drawn.degrees is not None:
+            points = drawn.from_degrees(a.require_points("measure distances to cells"))
+        elif name == "euclidean":
+            base(a, b)  # refuses what has no distance
+            points = a.require_points("measure distances to cells")
+        else:
+            raise ProblemError(
+                f"distances to cells are not known for {name!r} here",
+                where="loss.distance",
+                remedy='Use "euclidean", or "haversine" from longitudes and latitudes',
+            )
+        if self.reduce == "mean" and power not in (1, 2):
+            raise ProblemError(
+                f"the mean over a cell of a distance to the power {power:g} is not known",
+                where="loss.power",
+                remedy="Use the power 1 or 2, or the least or the largest distance",
+            )
+        return to_areas(points, drawn.shapes, self.reduce, power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +134,26 @@ def over_members(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
     if reduce not in ("mean", "max", "min"):
         raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
     return _OverMembers(as_distance(distance), reduce)
+
+
+def over_cells(distance: DistanceLike, reduce: Reduce = "mean") -> Distance:
+    """Mean, largest or smallest distance from the secret to the points of an observable that is a
+    cell: of a ``Grid``, of regions, or of a domain with outlines.
+
+    Parameters
+    ----------
+    distance:
+        Euclidean, or haversine from places in degrees to zones in degrees or the cells of a grid
+        over bounds, which are then measured on the map that they are drawn on (within about 1 %
+        over 100 km); or ``powered`` of these, by 2 for means.
+    reduce:
+        The mean is that over the area, in closed form.
+
+    Raises ProblemError, here or when it is called, on other distances and observables.
+    """
+    if reduce not in ("mean", "max", "min"):
+        raise ProblemError(f"{reduce!r} is not 'mean', 'max' or 'min'", where="loss.reduce")
+    return _OverCells(as_distance(distance), reduce)
 
 
 def with_suppression(loss: DistanceLike, cost: ArrayLike) -> Distance:

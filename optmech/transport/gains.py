@@ -87,7 +87,7 @@ def gains(ratio: Floats, a: Logs, b: Logs, least: Floats | None = None) -> Gains
     arcs, q = _proposed(logs - level[:, None, None], rows, columns, usable)
     potentials = np.where(columns, q - np.where(columns, b.middle, 0.0), np.inf)
     lower = _lower(least, a, b, potentials)
-    upper = _upper(most, a, b, arcs)
+    upper = proved_by(most, a, b, arcs)
     size = np.maximum(1.0, np.where(np.isfinite(lower), np.abs(lower), 1.0))
     poor = np.flatnonzero(usable & ~(upper - lower <= _CLOSE * size))
     if len(poor):
@@ -117,8 +117,10 @@ def _proposed(
     return arcs, q
 
 
-def _upper(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:
-    """ln of the largest arrival over b, rounded up; inf where a source sends nothing."""
+def proved_by(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:
+    """Upper bounds of ln max a·v / b·v, (k,), that plans prove, whoever made them: ln of the
+    largest arrival over b, rounded up; inf where a source sends nothing. ``ratio``, ``a`` and ``b``
+    as of ``gains``."""
     count, n, m = ratio.shape
     each = np.arange(count)[:, None]
     sources, targets = each * n + arcs.source, each * m + arcs.target
@@ -181,7 +183,7 @@ def _with_simple_ones(
     simple = Arcs(*(np.zeros((count, n + m), dtype=kind) for kind in (np.int64, np.int64, float)))
     simple.source[:, :n], simple.target[:, :n] = np.arange(n), target
     simple.share[:, :n] = a.positive
-    found = _upper(most, a, b, simple)
+    found = proved_by(most, a, b, simple)
     better = ~(upper[poor] <= found)
     upper[poor[better]] = found[better]
     for kept, new in zip(arcs, simple, strict=True):

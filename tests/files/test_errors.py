@@ -117,7 +117,14 @@ BAD = [
     ({"loss": {"matrix": [[0, 1], [1, 0]]}}, "loss", "does not fit 4 secrets x 4 observables"),
     ({"loss": {"matrix": [[0, -1]]}}, "loss.matrix", "[0][1] is -1"),
     ({"loss": {"distance": "euclidean", "suppression": 1}}, "loss.suppression", "do not agree"),
-    ({"loss": {"distance": "euclidean", "reduce": "max"}}, "loss.reduce", "no sets"),
+    (
+        {
+            "loss": {"distance": "euclidean", "reduce": "max"},
+            "observables": {"kind": "points", "points": [[0, 0]]},
+        },
+        "loss.reduce",
+        "no sets",
+    ),
     ({"loss": {"matrix": [[1]], "power": 2}}, "loss", "power need a distance"),
     (
         {"loss": {"distance": {"kind": "matrix", "values": [[0, float("nan")]]}}},

@@ -135,6 +135,28 @@ def test_the_point_is_in_the_address(design: om.EverywhereDesign, show: Show) ->
     assert page.js("return document.querySelector('[data-field=point]').dataset.value") != "9,9"
 
 
+def test_a_report_that_is_a_cell_is_outlined(design: om.EverywhereDesign, show: Show) -> None:
+    promise = design.problem.constraints[0]
+    cells = om.Grid(2, 3, (4 / 3, 1.5), origin=(-0.5, -0.5), unit="km")
+    loss = om.losses.over_cells(KM)
+    stated = om.Problem(design.problem.prior, loss, cells, constraints=[promise])
+    page = show(om.solve(stated, gap=1e-2))
+    page.choose("report", 4)
+    # the second row's second cell, in a box of 4 x 3 km that is 1000 wide
+    ring = page.js("return document.querySelector('#field-chart .report-cell').getAttribute('d')")
+    corners = {tuple(float(v) for v in at.split(",")) for at in ring[1:-1].split("L")}
+    wanted = {(x, y) for x in (1000 / 3, 2000 / 3) for y in (0, 375)}
+    for at in wanted:
+        assert min(np.hypot(at[0] - x, at[1] - y) for x, y in corners) < 0.5
+    assert len(corners) == 4
+    page.assert_quiet()
+    # reports at points have no outline
+    page = show(design)
+    assert not page.js(
+        "return document.querySelector('#field-chart .report-cell').getAttribute('d')"
+    )
+
+
 def test_degrees_stand_along_the_sides(globe: om.EverywhereDesign, show: Show) -> None:
     page = show(globe)
     marks = page.js(

@@ -12,7 +12,7 @@ import pytest
 
 import optmech as om
 from optmech.cli.main import main
-from optmech.designs.file import seal
+from optmech.reading.sealed import seal
 
 D = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
 INPUTS = [[3, 1, 1, 0], [0.1, 0.2, 0.3, 0.4]]

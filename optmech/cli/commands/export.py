@@ -31,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LABEL",
         help="for --format geojson: the probability of this report too, and its posterior",
     )
+    parser.add_argument(
+        "--reports",
+        action="store_true",
+        help="for --format geojson: the cells of the reports instead, with how often each is "
+        "reported",
+    )
     parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
 
 
@@ -39,6 +45,12 @@ def run(args: argparse.Namespace) -> int:
     if args.report is not None and args.format != "geojson":
         raise ProblemError(
             "is about cells", where="--report", remedy="Use it with --format geojson"
+        )
+    if args.reports and (args.format != "geojson" or args.report is not None):
+        raise ProblemError(
+            "is about the cells of all reports",
+            where="--reports",
+            remedy="Use it with --format geojson, without --report",
         )
     size, text = {"matrix": _matrix, "geojson": _cells}.get(args.format, _program)(args)
     if args.json:
@@ -85,5 +97,5 @@ def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
             report = find_label(design.problem.observables, report)
         except ProblemError as error:
             raise error.at("--report") from error
-    count = write_geojson(design, args.output, report)
+    count = write_geojson(design, args.output, report, reports=args.reports)
     return {"features": count}, f"{count:,} features in longitude and latitude"

@@ -1,6 +1,8 @@
 """Plain JSON values for problems and multipliers; design files are made of them."""
 
+from optmech.designs.encoding.multipliers import OUTER as OUTER
 from optmech.designs.encoding.multipliers import decode_multipliers as decode_multipliers
+from optmech.designs.encoding.multipliers import decode_outer as decode_outer
 from optmech.designs.encoding.multipliers import encode_multipliers as encode_multipliers
 from optmech.designs.encoding.multipliers import encode_outer as encode_outer
 from optmech.designs.encoding.numerators import decode_numerators as decode_numerators

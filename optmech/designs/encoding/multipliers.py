@@ -20,11 +20,18 @@ from optmech.exact.checked import require_keys
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from optmech.base.arrays import Ints
     from optmech.designs.design import OuterProof
+    from optmech.problem import Problem
+    from optmech.reductions.witness import Witness
 
 Plain = Any
 _LISTS = ("windowed", "lifted", "approximate", "divergence", "distortion", "loss_limits")
 _JOINT = "ratio"
+OUTER, WITNESS = {"cells", "multipliers"}, {"plans", "costs"}
+"""Entries of the proof of a bound from cells, and those that older files lack."""
 
 
 def encode_multipliers(multipliers: Multipliers, statement: Statement) -> Plain:
@@ -45,11 +52,30 @@ def encode_multipliers(multipliers: Multipliers, statement: Statement) -> Plain:
 
 
 def encode_outer(outer: OuterProof) -> Plain:
-    """The proof of a bound from a coarser problem: the cells that make it, and its multipliers."""
+    """The proof of a bound from a coarser problem: the cells that make it, its multipliers, and
+    what proves its numbers."""
     return {
         "cells": None if outer.cells is None else outer.cells.tolist(),
         "multipliers": encode_multipliers(outer.multipliers, outer.statement),
+        **({} if outer.witness is None else outer.witness.plain()),
     }
+
+
+def decode_outer(
+    plain: Plain, problem: Problem, cells: Ints, make: Callable[[Witness | None], Problem]
+) -> OuterProof:
+    """The inverse for ``cells`` that were read; ``make`` makes the coarser problem, from what
+    proves its numbers where the file has that."""
+    from optmech.designs.design import OuterProof
+    from optmech.reductions.witness import read_witness
+
+    witness, more = None, WITNESS & plain.keys()
+    require_keys(plain, OUTER | WITNESS if more else OUTER, "outer")
+    if more:
+        witness = read_witness(plain, problem.prior, cells, len(problem.observables))
+    statement = make(witness).statement
+    multipliers = decode_multipliers(plain["multipliers"], statement)
+    return OuterProof(cells, statement, multipliers, witness)
 
 
 def decode_multipliers(plain: Plain, statement: Statement) -> Multipliers:

@@ -29,9 +29,7 @@ def list_secrets(spec: Secrets, directory: Path) -> Listed:
     if isinstance(spec, schema.Table):
         return _table(spec, directory)
     if isinstance(spec, schema.Zones):
-        source = DataFile(spec.file, spec.package, spec.resource)
-        with labels_from("label"):
-            return Listed(read_geojson(source.path(directory), spec.label), table=source)
+        return _zones(spec, directory)
     if isinstance(spec, schema.Hexagons):
         return Listed(from_h3(spec.cells))
     if isinstance(spec, schema.Network | schema.Tree):
@@ -66,7 +64,17 @@ def _observed(spec: Observables, context: Context) -> Domain:
         return observables.coarser(secrets, spec.rows, spec.columns)
     if isinstance(spec, schema.Subsets):
         return observables.subsets(secrets, _groups(spec, secrets))
+    if isinstance(spec, schema.Zones):
+        return _zones(spec, context.directory).domain
+    if isinstance(spec, schema.Hexagons):
+        return from_h3(spec.cells)
     return _plain(spec)
+
+
+def _zones(spec: schema.Zones, directory: Path) -> Listed:
+    source = DataFile(spec.file, spec.package, spec.resource)
+    with labels_from("label"):
+        return Listed(read_geojson(source.path(directory), spec.label), table=source)
 
 
 def _groups(spec: schema.Subsets, secrets: Domain) -> dict[Hashable, list[Hashable]]:

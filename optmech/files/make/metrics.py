@@ -16,7 +16,7 @@ from optmech.sections import metrics as schema
 from optmech.sections.metrics import DistanceSpec, LossSpec
 from optmech.spaces import distances, losses
 from optmech.spaces.distances import Distance
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.tabulated import NAMED
 
@@ -58,13 +58,17 @@ def build_loss(spec: LossSpec, context: Context, observed: Domain) -> Distance |
     if spec.power != 1:
         loss = losses.powered(loss, spec.power)
     if spec.reduce is not None:
-        if not isinstance(inner, Subsets):
+        if isinstance(inner, Subsets):
+            loss = losses.over_members(loss, spec.reduce)
+        elif isinstance(inner, Grid) or inner.outlines is not None:
+            loss = losses.over_cells(loss, spec.reduce)
+        else:
             raise ProblemError(
-                "there are no sets to reduce over",
+                "there are no sets or cells to reduce over",
                 where="reduce",
-                remedy='Use observables of kind = "coarser" or "subsets", or drop the key',
+                remedy='Use observables of kind = "coarser", "subsets" or "grid", or secrets that '
+                "are a grid or zones, or drop the key",
             )
-        loss = losses.over_members(loss, spec.reduce)
     if (spec.suppression is not None) != isinstance(observed, Suppressible):
         raise ProblemError(
             "the loss and the observables do not agree on suppression",

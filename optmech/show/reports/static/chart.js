@@ -197,14 +197,19 @@ function place(map) {
   if (placed.has(map)) return placed.get(map);
   const frame = framed(map);
   const { into, height, pairs } = frame;
-  const corners = pairs(map.corners).map(into);
+  const real = pairs(map.corners);
+  const corners = real.map(into);
   const ends = numbers(map.ringEnds);
   const paths = [];
+  const rings = [];
   let ring = 0;
   for (const end of numbers(map.shapeEnds)) {
     let d = "";
+    rings.push([]);
     for (; ring < end; ring += 1) {
-      const own = corners.slice(ring ? ends[ring - 1] : 0, ends[ring]);
+      const span = [ring ? ends[ring - 1] : 0, ends[ring]];
+      const own = corners.slice(...span);
+      rings.at(-1).push(real.slice(...span));
       d += `M${own.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L")}Z`;
     }
     paths.push(d);
@@ -212,7 +217,7 @@ function place(map) {
   const real_centres = pairs(map.centres);
   const area = WIDTH * height;
   const made = {
-    ...frame, paths, real_centres, exact: map.exact, centres: real_centres.map(into),
+    ...frame, paths, rings, real_centres, exact: map.exact, centres: real_centres.map(into),
     radius: Math.min(26, Math.max(11, 0.42 * Math.sqrt(area / real_centres.length))),
   };
   placed.set(map, made);

@@ -61,7 +61,8 @@ class Field {
     });
     this.dots = shape("g", {}, dots);
     this.marks = shape("g");
-    this.svg.append(shape("defs", {}, [clip]), this.image, this.edges, shape("path", { d: `${line(this.ring)}Z`, class: "border" }), ...backdrop(frame), this.dots, this.marks);
+    this.outline = shape("path", { class: "report-cell", d: "" });
+    this.svg.append(shape("defs", {}, [clip]), this.image, this.edges, shape("path", { d: `${line(this.ring)}Z`, class: "border" }), ...backdrop(frame), this.outline, this.dots, this.marks);
     this.point = region.start;
     this.plane = new Plane(this.svg, this.sheet, frame, (share) => {
       ruler(this.rule, frame.real * share, frame.unit);
@@ -183,8 +184,17 @@ class Field {
     return at ? this.frame.into(between(from, this.frame, at)) : null;
   }
 
+  // The cell that the chosen report is, where reports are cells.
+  reportCell() {
+    const { reports } = this.region;
+    if (!reports.map || !reports.map.exact) return "";
+    const from = place(reports.map);
+    return from.rings[this.report].map((ring) => `M${ring.map((at) => this.frame.into(between(from, this.frame, at)).map((value) => value.toFixed(1)).join(",")).join("L")}Z`).join("");
+  }
+
   mark() {
     if (!this.plane) return;
+    this.outline.setAttribute("d", this.reportCell());
     const radius = 13 / this.plane.k;
     const [x, y] = this.frame.into(this.point);
     const report = this.reportAt();

@@ -1,0 +1,279 @@
+"""What proves the numbers of a coarse problem, small enough to be written into a file.
+
+The bound of a coarse problem uses the ratios of those pairs of cells that have multipliers, and the
+least mean costs of cells. A plan of transport with gains proves each of them (docs/theory.md,
+"Carrying a guarantee over to distributions"), and any plan will do: here are those that the
+aggregation finds, with shares in whole numbers, which loses about a part in 10^5 of a ratio. Where
+costs come from boxes, their radii are the proof. Who reads a witness evaluates it and searches for
+nothing (docs/theory.md, "Cells and what proves them").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optmech.base.arrays import Floats, Ints
+from optmech.base.memory import require
+from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
+from optmech.exact.outward import down, exp_down, log_floats, up
+from optmech.reductions.aggregation import Coarse, Members, assembled, together
+from optmech.reductions.cells import Limits, box_radii, boxed_costs
+from optmech.spaces.prior import Prior
+from optmech.transport.gains import Arcs, Logs, gains, proved_by
+
+Plain = Any
+_GRAIN = 2**20 - 1
+"""Shares of a source sum to this."""
+_LARGEST = 2**32
+_UNPROVED = 1e300
+"""A log ratio whose multipliers are dropped wherever a bound is evaluated."""
+_WHERE = "outer"
+
+
+@dataclass(frozen=True, eq=False)
+class Plans:
+    """Sparse plans one after the other, as their sources come."""
+
+    arcs: Ints
+    """How many arcs each source has."""
+    target: Ints
+    """Of every arc, counted within the target cell."""
+    share: Ints
+    """Of every arc, out of the sum over its source, whole numbers > 0."""
+
+    def plain(self) -> dict[str, list[int]]:
+        """As lists."""
+        names = ("arcs", "target", "share")
+        return {name: getattr(self, name).tolist() for name in names}
+
+    @classmethod
+    def read(cls, plain: Plain, sources: Ints, targets: Ints) -> Plans:
+        """The inverse, for plans between so many members each. Raises ProblemError where the lists
+        do not fit."""
+        body = _object(plain, {"arcs", "target", "share"})
+        arcs = _whole(body["arcs"], int(sources.sum()))
+        count = int(arcs.sum())
+        found = cls(arcs, _whole(body["target"], count), _whole(body["share"], count))
+        most = np.repeat(np.repeat(targets, sources), arcs)
+        if (found.target >= most).any() or (found.share == 0).any():
+            raise ProblemError("has arcs that lead nowhere", where=_WHERE)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """What proves the ratios of some pairs of cells, and the costs of all cells."""
+
+    first: Ints
+    """Cells with mass, as they are numbered among these."""
+    second: Ints
+    plans: Plans
+    """For every pair (first, second)."""
+    costs: Plans | Floats
+    """From each cell to itself for every observable, cell by cell; or the radii of the secrets in
+    their cells, (n,)."""
+
+    def plain(self) -> dict[str, object]:
+        """As entries of a design file."""
+        pairs = {"first": self.first.tolist(), "second": self.second.tolist()}
+        costs: dict[str, object]
+        if isinstance(self.costs, Plans):
+            costs = {**self.costs.plain()}
+        else:
+            costs = {"radii": self.costs.tolist()}
+        return {"plans": pairs | self.plans.plain(), "costs": costs}
+
+
+def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables: int) -> Witness:
+    """The inverse of ``Witness.plain`` for a problem's cells. Raises ProblemError where it does not
+    fit."""
+    members = Members.of(prior, cells, len(cells))
+    counts = members.counts
+    require(
+        100.0 * float(counts.max()) ** 2,
+        what=f"a cell of {counts.max():,} places",
+        where=_WHERE,
+        remedy="Use smaller cells",
+    )
+    body = _object(plain["plans"], {"first", "second", "arcs", "target", "share"})
+    first, second = (_whole(body.pop(name)) for name in ("first", "second"))
+    whole = len(first) == len(second) and max([-1, *first, *second]) < len(counts)
+    if not whole or (first == second).any():
+        raise ProblemError("has pairs of no cells", where=_WHERE)
+    plans = Plans.read(body, counts[first], counts[second])
+    given = plain["costs"]
+    if isinstance(given, dict) and "radii" in given:
+        radii = _object(given, {"radii"})["radii"]
+        fits = isinstance(radii, list) and len(radii) == len(cells)
+        if not fits or not all(type(f) is float and 0 <= f < np.inf for f in radii):
+            raise ProblemError("radii are not numbers >= 0 of all secrets", where=_WHERE)
+        return Witness(first, second, plans, np.array(radii))
+    every = np.repeat(counts, observables)
+    return Witness(first, second, plans, Plans.read(given, every, every))
+
+
+def witness_of(
+    prior: Prior,
+    cost: Floats,
+    limits: Limits,
+    cells: Ints,
+    pairs: tuple[Ints, Ints],
+    *,
+    boxes: bool,
+) -> Witness:
+    """Plans for the ``pairs`` of cells with mass, and for the ``cost`` (n, O) radii of ``boxes`` or
+    plans; ``limits`` as of ``coarsened``."""
+    members = Members.of(prior, cells, len(cost))
+    first, second = pairs
+    found: list[tuple[Ints, Arcs]] = []
+    for part, i, a, j, b in _between(members, first, second):
+        arcs = gains(limits(i[:, :, None], j[:, None, :]), a, b).arcs
+        found.append((part, rounded(arcs, i.shape[1])))
+    counts = members.counts
+    plans = _listed(found, counts[first])
+    if boxes:
+        radii = np.zeros(len(cost))
+        for group, own in zip(members.groups, box_radii(members, limits), strict=True):
+            radii[group] = own
+        return Witness(first, second, plans, radii)
+    found = [
+        (part, rounded(gains(ratio, a, b).arcs, a.low.shape[1]))
+        for part, _, ratio, a, b in _within(members, cost, limits)
+    ]
+    return Witness(first, second, plans, _listed(found, np.repeat(counts, cost.shape[1])))
+
+
+def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: Witness) -> Coarse:
+    """The coarse problem that a witness proves: ``log_ratio`` limits no other pairs. Raises
+    ProblemError where radii are too small."""
+    members = Members.of(prior, cells, len(cost))
+    count = len(members.groups)
+    ratio = np.full((count, count), _UNPROVED)
+    places = _Places(witness.plans, members.counts[witness.first])
+    for part, i, a, j, b in _between(members, witness.first, witness.second):
+        found = proved_by(limits(i[:, :, None], j[:, None, :]), a, b, places.arcs(part))
+        pairs = witness.first[part], witness.second[part]
+        ratio[pairs] = np.minimum(ratio[pairs], np.maximum(found, 0.0))
+    np.fill_diagonal(ratio, 0.0)
+    if isinstance(witness.costs, Plans):
+        least = np.zeros((count, cost.shape[1]))
+        places = _Places(witness.costs, np.repeat(members.counts, cost.shape[1]))
+        for part, index, own, a, b in _within(members, cost, limits):
+            least[index] = exp_down(-proved_by(own, a, b, places.arcs(part)))
+    else:
+        boxes = [witness.costs[group] for group in members.groups]
+        for group, f in zip(members.groups, boxes, strict=True):
+            missing = limits(group[:, None], group[None, :]) > down(f[:, None] + f)
+            np.fill_diagonal(missing, False)
+            if missing.any():
+                raise ProblemError("radii are too small", where=_WHERE)
+        least = boxed_costs(members, cost, boxes)
+    return assembled(members, least, ratio).undivided(prior)
+
+
+def rounded(arcs: Arcs, sources: int) -> Arcs:
+    """The plans with shares in whole numbers: all are rounded down, as little mass may be much
+    where it arrives, and what is left goes the way that most goes."""
+    count = len(arcs.share)
+    source = np.arange(count)[:, None] * sources + arcs.source
+    sent = np.bincount(source.ravel(), arcs.share.ravel(), count * sources)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        exact = np.where(arcs.share > 0, arcs.share / sent[source] * _GRAIN, 0.0)
+    whole = np.floor(exact)
+    left = _GRAIN - np.bincount(source.ravel(), whole.ravel(), count * sources)
+    order = np.lexsort((-arcs.share.ravel(), source.ravel()))
+    _, starts = np.unique(source.ravel()[order], return_index=True)
+    largest = order[starts]
+    largest = largest[arcs.share.ravel()[largest] > 0]
+    whole.ravel()[largest] += left[source.ravel()[largest]]
+    return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0))
+
+
+def _between(
+    members: Members, first: Ints, second: Ints
+) -> Iterator[tuple[Ints, Ints, Logs, Ints, Logs]]:
+    """Pairs of cells that are worked on together, their members and distributions."""
+    shapes = np.stack([members.sizes[first], members.sizes[second]], axis=1)
+    for part in together(shapes.prod(axis=1), shapes):
+        i, a = members.table(first[part])
+        j, b = members.table(second[part])
+        yield part, i, a, j, b
+
+
+def _within(
+    members: Members, cost: Floats, limits: Limits
+) -> Iterator[tuple[Ints, tuple[Ints, int], Floats, Logs, Logs]]:
+    """Cells and an observable that are worked on together, as numbers of plans and as indices of
+    costs; ratios inside, the distribution, and the distribution times costs."""
+    observables = cost.shape[1]
+    for cells in together(members.sizes**2 * observables, members.sizes[:, None]):
+        index, a = members.table(cells)
+        ratio = np.maximum(limits(index[:, :, None], index[:, None, :]), 0.0)
+        ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
+        for o in range(observables):
+            low, high = log_floats(cost[index, o])
+            b = Logs(down(a.low + low), up(a.up + high))
+            yield cells * observables + o, (cells, o), ratio, a, b
+
+
+def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:
+    """One list of the plans, which are numbered; so many sources each."""
+    starts = np.cumsum([0, *sources.tolist()])
+    place, target, share = [], [], []
+    for plans, arcs in found:
+        used = arcs.share > 0
+        place.append((starts[plans][:, None] + arcs.source)[used])
+        target.append(arcs.target[used])
+        share.append(arcs.share[used].astype(np.int64))
+    if not place:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Plans(nothing, nothing, nothing)
+    where = np.concatenate(place)
+    order = np.argsort(where, kind="stable")
+    arcs_each = np.bincount(where, minlength=int(starts[-1]))
+    return Plans(arcs_each, np.concatenate(target)[order], np.concatenate(share)[order])
+
+
+@dataclass(eq=False)
+class _Places:
+    """Plans to be taken out of their list."""
+
+    plans: Plans
+    sources: Ints
+
+    def __post_init__(self) -> None:
+        bounds = np.concatenate([[0], np.cumsum(self.plans.arcs)])
+        ends = np.cumsum(self.sources)
+        self._begin, self._end = bounds[ends - self.sources], bounds[ends]
+        within = np.arange(int(self.sources.sum())) - np.repeat(ends - self.sources, self.sources)
+        self._source = np.repeat(within, self.plans.arcs)
+
+    def arcs(self, part: Ints) -> Arcs:
+        """Some of the plans, padded with shares of 0."""
+        begin, length = self._begin[part], (self._end - self._begin)[part]
+        step = np.arange(int(length.max(initial=1)))
+        used = step < length[:, None]
+        if not used.any():
+            nothing = np.zeros(used.shape, dtype=np.int64)
+            return Arcs(nothing, nothing, np.zeros(used.shape))
+        place = np.where(used, begin[:, None] + step, 0)
+        share = np.where(used, self.plans.share[place], 0).astype(np.float64)
+        source = np.where(used, self._source[place], 0)
+        return Arcs(source, np.where(used, self.plans.target[place], 0), share)
+
+
+def _object(plain: Plain, names: set[str]) -> dict[str, Plain]:
+    require_keys(plain, names, _WHERE)
+    return dict(plain)
+
+
+def _whole(values: Plain, count: int | None = None) -> Ints:
+    fits = isinstance(values, list) and count in (None, len(values))
+    if not fits or not all(type(v) is int and 0 <= v < _LARGEST for v in values):
+        raise ProblemError("has no list of whole numbers of this length", where=_WHERE)
+    return np.array(values, dtype=np.int64)
