@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_json({"output": args.output, "secrets": secrets, "notes": notes})
         return 0
     output.written(f"problem with {secrets:,} secrets", args.output)
-    output.note(f"next: optmech solve {args.output} -o design.json")
+    output.note(f"next: optmech solve {args.output} -o design.json --report report.html")
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from optmech.show.measured import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
-EXAMPLE = "optmech solve montreal-small -o design.json --picture design.png"
+EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
+_PAGE = "report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the design to this file (-: standard output)",
     )
     parser.add_argument("--picture", metavar="PNG", help="draw the mechanism to this file")
+    parser.add_argument(
+        "--report",
+        metavar="HTML",
+        dest="page",
+        help="write the page of optmech report too; a design that was written is read and checked "
+        "again for it",
+    )
+    parser.add_argument(
+        "--backdrop", metavar="GEOJSON", help="lines behind the page's maps, as for optmech report"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
@@ -78,6 +89,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
+    if args.page:
+        try:
+            _write_page(design, args)
+        except OptmechError:
+            output.written("design", args.output)
+            raise
     given: object = design
     if isinstance(given, EverywhereDesign):
         if args.picture:
@@ -108,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
                 "checks": checks,
                 "output": args.output,
                 "picture": args.picture,
+                "report": args.page,
             }
         )
         if design.status == "infeasible":
@@ -116,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
         _show(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
         output.written("picture", args.picture if found else None)
+        output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
     return 0 if design.verified else 1
@@ -141,25 +160,62 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
     from optmech.cli import everywhere
 
     if args.json:
-        written = {"output": args.output, "picture": args.picture}
+        written = {"output": args.output, "picture": args.picture, "report": args.page}
         output.print_json(everywhere.plain(design, file) | written)
     else:
         everywhere.show(design, file)
         output.written("design", args.output)
         output.written("picture", args.picture)
+        output.written(_PAGE, args.page)
     return 0 if design.verified else 1
+
+
+def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
+    """The page, of what the file says where there is one: reading it decides every claim again."""
+    from pathlib import Path
+
+    from optmech.designs.design import Design
+    from optmech.show.reports import report
+
+    again = args.output is not None and Path(args.output).is_file()
+    report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.reading.recognised import by_ending
 
-    output.claim_outputs(args, (*file.inputs, args.profile))
+    output.claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
+    if args.backdrop is not None:
+        _require_shown(args, file)
     other = None if args.output is None else by_ending(args.output)
     if other is not None:
         raise ProblemError(
             f"{args.output}: is the name of {other[0]}, and a design is JSON",
             where="--output",
             remedy="Use a name that ends in .json",
+        )
+    if args.page is not None:
+        output.require_page(args.page, "--report")
+
+
+def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
+    """Refuse a backdrop that no page would show, before the time to solve is spent."""
+    from optmech.show.backdrop import require_backdrop
+    from optmech.spaces.layout import layout
+
+    if args.page is None:
+        raise ProblemError(
+            "lines are drawn behind the maps of a page",
+            where="--backdrop",
+            remedy="Name the page with --report, or leave it out",
+        )
+    require_backdrop(args.backdrop)
+    drawn = [layout(domain) for domain in (file.problem.secrets, file.problem.observables)]
+    if not any(where is not None and where.degrees for where in drawn):
+        raise ProblemError(
+            "the places of this problem have no longitudes and latitudes",
+            where="--backdrop",
+            remedy="Leave it out, or use points in degrees, or a grid over bounds in degrees",
         )
 
 
