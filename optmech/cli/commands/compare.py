@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import measures
+    from optmech.problem.attacked import choose_distance
     from optmech.show import leaks
-    from optmech.show.measured import choose_distance
 
     output.claim_outputs(args, [args.first, args.second, args.problem])
     problem, a = read_design(args.first, args.problem)

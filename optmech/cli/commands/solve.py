@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 SUMMARY = "solve a problem and verify the mechanism found"
 EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
 _PAGE = "report"
+_LONG = 20.0
+"""Seconds after which it is worth saying what would make it faster."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -143,7 +146,8 @@ def run(args: argparse.Namespace) -> int:
 def _attack(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
-    from optmech.show.measured import blind_error, choose_distance
+    from optmech.problem.attacked import choose_distance
+    from optmech.show.measured import blind_error
 
     problem, mechanism = design.problem, design.mechanism
     name, distance = choose_distance(problem)
@@ -239,6 +243,8 @@ def _show(
         output.checks(design.certificate.checks)
     for line in (*design.notes, *threshold_notes(design)):
         output.note(f"note: {line}")
+    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
+        output.note("note: NumPy did the work; compiled it takes half the time: extra fast (numba)")
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:
