@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,12 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
+    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
+        if value is not None and not 0 < value < math.inf:
+            raise ProblemError(
+                f"{value:g} is not a positive number", where=option, remedy="Leave it out, or "
+                f"give one, such as {'0.01' if option == '--gap' else '60'}",
+            )  # fmt: skip
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file)
