@@ -47,7 +47,7 @@ def finite_array(
         index = tuple(int(k) for k in bad[0])
         if not index:
             raise ProblemError(
-                f"{float(array):g} is not finite", where=where, remedy="Give a finite number"
+                f"{float(array):g} is NaN or infinite", where=where, remedy="Give a finite number"
             )
         raise ProblemError(
             f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",

@@ -72,8 +72,8 @@ MISTAKES = [
     ("init folder", "folder", "this is a folder", "Name a file in it"),
     ("init fixes.csv --x lon --y lon", "--y", "'lon' is both x and y", "Name two columns"),
     ("init fixes.csv --radius 0", "--radius", "must be above 0", "positive number"),
-    ("init fixes.csv --radius nan", "--radius", "nan is not finite", "Give a finite number"),
-    ("init fixes.csv --factor inf", "--factor", "inf is not finite", "Give a finite number"),
+    ("init fixes.csv --radius nan", "--radius", "nan is NaN or infinite", "Give a finite number"),
+    ("init fixes.csv --factor inf", "--factor", "inf is NaN or infinite", "Give a finite number"),
     ("init fixes.csv --cells 9.5", "--cells", "'9.5'", "a whole number such as 10"),
     # reports
     ("protect design.json ragged.csv", "ragged.csv: line 3", "3 cells, and there are 2 columns",
