@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint wheel docs check clean
+.PHONY: demo test lint wheel docs axe check clean
 
 demo: .venv/installed
 	$(BIN)/optmech solve montreal -o montreal.json --picture montreal.png
@@ -21,6 +21,10 @@ wheel: .venv/installed
 
 docs: .venv/installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
+
+# The checker of accessibility (MPL-2.0) that tests of pages run where it is.
+axe:
+	npm install --silent --no-audit --no-fund --no-save --prefix build/node axe-core@4.14.1
 
 check: lint wheel docs test
 

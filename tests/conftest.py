@@ -23,6 +23,8 @@ SKIPS = (
     r"could not import '(torch|cupy|qif)(\.\w+)*'",
     r"no Chromium with its driver",
     r"no Node",
+    r"no axe-core",
+    r"no package index can be reached",
     r"the real location data \(\.\./shared/data\) is not at hand",
     r"docs/ is not beside the tests",
     r"not a checkout",

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
-from chromium import opened
+from chromium import as_it_was, axe, opened, violations
 from test_reference import PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -186,3 +186,17 @@ def test_in_a_browser(chromium: Any, address: str) -> None:
     assert any("least_epsilon" in text for text in found)
     severe = [entry for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
     assert not severe
+
+
+LOOKED_AT = ("", "guides/protecting/", "gallery/", "theory/", "reference/measures/", "benchmarks/")
+
+
+@pytest.mark.parametrize("page", LOOKED_AT)
+def test_axe_finds_nothing(page: str, chromium: Any, address: str) -> None:
+    script = axe()
+    chromium.get(f"{address}/{page}")
+    try:
+        for width, scheme in ((1400, "dark"), (390, "light")):
+            assert violations(chromium, width, scheme, script) == [], (width, scheme)
+    finally:
+        as_it_was(chromium)

@@ -45,6 +45,10 @@ def finite_array(
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         index = tuple(int(k) for k in bad[0])
+        if not index:
+            raise ProblemError(
+                f"{float(array):g} is NaN or infinite", where=where, remedy="Give a finite number"
+            )
         raise ProblemError(
             f"{len(bad)} value(s) are NaN or infinite, the first at index {list(index)}",
             where=where,

@@ -39,7 +39,9 @@ def _of_unknown(
         close = difflib.get_close_matches(word, options, n=1)
         if close:
             return f"Did you mean {close[0]}?"
-    elif not word.startswith("-"):
+    elif not any(not action.option_strings for action in command._actions):
+        return f"{command.prog} takes options only: leave {word!r} out"
+    else:
         return f"Quote what has spaces in it, or run {command.prog} --help"
     return f"Run {command.prog} --help"
 
@@ -51,7 +53,7 @@ def _command(
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             named = next((word for word in given if word in action.choices), None)
-            return None if named is None else action.choices[named]
+            return parser if named is None else action.choices[named]
     return parser
 
 

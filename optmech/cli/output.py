@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from optmech.base.plain import plain_values
-from optmech.base.storage import is_standard_output, refuse_unwritable, write_atomically
+from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
 from optmech.exact.interval import Interval
 from optmech.reading.errors import printable
@@ -29,6 +29,10 @@ PIPE_WIDTH = 100
 
 _ASIDE: ContextVar[bool] = ContextVar("aside", default=False)
 """Whether standard output belongs to a file's content, and tables go to standard error."""
+
+
+_OPTION = {"page": "report"}
+"""Names of outputs that are not those of their options."""
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -143,8 +147,8 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
     """
     known: dict[str, str] = {}
     sources = list(inputs)
-    for name in ("output", "picture", "plan"):
-        option, path = f"--{name}", getattr(args, name, None)
+    for name in ("output", "picture", "plan", "page"):
+        option, path = f"--{_OPTION.get(name, name)}", getattr(args, name, None)
         if path is None:
             continue
         _require_writable(path, option, sources)
@@ -167,6 +171,16 @@ def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:
         from optmech.show.plots.drawing import require_matplotlib
 
         require_matplotlib(args.picture)
+
+
+def require_page(path: str, where: str) -> None:
+    """Refuse a name that is not one of a page."""
+    if ending(path, ".html") not in (".html", ".htm"):
+        raise ProblemError(
+            f"{path}: is not the name of a page",
+            where=where,
+            remedy="Use a name that ends in .html",
+        )
 
 
 def _require_writable(path: str, where: str, apart_from: Iterable[str | Path | None]) -> None:

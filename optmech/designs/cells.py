@@ -119,7 +119,8 @@ def explore(
         ``probability``.
     tiles:
         Tiles of folium behind the cells, such as ``"OpenStreetMap"``. They are fetched from
-        somebody's server, which learns what is looked at: by default there are none.
+        somebody's server, which learns what is looked at: by default there are none. The scripts
+        that draw the map come from a server too; ``om.report`` needs none.
     """
     if find_spec("folium") is None:
         raise ProblemError(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from optmech.lp.blocks import BlockLP
 
 DIRECT_PAIR_ROWS = 8_000
@@ -42,8 +40,6 @@ def select(lp: BlockLP) -> tuple[str, str]:
     obstacle = ""
     if refusal := StructuredEngine().refusal(lp):
         obstacle = f"the structured engine says: {refusal}"
-    elif find_spec("numba") is None:
-        obstacle = "numba is missing for the structured engine"
     if few:
         if obstacle:
             return "highs", f"{local:,} rows inside blocks; {obstacle}"

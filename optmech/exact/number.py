@@ -131,10 +131,18 @@ def rounded_down(value: Fraction) -> float:
     return -rounded_up(-value)
 
 
+_LOGARITHM = re.compile(r"(?:log|ln)\s*\(\s*([0-9./]+)\s*\)")
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%")
+
+
 def _parse_string(text: str, where: str, remedy: str) -> Exact:
     match = _PATTERN.match(text) if len(text) <= _LONGEST else None
     if match is None:
         shown = text if len(text) <= 40 else text[:37] + "..."
+        if found := _LOGARITHM.fullmatch(text.strip()[:_LONGEST]):
+            remedy = f'Write "ln {found[1].strip()}"'
+        elif found := _PERCENT.fullmatch(text.strip()[:_LONGEST]):
+            remedy = f"Write {float(found[1]) / 100:g}"
         raise ProblemError(f"{shown!r} is not a number", where=where, remedy=remedy)
     try:
         if match["plain"] is not None:

@@ -14,6 +14,7 @@ from optmech.base.arrays import Floats
 from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
+from optmech.protection.sources import opened_table
 from optmech.reading.columns import read_columns, read_text_columns
 from optmech.spaces.domain import EARTH_RADIUS_KM
 
@@ -63,15 +64,23 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
     columns = read_columns(wanted.data, [wanted.x, wanted.y])
     points = np.column_stack([columns[wanted.x], columns[wanted.y]])
     points = points[np.isfinite(points).all(axis=1)]
-    degrees = is_degrees(wanted.x, wanted.y)
-    if degrees:
-        points = points[(np.abs(points) <= (360, 90)).all(axis=1)]
     if not len(points):
         raise ProblemError(
             f"no row has numbers in {wanted.x!r} and {wanted.y!r}",
             where=str(wanted.data),
-            remedy="Name the columns with the coordinates",
+            remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
+    degrees = is_degrees(wanted.x, wanted.y)
+    if degrees:
+        first = points[0]
+        points = points[(np.abs(points) <= (360, 90)).all(axis=1)]
+        if not len(points):
+            raise ProblemError(
+                f"{wanted.x!r} and {wanted.y!r} are called longitude and latitude, and no row has "
+                f"one in degrees (the first has {first[0]:.10g}, {first[1]:.10g})",
+                where=str(wanted.data),
+                remedy="Call the columns of a projection x and y, or give degrees",
+            )
     if wanted.label is not None:
         return _places(wanted, file, points, degrees)
     return _grid(wanted, file, points, degrees)
@@ -81,7 +90,7 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
     box = _box(points, degrees)
     size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
     rows, columns = _shape(size, wanted.cells)
-    radius = wanted.radius or _rounded(_SHARE * float(size.min()))
+    radius = _radius(wanted, size)
     unit = "km" if degrees else wanted.unit
     lines = _head(f"{rows} x {columns} cells over {wanted.data.name}")
     lines += ["[secrets]", 'kind = "grid"', f"rows = {rows}", f"columns = {columns}"]
@@ -105,7 +114,7 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
 def _places(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
     box = _box(points, degrees)
     size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
-    radius = wanted.radius or _rounded(_SHARE * float(size.min()))
+    radius = _radius(wanted, size)
     unit = "km" if degrees else wanted.unit
     metric = "haversine" if degrees else "euclidean"
     lines = _head(f"the places of {wanted.data.name}", metric)
@@ -125,7 +134,7 @@ def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
         raise ProblemError(
             "coordinates or labels have to say where a row is",
             where="x",
-            remedy="Name x and y, or label",
+            remedy=f"Name x and y, or label; the columns are {few(_columns(wanted))}",
         )
     found = Counter(read_text_columns(wanted.data, [wanted.label])[wanted.label])
     found.pop("", None)
@@ -150,6 +159,11 @@ def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
         "likely for one label as for another",
     ]
     return "\n".join(lines) + "\n", _of_prior(wanted)
+
+
+def _columns(wanted: Wanted) -> list[str]:
+    with opened_table(wanted.data, 1) as table:
+        return list(table.known)
 
 
 def _head(title: str, loss: str = "euclidean") -> list[str]:
@@ -218,6 +232,10 @@ def _shape(size: Floats, cells: int) -> tuple[int, int]:
     return max(cells // columns, 1), columns
 
 
+def _radius(wanted: Wanted, size: Floats) -> float:
+    return _rounded(_SHARE * float(size.min())) if wanted.radius is None else wanted.radius
+
+
 def _rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
@@ -246,6 +264,8 @@ def _relative(data: Path, beside: Path) -> str:
 
 def refuse_unknown(wanted: Wanted, known: list[str]) -> None:
     """Raise ProblemError on a column that the data do not have."""
+    if wanted.x is not None and wanted.x == wanted.y:
+        raise ProblemError(f"{wanted.x!r} is both x and y", where="y", remedy="Name two columns")
     for key in ("x", "y", "label"):
         name = getattr(wanted, key)
         if name is not None and name not in known:

@@ -25,7 +25,7 @@ _REMEDIES = {
     "int_type": ("is not a whole number", "Give a whole number"),
     "bool_type": ("is not true or false", "Write true or false"),
     "string_type": ("is not text", "Write it in quotes"),
-    "list_type": ("is not an array", "Write [...]"),
+    "list_type": ("is not an array", "Write [...]; a list of tables has two brackets: [[...]]"),
     **dict.fromkeys(
         ("dict_type", "model_type", "model_attributes_type"),
         ("is not a table", "Write a table of keys and values"),
@@ -129,7 +129,10 @@ def in_words(detail: Any, root: type[BaseModel]) -> ProblemError:
     if kind == "missing":
         return _error(location, "is missing", f"Add {location[-1]}")
     if kind == "extra_forbidden":
-        remedy = closest(location[-1], _known_keys(location[:-1], root))
+        known = _known_keys(location[:-1], root)
+        remedy = closest(location[-1], known)
+        if len(location) > 1 and location[-1] in root.model_fields and location[-1] not in known:
+            remedy = f"Write it above the first [table]: below one, it belongs to {location[0]}"
         return _error(location, "is not a known key", remedy)
     if kind == "union_tag_not_found":
         return _no_kind(location, detail["input"])

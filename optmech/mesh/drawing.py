@@ -8,7 +8,6 @@ whole numbers (theory: "Reports for tables of points").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from itertools import count
 
 import numpy as np
@@ -45,15 +44,16 @@ def draw_control_points(mesh: Mesh, points: Floats, source: EachBytes, around: A
     near = error + 2.0 ** (1 - _BITS)
     times = np.zeros((len(points), 3), dtype=np.int64)
     for k in range(mesh.degree):
-        attempts = count(-1 - k, -mesh.degree)
-        words = np.frombuffer(source(every, 8, next(attempts)), dtype=">u8").astype(np.uint64)
+        attempt, step = -1 - k, -mesh.degree
+        words = np.frombuffer(source(every, 8, attempt), dtype=">u8").astype(np.uint64)
         numbers = words >> np.uint64(64 - _BITS)
         at = numbers * 2.0**-_BITS
         sure = inner & (np.abs(at - first) > near) & (np.abs(at - second) > near)
         chosen = (at > first).astype(np.int64) + (at > second)
         for n in np.flatnonzero(~sure).tolist():
             triangle[n], whole = around(n)
-            mine = (source(np.array([n]), 8, attempt) for attempt in copy(attempts))
+            further = count(attempt + step, step)
+            mine = (source(np.array([n]), 8, again) for again in further)
             chosen[n] = _decided(whole, int(numbers[n]), mine)
         times[every, chosen] += 1
     found = indices(mesh.degree)

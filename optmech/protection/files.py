@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from optmech.base.labelled import coordinate_names
 from optmech.errors import ProblemError
 from optmech.protection.columns import Chosen, Replaced, require_columns
 from optmech.protection.reporter import Reporter
@@ -36,13 +37,15 @@ def protect_file(
     *,
     size: int = PART,
     told: Callable[[str], None] = lambda text: None,
+    noted: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[str], list[str]]:
     """Write a report for every row of ``source`` to ``target``.
 
     Returns the names of the columns that were written, and of those that were left out; ``told``
-    hears how far it is. Columns stand in the order of the source, that of the reports' labels last.
-    The target is there when all rows are done, or not at all; standard output is written as it
-    goes.
+    hears how far it is. Where no column is asked for, those that are called longitude and latitude,
+    or x and y, say where a row is, and ``noted`` hears which they are. Columns stand in the order
+    of the source, that of the reports' labels last. The target is there when all rows are done, or
+    not at all; standard output is written as it goes.
 
     Raises
     ------
@@ -51,7 +54,7 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
-        chosen = chosen_of(table, asked, source)
+        chosen = chosen_of(table, _guessed(table, asked, noted), source)
         names = list(dict.fromkeys(table.known))
         try:
             chosen.require_others(names, asked.keep)
@@ -86,6 +89,18 @@ def protect_file(
 def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
     places = replaced.places
     return reporter.geographic and places is not None and places.shape[1] == 2
+
+
+def _guessed(table: Table, asked: Asked, noted: Callable[[str], None]) -> Asked:
+    """With the columns that are called as coordinates are, where nothing else was asked for."""
+    if isinstance(table, PointTable) or (asked.x, asked.y, asked.label) != (None, None, None):
+        return asked
+    found = coordinate_names(table.known)
+    if found is None:
+        return asked
+    x, y = found
+    noted(f"taking {x!r} and {y!r} for the coordinates (--x and --y name others)")
+    return replace(asked, x=x, y=y)
 
 
 def chosen_of(table: Table, asked: Asked, source: str | Path) -> Chosen:

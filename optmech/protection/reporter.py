@@ -209,7 +209,7 @@ class Reporter:
             raise ProblemError(
                 f"{_coordinates(points[lost[0]])} is no place" + _and_more(len(lost) - 1),
                 where=f"row {self.rows + int(lost[0]) + 1}",
-                remedy='Complete the row, or drop such rows: outside = "drop"',
+                remedy=f'{_mend(points[lost[0]])}, or drop such rows: outside = "drop"',
             )
         lost = np.flatnonzero(~inside)
         if self.outside == "nearest" or not len(lost):
@@ -304,6 +304,13 @@ def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
 
 def _coordinates(point: Floats) -> str:
     return f"({', '.join(f'{value:.9g}' for value in point.tolist())})"
+
+
+def _mend(point: Floats) -> str:
+    """What to do about a row that says no place."""
+    if not np.isfinite(point).all():
+        return "Complete the row (numbers are written 5.05, with a point)"
+    return "Give longitude and latitude in degrees"
 
 
 def _and_more(count: int) -> str:

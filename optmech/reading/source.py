@@ -84,6 +84,8 @@ def _parsed(text: str, form: str) -> Any:
     except ValueError as error:
         if not isinstance(error, tomllib.TOMLDecodeError):
             remedy = "Correct that value"
+        elif any(mark in bare for mark in "“”„‘’"):
+            remedy = 'Write quotes straight, as "uniform": these are those of a text'
         raise ProblemError(f"is not valid {form}: {error}", remedy=remedy) from error
 
 

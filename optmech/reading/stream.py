@@ -33,10 +33,10 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
     a part is in memory at any time. Raises ProblemError on what is no such file, on a row with
     more cells than columns, and on lines of more than a million characters.
     """
-    with (
-        _opened(path) as text,
-        translated(path, "is not a UTF-8 CSV file", "Save it as UTF-8 CSV"),
-    ):
+    wrong = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
+    if Path(path).suffix.lower() in (".gz", ".bz2", ".xz"):
+        wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
+    with _opened(path) as text, translated(path, *wrong):
         handed = [0]
         reader = csv.reader(_rows_bounded(text, path, handed))
         header = next((row for row in reader if row), None)
@@ -49,6 +49,12 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
                 "its columns are separated by semicolons",
                 where=str(path),
                 remedy="Save it with commas between columns, and points in numbers",
+            )
+        if len(header) == 1 and "\t" in header[0]:
+            raise ProblemError(
+                "its columns are separated by tabs",
+                where=str(path),
+                remedy="Save it with commas between columns",
             )
         handed[0] = 0
         yield header, _parts(reader, len(header), size, path, handed)

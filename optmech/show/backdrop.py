@@ -57,19 +57,8 @@ def backdrop_of(source: Source, box: tuple[float, float, float, float]) -> Backd
         On what is no GeoJSON, has none of these or more than five million corners, or lies
         elsewhere.
     """
-    name, content = _content(source)
-    with translated(name, "is not GeoJSON", "Export it as a GeoJSON feature collection"):
-        rings = [np.asarray(line, dtype=np.float64)[:, :2] for line in _lines(content, 0)]
-        given = sum(map(len, rings))
-        finite = all(np.isfinite(ring).all() for ring in rings)
-    if not rings or not finite:
-        raise ProblemError(
-            "holds no lines" if finite else "has coordinates that are not finite",
-            where=name,
-            remedy="Give polygons, lines or points in longitude and latitude",
-        )
-    if given > _MOST_GIVEN:
-        raise ProblemError(f"has {given:,} corners, more than {_MOST_GIVEN:,}", where=name)
+    name, rings = _rings(source)
+    given = sum(map(len, rings))
     west, south, east, north = box
     inside = [part for ring in rings for part in _clipped(ring, box)]
     if not inside:
@@ -90,6 +79,29 @@ def backdrop_of(source: Source, box: tuple[float, float, float, float]) -> Backd
         lines = [_simplified(part, scale, tolerance) for part in inside]
         lines = [part for part in lines if len(part) > 2 or _extent(part, scale) > tolerance]
     return Backdrop(tuple(lines), float(np.radians(tolerance) * EARTH_RADIUS_KM), given)
+
+
+def require_backdrop(source: Source) -> None:
+    """Raise ProblemError on what ``backdrop_of`` could read for no place at all."""
+    _rings(source)
+
+
+def _rings(source: Source) -> tuple[str, list[Floats]]:
+    """What a source is called, and its lines."""
+    name, content = _content(source)
+    with translated(name, "is not GeoJSON", "Export it as a GeoJSON feature collection"):
+        rings = [np.asarray(line, dtype=np.float64)[:, :2] for line in _lines(content, 0)]
+        given = sum(map(len, rings))
+        finite = all(np.isfinite(ring).all() for ring in rings)
+    if not rings or not finite:
+        raise ProblemError(
+            "holds no lines" if finite else "has coordinates that are not finite",
+            where=name,
+            remedy="Give polygons, lines or points in longitude and latitude",
+        )
+    if given > _MOST_GIVEN:
+        raise ProblemError(f"has {given:,} corners, more than {_MOST_GIVEN:,}", where=name)
+    return name, rings
 
 
 def _content(source: Source) -> tuple[str, Any]:

@@ -17,10 +17,12 @@ FIGURES = (
     "secrets", "observables", "reason",
 )  # fmt: skip
 """Columns of the table that come from a task's record."""
+MEASURED = ("attack_error",)
+"""Columns that are measured anew from a design: of its summary they are no part."""
 OF_REGIONS = ("total_gap", "vertices")
 """Columns of designs that are private at every point of a region: ``gap`` is about mechanisms on
 their mesh, ``total_gap`` about all."""
-RESERVED = ("task", *FIGURES, *OF_REGIONS, "start", "design", "seconds")
+RESERVED = ("task", *FIGURES, *MEASURED, *OF_REGIONS, "start", "design", "seconds")
 """Columns that the table has anyway."""
 
 

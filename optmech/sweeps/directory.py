@@ -26,6 +26,7 @@ from optmech.designs.either import decode_any
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
+from optmech.sweeps.figures import figures_of
 from optmech.sweeps.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem
@@ -115,7 +116,7 @@ class RunDirectory:
         if not same:
             self.doubts.append(f"task {task} is done again: its design is of another problem")
             return None
-        found = {"task": task, **self._plan.cells(task), **design.summary()}
+        found = {"task": task, **self._plan.cells(task), **figures_of(design)}
         self._kept[task] = found | {"digest": record["digest"]}
         return self._kept[task]
 

@@ -12,7 +12,7 @@ from typing import Any
 from optmech.errors import ProblemError
 from optmech.reading.bounded import read_text, translated
 from optmech.spaces.labels import number_of
-from optmech.sweeps.axes import FIGURES, OF_REGIONS, Cell
+from optmech.sweeps.axes import FIGURES, MEASURED, OF_REGIONS, Cell
 from optmech.sweeps.directory import RunDirectory, write_run_file
 from optmech.sweeps.plan import Plan
 
@@ -27,7 +27,7 @@ def make_rows(run: RunDirectory, plan: Plan) -> list[Row]:
     """A row for every task of the plan that has a record."""
     rows: list[Row] = []
     records = run.records()
-    more = [name for name in OF_REGIONS if any(name in record for record in records)]
+    more = [name for name in (*MEASURED, *OF_REGIONS) if any(name in record for record in records)]
     for record in records:
         task = record["task"]
         design = str(run.design_path(task).relative_to(run.path)) if record["digest"] else None

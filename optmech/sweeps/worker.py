@@ -78,6 +78,7 @@ def _solved(job: Job) -> Outcome:
     from optmech.designs.file import encode_design
     from optmech.pipeline.search import solve
     from optmech.problem.everywhere import gradient_of
+    from optmech.sweeps.figures import figures_of
 
     problem = job.source.build()
     if gradient_of(problem.statement.families) is not None:
@@ -85,7 +86,7 @@ def _solved(job: Job) -> Outcome:
     design = solve(problem, profile=job.profile, start=_start(job.start))
     content = encode_design(design)
     _last = (hashlib.sha256(content).hexdigest(), design)
-    return Outcome(job.task, design.summary(), content, design.reason)
+    return Outcome(job.task, figures_of(design), content, design.reason)
 
 
 def _everywhere(problem: Problem, job: Job) -> Outcome:

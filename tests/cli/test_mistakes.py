@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,9 @@ MISTAKES = [
     (["solve", "problem.toml", "--time-limit", "2min"], "--time-limit", "'2min'",
      "Write 120, in seconds"),
     (["sample", "design.json", "0,0", "-n", "many"], "-n", "'many'", "a whole number such as 10"),
-    (["sample", "design.json", "-1,0"], "optmech sample", "SECRET", "Write -- before"),
+    (["sample", "design.json", "-1,0"],
+     *(("SECRET", "no '-1,0'", "The first ones are") if sys.version_info >= (3, 14)
+       else ("optmech sample", "SECRET", "Write -- before"))),
     (["completion", "bsh"], "optmech completion", "'bsh'", "Did you mean 'bash'"),
     # the file
     (["check", "desgin.json"], "desgin.json", "No such file", "Did you mean design.json?"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
+import re
 from pathlib import Path
 
 import numpy as np
@@ -140,11 +140,28 @@ def test_what_cannot_be_put_on_a_map_is_refused(tmp_path: Path, capsys) -> None:
 
 
 def test_a_map_of_folium(design: om.Design) -> None:
-    if find_spec("folium") is None:
-        with pytest.raises(om.ProblemError, match="folium"):
-            om.exchange.explore(design)
-        return
+    pytest.importorskip("folium")
     text = om.exchange.explore(design, "c").get_root().render()
-    assert "posterior" in text
+    # what the map is given, read back from the page: the posterior is Bayes' theorem
+    given = json.loads(next(re.finditer(r"_add\((\{.*\})\);", text))[1])
+    matrix, prior = design.mechanism.matrix, design.problem.prior.weights
+    column = matrix[:, 2] * prior
+    found = [feature["properties"]["posterior"] for feature in given["features"]]
+    assert found == pytest.approx((column / column.sum()).tolist(), abs=1e-9)
+    assert {feature["geometry"]["type"] for feature in given["features"]} == {"Polygon"}
+    # nobody's server learns what is looked at, unless tiles are asked for
+    assert "tile.openstreetmap.org" not in text
+    tiles = om.exchange.explore(design, "c", tiles="OpenStreetMap").get_root().render()
+    assert "tile.openstreetmap.org" in tiles
     with pytest.raises(om.ProblemError, match="column"):
         om.exchange.explore(design, column="height")
+
+
+def test_without_folium_the_remedy_is_named(
+    design: om.Design, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from optmech.designs import cells
+
+    monkeypatch.setattr(cells, "find_spec", lambda name: None)
+    with pytest.raises(om.ProblemError, match=r"pip install folium"):
+        om.exchange.explore(design)

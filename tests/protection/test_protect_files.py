@@ -214,8 +214,26 @@ def test_short_rows_are_filled_up(tmp_path: Path) -> None:
         assert list(parts) == [[["1", "", ""], ["1", "2", "3"]]]
 
 
+def test_columns_called_as_coordinates_are_found(
+    design: str, fixes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["protect", design, fixes]) == 0
+    said = capsys.readouterr()
+    assert [line.split(",") for line in said.out.split()] == [["lon", "lat"], *CENTRES]
+    assert "taking 'lon' and 'lat' for the coordinates" in said.err
+    # two columns of each kind, or none, say nothing
+    for names in ("from_lon,from_lat,to_lon,to_lat", "a,b,c,d"):
+        path = tmp_path / "other.csv"
+        path.write_text(f"{names}\n-73.9,40.1,-73.9,40.1\n")
+        assert main(["protect", design, str(path)]) == 2
+        assert "--x: coordinates or labels have to say" in capsys.readouterr().err
+    # what is named is taken, whatever the others are called
+    assert main(["protect", design, fixes, "--label", "user"]) == 2
+    assert "taking" not in capsys.readouterr().err
+
+
 MISTAKES = [
-    ([], ["--x", "coordinates or labels", "--label"]),
+    (["--y", "lat"], ["--x", "coordinates or labels", "--label"]),
     (["--x", "lon"], ["coordinate", "Give 2"]),
     (["--x", "lng", "--y", "lat"], ["fixes.csv", "'lng'", "'user', 'lon', 'lat'"]),
     (["--x", "lat", "--y", "lon"], ["fixes.csv", "row 1", "exchanged"]),

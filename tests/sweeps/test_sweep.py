@@ -388,3 +388,15 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ProblemError) as caught:
             call()
         assert wanted in str(caught.value)
+
+
+def test_the_attack_is_in_the_table(tmp_path: Path, pool: Executor) -> None:
+    """Of randomised response over four secrets the best guess is the report: it errs as often as
+    the report is another, at ε = 0 as often as a blind guess, and what is done again errs alike."""
+    first = om.sweep(RESPONSE, {PLACE: [0.0, 1.0]}, tmp_path / "run", executor=pool)
+    again = om.sweep(RESPONSE, {PLACE: [0.0, 1.0]}, tmp_path / "run", executor=pool)
+    for result in (first, again, om.SweepResult.load(tmp_path / "run")):
+        blind, seen = (row["attack_error"] for row in result.rows)
+        assert blind == pytest.approx(0.75, rel=1e-6)
+        assert seen == pytest.approx(3 / (math.e + 3), rel=1e-6)
+        assert result.design(1).loss == result.rows[1]["loss"]

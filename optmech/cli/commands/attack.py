@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Always 0: an attack is a measurement."""
-    from optmech.show.measured import blind_error, choose_distance
+    from optmech.problem.attacked import choose_distance
+    from optmech.show.measured import blind_error
     from optmech.spaces.labels import label_text
 
     problem, mechanism = read_input(args)

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _versions(args: argparse.Namespace, problem: Problem, pair: tuple[Mechanism, Mechanism]) -> int:
     """Two versions with some secrets in common: what their reports reveal about these."""
     from optmech.analysis import leakage
-    from optmech.show.measured import choose_distance
+    from optmech.problem.attacked import choose_distance
     from optmech.show.version_words import measured_versions, version_rows
 
     named = choose_distance(problem, args.distance)
@@ -53,8 +53,8 @@ def _versions(args: argparse.Namespace, problem: Problem, pair: tuple[Mechanism,
 def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
+    from optmech.problem.attacked import choose_distance
     from optmech.show import leaks
-    from optmech.show.measured import choose_distance
     from optmech.show.version_words import measured_versions, version_rows
 
     output.claim_outputs(args, [args.first, args.second, args.problem])

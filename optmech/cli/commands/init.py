@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         text, notes = first_problem(wanted, Path(args.output))
     except ProblemError as error:
-        if error.where in ("x", "cells", "factor", "radius"):
+        if error.where in ("x", "y", "cells", "factor", "radius"):
             remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
             raise type(error)(error.message, where=f"--{error.where}", remedy=remedy) from error
         raise
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_json({"output": args.output, "secrets": secrets, "notes": notes})
         return 0
     output.written(f"problem with {secrets:,} secrets", args.output)
-    output.note(f"next: optmech solve {args.output} -o design.json")
+    output.note(f"next: optmech solve {args.output} -o design.json --report report.html")
     return 0
 
 
@@ -112,7 +112,10 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     wanted = Wanted(
         Path(args.data), x, y, label, args.cells, args.radius, args.factor, args.unit, args.uniform
     )
-    refuse_unknown(wanted, known)
+    try:
+        refuse_unknown(wanted, known)
+    except ProblemError as error:
+        raise error.moved("--y") if error.where == "y" else error from error
     return wanted
 
 

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
-    from optmech.show.measured import choose_distance, measure_constraints
+    from optmech.problem.attacked import choose_distance
+    from optmech.show.measured import measure_constraints
 
     rate = None if args.epsilon is None else parse_exact(args.epsilon, where="--epsilon")
     budget = None if args.delta is None else parse_exact(args.delta, where="--delta")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from optmech.protection.reporter import Reporter
 
 SUMMARY = "draw a report for every row of a table of places"
-EXAMPLE = "optmech protect design.json fixes.csv --x lon --y lat -o protected.csv"
+EXAMPLE = "optmech protect design.json fixes.csv --outside nearest -o protected.csv"
 _IN_PYTHON = {
     'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
     'outside = "drop"': "--outside drop",
@@ -38,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_family_input(parser)
     place = parser.add_argument_group("where a row is")
-    place.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
+    place.add_argument(
+        "--x",
+        metavar="COLUMN",
+        help="longitude, or the first coordinate (default: with --y, the columns that are called "
+        "longitude and latitude, or x and y)",
+    )
     place.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
     place.add_argument("--label", metavar="COLUMN", help="label of the secret, without coordinates")
     place.add_argument(
@@ -113,7 +118,9 @@ def run(args: argparse.Namespace) -> int:
         asked = Asked(
             args.x, args.y, args.label, tuple(args.keep), tuple(args.sticky_by), args.report
         )
-        written, left = protect_file(reporter, args.data, args.output, asked, told=_progress())
+        written, left = protect_file(
+            reporter, args.data, args.output, asked, told=_progress(), noted=output.note
+        )
     except ProblemError as error:
         raise _in_options(error, args.data) from error
     _say(args, reporter, written, left)

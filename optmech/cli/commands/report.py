@@ -43,7 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every design on reading it, and write the page."""
-    from optmech.base.storage import ending
     from optmech.reading.recognised import by_ending
     from optmech.show.reports import report
 
@@ -53,12 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is None:
         args.output = _beside(args.designs)
     output.claim_outputs(args, [*args.designs, args.backdrop])
-    if ending(args.output, ".html") not in (".html", ".htm"):
-        raise ProblemError(
-            f"{args.output}: is not the name of a page",
-            where="--output",
-            remedy="Use a name that ends in .html",
-        )
+    output.require_page(args.output, "--output")
     designs, names, groups = _read(args.designs)
     size = report(designs, args.output, names, groups=groups, backdrop=args.backdrop)
     if args.json:

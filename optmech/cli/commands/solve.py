@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import math
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
     from optmech.show.measured import Measured
 
 SUMMARY = "solve a problem and verify the mechanism found"
-EXAMPLE = "optmech solve montreal-small -o design.json --picture design.png"
+EXAMPLE = "optmech solve montreal-small -o design.json --report report.html"
+_PAGE = "report"
+_LONG = 20.0
+"""Seconds after which it is worth saying what would make it faster."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the design to this file (-: standard output)",
     )
     parser.add_argument("--picture", metavar="PNG", help="draw the mechanism to this file")
+    parser.add_argument(
+        "--report",
+        metavar="HTML",
+        dest="page",
+        help="write the page of optmech report too; a design that was written is read and checked "
+        "again for it",
+    )
+    parser.add_argument(
+        "--backdrop", metavar="GEOJSON", help="lines behind the page's maps, as for optmech report"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
@@ -63,6 +78,12 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
+    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
+        if value is not None and not 0 < value < math.inf:
+            raise ProblemError(
+                f"{value:g} is not a positive number", where=option, remedy="Leave it out, or "
+                f"give one, such as {'0.01' if option == '--gap' else '60'}",
+            )  # fmt: skip
     file = read_problem(args.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file)
@@ -78,6 +99,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
+    if args.page:
+        try:
+            _write_page(design, args)
+        except OptmechError:
+            output.written("design", args.output)
+            raise
     given: object = design
     if isinstance(given, EverywhereDesign):
         if args.picture:
@@ -108,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
                 "checks": checks,
                 "output": args.output,
                 "picture": args.picture,
+                "report": args.page,
             }
         )
         if design.status == "infeasible":
@@ -116,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
         show_design(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
         output.written("picture", args.picture if found else None)
+        output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
     return 0 if design.verified else 1
@@ -124,7 +153,8 @@ def run(args: argparse.Namespace) -> int:
 def attack_on(design: Design) -> dict[str, Any]:
     """What the optimal attack and the best guess are left with."""
     from optmech.analysis import attacks, measures
-    from optmech.show.measured import blind_error, choose_distance
+    from optmech.problem.attacked import choose_distance
+    from optmech.show.measured import blind_error
 
     problem, mechanism = design.problem, design.mechanism
     name, distance = choose_distance(problem)
@@ -141,25 +171,62 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
     from optmech.cli import everywhere
 
     if args.json:
-        written = {"output": args.output, "picture": args.picture}
+        written = {"output": args.output, "picture": args.picture, "report": args.page}
         output.print_json(everywhere.plain(design, file) | written)
     else:
         everywhere.show(design, file)
         output.written("design", args.output)
         output.written("picture", args.picture)
+        output.written(_PAGE, args.page)
     return 0 if design.verified else 1
+
+
+def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
+    """The page, of what the file says where there is one: reading it decides every claim again."""
+    from pathlib import Path
+
+    from optmech.designs.design import Design
+    from optmech.show.reports import report
+
+    again = args.output is not None and Path(args.output).is_file()
+    report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.reading.recognised import by_ending
 
-    output.claim_outputs(args, (*file.inputs, args.profile))
+    output.claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
+    if args.backdrop is not None:
+        _require_shown(args, file)
     other = None if args.output is None else by_ending(args.output)
     if other is not None:
         raise ProblemError(
             f"{args.output}: is the name of {other[0]}, and a design is JSON",
             where="--output",
             remedy="Use a name that ends in .json",
+        )
+    if args.page is not None:
+        output.require_page(args.page, "--report")
+
+
+def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
+    """Refuse a backdrop that no page would show, before the time to solve is spent."""
+    from optmech.show.backdrop import require_backdrop
+    from optmech.spaces.layout import layout
+
+    if args.page is None:
+        raise ProblemError(
+            "lines are drawn behind the maps of a page",
+            where="--backdrop",
+            remedy="Name the page with --report, or leave it out",
+        )
+    require_backdrop(args.backdrop)
+    drawn = [layout(domain) for domain in (file.problem.secrets, file.problem.observables)]
+    if not any(where is not None and where.degrees for where in drawn):
+        raise ProblemError(
+            "the places of this problem have no longitudes and latitudes",
+            where="--backdrop",
+            remedy="Leave it out, or use points in degrees, or a grid over bounds in degrees",
         )
 
 
@@ -184,6 +251,8 @@ def show_design(
         output.checks(design.certificate.checks)
     for line in (*design.notes, *threshold_notes(design)):
         output.note(f"note: {line}")
+    if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
+        output.note("note: NumPy did the work; compiled it takes half the time: extra fast (numba)")
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:

@@ -79,7 +79,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> int:
     from optmech import transport
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
-    from optmech.show.measured import choose_distance
+    from optmech.problem.attacked import choose_distance
     from optmech.spaces.distances import evaluate
 
     radius = None if args.radius is None else float(parse_exact(args.radius, where="--radius"))

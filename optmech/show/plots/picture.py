@@ -9,9 +9,10 @@ import numpy as np
 
 from optmech.analysis.measures import distortion
 from optmech.base.arrays import Floats
+from optmech.problem.attacked import choose_distance
 from optmech.show import words
 from optmech.show.backdrop import Source
-from optmech.show.measured import choose_distance, measure_constraints
+from optmech.show.measured import measure_constraints
 from optmech.show.nearness import nearness
 from optmech.show.plots.drawing import (
     SYMBOLS,

@@ -12,7 +12,7 @@ from optmech.analysis.measures import posterior
 from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.problem import Problem
-from optmech.show.measured import named_distances
+from optmech.problem.attacked import named_distances
 from optmech.spaces.distances import Distance, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior

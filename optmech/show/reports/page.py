@@ -20,6 +20,7 @@ from optmech.show.reports.packing import Store, script_json
 from optmech.show.reports.payload import Plain, design_payload
 from optmech.show.reports.region import region_payload
 from optmech.show.reports.sampler import client_script
+from optmech.show.words import domain
 
 _SCRIPTS = (
     "data.js",
@@ -95,7 +96,9 @@ def report(
     chosen = (designs,) if isinstance(designs, Design | EverywhereDesign) else tuple(designs)
     _require_designs(chosen, names)
     titles = names or [
-        design.problem.title or f"design {k}" for k, design in enumerate(chosen, start=1)
+        design.problem.title
+        or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
+        for k, design in enumerate(chosen, start=1)
     ]
     finite = [design for design in chosen if isinstance(design, Design)]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)

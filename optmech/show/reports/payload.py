@@ -15,8 +15,9 @@ from optmech.designs import prices
 from optmech.designs.design import Design
 from optmech.designs.everywhere import EverywhereDesign
 from optmech.problem import MetricPrivacy, Problem
+from optmech.problem.attacked import choose_distance
 from optmech.show import words
-from optmech.show.measured import Measured, blind_error, choose_distance, measure_constraints
+from optmech.show.measured import Measured, blind_error, measure_constraints
 from optmech.show.nearness import nearness
 from optmech.show.reports import figures, sentences
 from optmech.show.reports.packing import Store, number

@@ -52,6 +52,12 @@ function frontier(designs, choose) {
   across.addEventListener("change", draw);
   up.addEventListener("change", draw);
   middle.addEventListener("change", draw);
+  let wide = 0;
+  new ResizeObserver(([entry]) => {
+    const found = Math.round(entry.contentRect.width);
+    if (wide && found !== wide) draw();
+    wide = found;
+  }).observe(byId("frontier-chart"));
   return (k) => { current = k; draw(); };
 }
 
@@ -95,12 +101,15 @@ const MOST_NAMED = 16;
 function scatter(points, x, y, { designs, groups, middle }, current, choose) {
   const labelled = groups.length > 1 && groups.length <= MOST_NAMED;
   const longest = Math.max(...groups.map((group) => group.length));
-  const [width, height, left, bottom, top] = [1000, 440, 90, 60, 20];
-  const right = labelled ? Math.min(30 + 7.5 * longest, 260) : 30;
+  // as wide as its place, so that words keep their size on a phone
+  const width = Math.max(300, Math.min(1000, byId("frontier-chart").clientWidth || 1000));
+  const [height, left, bottom, top] = [width < 600 ? 320 : 440, width < 600 ? 64 : 90, 60, 20];
+  const right = labelled ? Math.min(30 + 7.5 * longest, 0.26 * width) : 30;
+  const room = Math.floor((right - 12) / 7.5);
   const range = (values) => {
     const [low, high] = [Math.min(...values), Math.max(...values)];
-    const room = (high - low || Math.abs(high) || 1) * 0.08;
-    return [low - room, high + room];
+    const beside = (high - low || Math.abs(high) || 1) * 0.08;
+    return [low - beside, high + beside];
   };
   const [x0, x1] = range(points.map((p) => p.x));
   const [y0, y1] = range(points.flatMap((p) => [p.y, Number.isFinite(p.bound) ? p.bound : p.y]));
@@ -130,7 +139,7 @@ function scatter(points, x, y, { designs, groups, middle }, current, choose) {
       parts.push(shape("path", { d: `${path(around)}Z`, class: "middle" }), shape("path", { d: path(found.map((m) => [m.x, m.median])), class: "median", "data-median": found.map((m) => m.median).join(" ") }));
     }
   }
-  if (labelled) for (const label of spread(ends, top + 8, height - bottom, 15)) parts.push(write(label.text.length > 32 ? `${label.text.slice(0, 31)}…` : label.text, { x: label.x + 12, y: label.at, class: "series-name", fill: label.fill }));
+  if (labelled) for (const label of spread(ends, top + 8, height - bottom, 15)) parts.push(write(label.text.length > room ? `${label.text.slice(0, room - 1)}…` : label.text, { x: label.x + 12, y: label.at, class: "series-name", fill: label.fill }));
   for (const p of points) {
     if (Number.isFinite(p.bound)) parts.push(shape("line", { x1: px(p.x), x2: px(p.x), y1: py(p.y), y2: py(p.bound), class: "mark link", "stroke-width": 3 }));
     const paint = many ? seriesColour(groups.indexOf(designs[p.k].group || ""), groups.length) : colour(0.8);

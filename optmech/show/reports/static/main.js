@@ -128,6 +128,17 @@ byId("design").addEventListener("change", () => { choose(Number(byId("design").v
 for (const id of ["secret", "observable", "pair-a", "pair-b", "report"]) finder(byId(id));
 window.addEventListener("hashchange", recall);
 
+// A table wider than its place is scrolled by keys too.
+const widths = new ResizeObserver(() => {
+  for (const place of document.querySelectorAll(".scroll")) {
+    const wide = place.scrollWidth > place.clientWidth;
+    const title = place.closest("article, section").querySelector("h2, h3").textContent;
+    const said = { tabindex: "0", role: "group", "aria-label": `${title}: table` };
+    for (const [name, value] of Object.entries(said)) if (wide) place.setAttribute(name, value); else place.removeAttribute(name);
+  }
+});
+for (const node of document.querySelectorAll(".scroll, .scroll > table")) widths.observe(node);
+
 const paper = window.matchMedia("print");
 const system = window.matchMedia("(prefers-color-scheme: dark)");
 
