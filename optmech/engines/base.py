@@ -97,7 +97,7 @@ def program_bytes(
     n, count = float(secrets), float(blocks)
     compiled = importlib.util.find_spec("numba") is not None
     if pairs_alone and compiled and not device and secrets >= ITERATED_FROM and blocks >= 40:
-        return 150 * n * n + 1_300 * n * count
+        return 3e8 + 100 * n * n + 1_300 * n * count
     pairs = 30 * n * count * 72
     factors = count * n * (min(n, 12 * math.sqrt(n)) if compiled else n) * 8
     return pairs + (0.0 if device else factors) + 40 * 8 * n * (n + count)

@@ -87,8 +87,8 @@ class SparseFactors(NamedTuple):
     column: Ints
     """(blocks, m + 1): where columns begin, from 0 on."""
     base: Ints
-    """(blocks + 1,): where each block begins in ``index`` and ``value``."""
-    index: Indices
+    """(blocks + 1,): where each block begins in ``row`` and ``value``."""
+    row: Indices
     value: Floats
     scale: Floats
     """(blocks, m), in places: what rows and columns were multiplied by, 0 without rows."""

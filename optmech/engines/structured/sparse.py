@@ -4,7 +4,7 @@ and entries of inverses.
 A block of some thousand variables holds five to seven pairs of each, nearly a planar graph: in an
 order of least degree its factor has ten to twenty entries a column (George and Liu 1981), where
 panels of a band (``factoring``) hold hundreds. Column k of L lies at ``column[o, k]`` of what block
-o has in ``index`` and ``value``, its diagonal first, rows rising.
+o has in ``row`` and ``value``, its diagonal first, rows rising.
 
 Kernels do the blocks ``t, t + nt, ...``; ``lapack`` are the addresses that ``blas.fortran`` calls.
 """
@@ -90,7 +90,7 @@ def fill(t, nt, rows, sparse):
         if hi - lo > len(low):
             low = np.empty(hi - lo, np.int32)
         _below(lo, hi, rows, sparse.position[o], start, low)
-        parent, index = sparse.parent[o], sparse.index[sparse.base[o] : sparse.base[o + 1]]
+        parent, index = sparse.parent[o], sparse.row[sparse.base[o] : sparse.base[o + 1]]
         free[:] = sparse.column[o, :m]
         for k in range(m):
             seen[k] = k
@@ -275,7 +275,7 @@ def factor(t, nt, lapack, rows, sparse, wanted, total):
         if hi - lo > len(high):
             high, weight = np.empty(hi - lo, np.int32), np.empty(hi - lo)
         scale, column = sparse.scale[o], sparse.column[o]
-        index = sparse.index[sparse.base[o] : sparse.base[o + 1]]
+        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
         value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
         _assembled(lo, hi, rows, sparse.position[o], scale, start, high, weight)
         sparse.failed[o] = not _cholesky(
@@ -319,7 +319,7 @@ def solve(t, nt, sparse, B):
     for o in range(t, blocks, nt):
         position = sparse.position[o]
         scale, column = sparse.scale[o], sparse.column[o]
-        index = sparse.index[sparse.base[o] : sparse.base[o + 1]]
+        index = sparse.row[sparse.base[o] : sparse.base[o + 1]]
         value = sparse.value[sparse.base[o] : sparse.base[o + 1]]
         for q in range(B.shape[1]):
             v = B[o, q]

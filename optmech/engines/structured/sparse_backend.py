@@ -42,7 +42,7 @@ class SparseBackend(CompiledBackend):
             parent=np.zeros((blocks, m), dtype=np.int32),
             column=np.zeros((blocks, m + 1), dtype=np.int64),
             base=np.zeros(blocks + 1, dtype=np.int64),
-            index=np.zeros(0, dtype=np.int32),
+            row=np.zeros(0, dtype=np.int32),
             value=np.zeros(0),
             scale=np.zeros((blocks, m)),
             ridge=np.full(blocks, RIDGES[0]),
@@ -59,11 +59,11 @@ class SparseBackend(CompiledBackend):
             self._each(sparse.count, grown, packed(rows), own)
         self._ordered[grown] = own.column[grown, -1]
         base = np.concatenate([[0], np.cumsum(own.column[:, -1])])
-        index, value = own.index, own.value
-        if base[-1] > len(index):
+        row, value = own.row, own.value
+        if base[-1] > len(row):
             size = int(base[-1] * 1.05) + 1
-            index, value = np.empty(size, dtype=np.int32), np.empty(size)
-        self._sparse = own._replace(base=base, index=index, value=value)
+            row, value = np.empty(size, dtype=np.int32), np.empty(size)
+        self._sparse = own._replace(base=base, row=row, value=value)
         self._each(sparse.fill, packed(rows), self._sparse)
 
     def _graph(self, rows: Rows, o: int) -> sp.csc_array:
@@ -112,7 +112,7 @@ def least_degree(graph: sp.csc_array) -> Ints:
 
 def _symmetric(lower: Floats) -> Floats:
     """The sum of matrices of which the lower triangles are there; uses them up."""
-    total = lower[0]
+    total: Floats = lower[0]
     for other in lower[1:]:
         total += other
     for k in range(1, len(total)):
