@@ -57,7 +57,7 @@ def _too_large(statement: Statement, profile: Profile) -> str:
 
 def whole_seconds(secrets: int, observables: int) -> float:
     """Processor seconds to a gap of 1e-3, within a factor of two or so of what was measured: 8.5
-    for 500 secrets and 100 observables, 193 for 2,000 and 100, 900 for 1,024 of both."""
+    for 500 secrets and 100 observables, 93 for 2,000 and 100, 900 for 1,024 of both."""
     return 2e-7 * observables * math.pow(secrets, 2.1)
 
 
