@@ -191,7 +191,9 @@ class _Resolved:
         cells = partition(plane, near, min(MESH_REPORTS, len(plane)))
         reports = self._suited(Landmarks.of(plane, prior, self._statement.loss, cells))
         low, high = plane.min(axis=0), plane.max(axis=0)
-        wide = np.maximum(high - low, 1e-2 * float((high - low).max()))
+        # a little more, so that rounding leaves no place outside
+        more = 1e-9 * float((high - low).max()) + 8 * float(np.spacing(np.abs(plane).max()))
+        wide = np.maximum(high - low, 1e-2 * float((high - low).max())) + more
         low, high = 0.5 * (low + high - wide), 0.5 * (low + high + wide)
         width = math.sqrt(float(np.prod(wide)) * _DEGREE**2 / rows)
         mesh = Mesh.grid((*low.tolist(), *high.tolist()), width, degree=_DEGREE)
@@ -227,7 +229,8 @@ class _Resolved:
             apart = np.hypot(away[..., 0], away[..., 1])
             ratio = self._limits(part[:, None], index[None, :])
             some = apart > 0
-            rate = min(rate, float((ratio[some] / apart[some]).min(initial=np.inf)))
+            with np.errstate(over="ignore"):
+                rate = min(rate, float((ratio[some] / apart[some]).min(initial=np.inf)))
         return rate * (1 - _SHARE) if np.isfinite(rate) else 0.0
 
     def _offer(self, columns: Floats, reports: Ints, source: str) -> None:
