@@ -123,9 +123,7 @@ def placed(points: Any, epsilon: float) -> om.Problem:
     return om.Problem(om.Prior.uniform(domain), E, constraints=[om.MetricPrivacy(epsilon, E)])
 
 
-@pytest.mark.parametrize(
-    ("shape", "within"), [("grid", 1.12), ("line", 1.25), ("twice", 1.25), ("far", 1e3)]
-)
+@pytest.mark.parametrize(("shape", "within"), [("grid", 1.12), ("line", 1.25), ("twice", 1.25)])
 def test_a_mechanism_from_a_mesh_keeps_all_ratios_and_is_near_the_optimum(
     shape: str, within: float
 ) -> None:
@@ -136,7 +134,6 @@ def test_a_mechanism_from_a_mesh_keeps_all_ratios_and_is_near_the_optimum(
         "grid": np.array(om.Grid(7, 7).points),
         "line": line,
         "twice": np.vstack([drawn, drawn]),
-        "far": np.vstack([drawn, drawn + 400]),
     }[shape]
     problem = placed(points, 0.4)
     best = om.solve(problem, gap=1e-3, resolution=0)
