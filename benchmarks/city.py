@@ -211,8 +211,11 @@ def main() -> None:
     if args.what == "table":
         print(table(store))
         return
-    if args.what != "grid" and not (args.data / "rome_osm_nodes.csv.gz").exists():
-        print(f"skipped: there is no rome_osm_nodes.csv.gz in {args.data}; name it with --data")
+    needed = "rome_osm_nodes.csv.gz"
+    if args.what == "grid":
+        needed = "fsq_nyc_checkins.csv" if args.checkins else ""
+    if not (args.data / needed).exists():
+        print(f"skipped: there is no {needed} in {args.data}; name it with --data")
         return
     task = {"part": args.what, "size": args.size}
     if args.what == "grid":
@@ -223,9 +226,8 @@ def main() -> None:
         problem = rome(args.data, args.size)
         found = designed(problem, gap=args.gap, time_limit=args.limit, resolution=0)
     elif args.what == "grid":
-        found = designed(
-            grid(args.size, args.data if args.checkins else None), resolution=args.cells
-        )
+        problem = grid(args.size, args.data if args.checkins else None)
+        found = designed(problem, resolution=args.cells, time_limit=args.limit)
     else:
         found = {"found": heuristics(rome(args.data, args.size), args.limit)}
     print(json.dumps(store.add(task, found)))

@@ -88,3 +88,22 @@ def test_of_many_points_distances_are_known_to_be_closed(
     found = shortest_paths(length)
     off = ~np.eye(49, dtype=bool)
     assert np.allclose(found[off], exact[off], rtol=1e-12)
+
+
+def test_steps_that_are_missing_leave_the_others_shortest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minplus, "MANY", 10)
+    points = np.random.default_rng(5).uniform(0, 1, (120, 2))
+    length = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
+    np.fill_diagonal(length, np.inf)
+    assert minplus.is_closed(length)
+    assert 0 <= minplus.open_by(length) <= 1e-15
+    some = np.where(length > 1.0, np.inf, length)
+    assert np.isinf(some[~np.eye(120, dtype=bool)]).any()
+    assert minplus.steps_are_shortest(some)
+    assert not minplus.is_closed(some)
+    assert minplus.open_by(some) == np.inf
+    near, far = np.unravel_index(np.where(length < 1.0, length, 0).argmax(), length.shape)
+    some[near, far] *= 1.5
+    assert not minplus.steps_are_shortest(some)
+    monkeypatch.setattr(minplus, "MANY", 1_000)
+    assert not minplus.steps_are_shortest(length)

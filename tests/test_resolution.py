@@ -118,6 +118,42 @@ def test_a_design_from_cells_brackets_the_optimum(seed: int | None, tmp_path: Pa
     assert np.array_equal(np.asarray(loaded.matrix), np.asarray(design.matrix))
 
 
+def placed(points: Any, epsilon: float) -> om.Problem:
+    domain = om.Domain(range(len(points)), points=points)
+    return om.Problem(om.Prior.uniform(domain), E, constraints=[om.MetricPrivacy(epsilon, E)])
+
+
+@pytest.mark.parametrize(("shape", "within"), [("grid", 1.12), ("line", 1.25), ("twice", 1.25)])
+def test_a_mechanism_from_a_mesh_keeps_all_ratios_and_is_near_the_optimum(
+    shape: str, within: float
+) -> None:
+    rng = np.random.default_rng(8)
+    line = np.column_stack([np.linspace(0, 6, 40), np.zeros(40)])
+    drawn = rng.uniform(0, 5, (20, 2))
+    points = {
+        "grid": np.array(om.Grid(7, 7).points),
+        "line": line,
+        "twice": np.vstack([drawn, drawn]),
+    }[shape]
+    problem = placed(points, 0.4)
+    best = om.solve(problem, gap=1e-3, resolution=0)
+    said: list[str] = []
+    design = om.solve(problem, resolution=9, progress=said.append)
+    assert any("from a mesh of" in line for line in said)
+    matrix = np.asarray(design.matrix)
+    allowed = np.exp(0.4 * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1)))
+    for column in matrix.T:
+        assert (column[:, None] <= allowed * column[None, :] * (1 + 1e-12)).all()
+    assert best.lower_bound <= design.loss <= within * best.loss
+    assert design.lower_bound <= best.loss
+
+
+def test_points_in_space_have_landmarks_and_no_mesh() -> None:
+    points = np.random.default_rng(9).uniform(0, 3, (40, 3))
+    design = om.solve(placed(points, 0.5), resolution=9)
+    assert design.verified
+
+
 def test_a_bound_above_what_cells_prove_is_refused(tmp_path: Path) -> None:
     design = om.solve(grid_problem(5, 0.5), resolution=9)
     path = tmp_path / "design.json"

@@ -13,6 +13,8 @@ MANY = 1_000
 """Points from which on detours are looked for near their first point only: looking everywhere
 takes the third power of their number, minutes at 2,000."""
 _NEAREST = 32
+_LOOKED_AT = 8
+"""Of these, how many are looked at where only rounding is to be told from a true detour."""
 _CLOSED = 1e-12
 
 
@@ -50,25 +52,39 @@ def shortest_paths(length: Floats) -> Floats:
 def is_closed(length: Floats) -> bool:
     """Whether there are ``MANY`` points and no detour over a near one, or over some others,
     shortens any step by more than rounding: as good as sure of distances, and no proof."""
-    return len(length) >= MANY and slackness(length) <= _CLOSED * _largest(length)
+    return bool(np.isfinite(open_by(length)))
 
 
-def slackness(length: Floats) -> float:
+def open_by(length: Floats) -> float:
+    """What ``slackness`` says where ``is_closed``; inf elsewhere."""
+    loose = slackness(length) if len(length) >= MANY else np.inf
+    return loose if loose <= _CLOSED * _largest(length) else np.inf
+
+
+def steps_are_shortest(length: Floats) -> bool:
+    """As ``is_closed`` for the steps that there are, whatever paths lead where there is none."""
+    return len(length) >= MANY and slackness(length, whole=False) <= _CLOSED * _largest(length)
+
+
+def slackness(length: Floats, *, whole: bool = True) -> float:
     """By how much a detour over a near point, or over some others, shortens a step at most: of
-    distances, what they were rounded by."""
+    distances, what they were rounded by. A step that is missing counts as one without end, or, not
+    ``whole``, as none."""
     index = np.arange(len(length))
+    counts = True if whole else np.isfinite(length)
     most = 0.0
     for k in index[:: max(1, len(index) // 16)]:
         around = length[:, k, None] + length[k]
         around[index, index] = np.inf
         with np.errstate(invalid="ignore"):
-            most = max(most, float(np.nanmax(length - around)))
+            most = max(most, float(np.nanmax(length - around, where=counts, initial=0.0)))
         if most > _CLOSED * _largest(length):
             return most
-    found = _near_detour(length)
+    found = _near_detour(length, _LOOKED_AT)
     found[index, index] = np.inf
     with np.errstate(invalid="ignore"):
-        return max(most, float(np.nanmax(np.where(np.isfinite(found), length - found, 0.0))))
+        shorter = np.where(np.isfinite(found), length - found, 0.0)
+    return max(most, float(np.nanmax(shorter, where=counts, initial=0.0)))
 
 
 def _largest(length: Floats) -> float:
@@ -81,11 +97,11 @@ def near_detour(length: Floats) -> Floats:
     return shortest_detour(length) if len(length) < MANY else _near_detour(length)
 
 
-def _near_detour(length: Floats) -> Floats:
+def _near_detour(length: Floats, nearest: int = _NEAREST) -> Floats:
     count = len(length)
     best = np.full_like(length, np.inf)
     for i, own in enumerate(length):
-        near = np.argpartition(own, min(_NEAREST, count - 1))[:_NEAREST]
+        near = np.argpartition(own, min(nearest, count - 1))[:nearest]
         near = near[(near != i) & np.isfinite(own[near])]
         second = length[near]
         first = own[near, None]

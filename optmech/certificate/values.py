@@ -67,12 +67,14 @@ def known_gain(gain: Floats, weights: Floats) -> Fraction:
 
 def losses(loss: Floats, released: Scaled) -> list[Fraction]:
     """Σ_o p(o|s) c(s,o) for every s."""
-    whole, exponent = integers(loss)
-    unit = 1 << (exponent + released.bits)
-    return [
-        Fraction(sum(c * p for c, p in zip(costs, row, strict=True) if p), unit)
-        for costs, row in zip(whole, released.rows, strict=True)
-    ]
+    found = []
+    for costs, row in zip(loss, released.rows, strict=True):
+        # of thousands of observables few are reported
+        used = [o for o, p in enumerate(row) if p]
+        (whole,), exponent = integers(costs[None, used])
+        total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
+        found.append(Fraction(total, 1 << (exponent + released.bits)))
+    return found
 
 
 def expected(weights: Floats, values: list[Fraction]) -> Fraction:

@@ -15,6 +15,9 @@ from typing import Protocol
 
 from optmech.lp.blocks import BlockLP, Point, Start
 
+ITERATED_FROM = 1_000
+"""Variables from which on row sums' equations are iterated on."""
+
 
 class Outcome(Enum):
     """How an engine's run ended, in the engine's own opinion."""
@@ -85,11 +88,16 @@ class Engine(Protocol):
         """Search, proposing points to the monitor, until done or told to stop."""
 
 
-def program_bytes(secrets: int, blocks: int, device: bool = False) -> float:
+def program_bytes(
+    secrets: int, blocks: int, device: bool = False, pairs_alone: bool = False
+) -> float:
     """Memory that the structured engine takes: rows of about 30 pairs per variable, and factors of
-    half a dense matrix per block unless they are on a ``device``."""
+    half a dense matrix per block unless they are on a ``device``; where there is nothing beyond
+    pairs and row sums, and enough of both, sparse ones and few rows."""
     n, count = float(secrets), float(blocks)
-    pairs = 30 * n * count * 72
     compiled = importlib.util.find_spec("numba") is not None
+    if pairs_alone and compiled and not device and secrets >= ITERATED_FROM and blocks >= 40:
+        return 3e8 + 100 * n * n + 1_300 * n * count
+    pairs = 30 * n * count * 72
     factors = count * n * (min(n, 12 * math.sqrt(n)) if compiled else n) * 8
     return pairs + (0.0 if device else factors) + 40 * 8 * n * (n + count)

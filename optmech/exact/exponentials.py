@@ -26,6 +26,7 @@ _ROOT = 64
 _POWER_BITS = 100_000
 _MANY = 3_000_000
 """Exponents that ball arithmetic would take minutes for."""
+_AT_A_TIME = 2**18
 
 
 def bracket(value: float) -> tuple[Fraction, Fraction]:
@@ -66,11 +67,24 @@ def exp_range(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
 
 
 def _many_ends(epsilon: Exact, distance: Floats) -> tuple[Floats, Floats]:
-    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``outward``)."""
+    """``exp_range`` by operations that IEEE arithmetic rounds correctly (``outward``), some entries
+    at a time: each operation makes an array."""
+    low, high = np.empty(distance.shape), np.empty(distance.shape)
+    given, rates = (
+        np.ascontiguousarray(distance).ravel(),
+        (stated_down(epsilon), stated_up(epsilon)),
+    )
+    for begin in range(0, given.size, _AT_A_TIME):
+        own = slice(begin, begin + _AT_A_TIME)
+        low.ravel()[own], high.ravel()[own] = _ends_of(*rates, given[own])
+    return low, high
+
+
+def _ends_of(least: float, most: float, distance: Floats) -> tuple[Floats, Floats]:
+    """The same for a rate between ``least`` and ``most``."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
-    low = exp_down(down(stated_down(epsilon) * d))
-    high = exp_up(up(stated_up(epsilon) * d))
+    low, high = exp_down(down(least * d)), exp_up(up(most * d))
     same = finite & (d == 0)
     low[~finite | same] = 1.0
     high[~finite] = np.inf

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import is_closed, max_times, shortest_paths, slackness
+from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.certificate.infeasible import forced_zeros
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.lifted import LiftedRows
@@ -46,8 +46,9 @@ class Cone:
     @classmethod
     def of(cls, given: Inequalities) -> Cone:
         windows = tuple((_tightened(part.log_ratio), part.window) for part in given.windows)
-        if not windows and is_closed(given.log_ratio):
-            always = _shrunk(given.log_ratio)
+        loose = np.inf if windows else open_by(given.log_ratio)
+        if np.isfinite(loose):
+            always = _shrunk(given.log_ratio, loose)
         else:
             always = _closed(_tightened(given.log_ratio))
         joint = always
@@ -135,10 +136,11 @@ def _tightened(log_ratio: Floats) -> Floats:
     return np.where(log_ratio < 2 * MARGIN, 0.0, tight)
 
 
-def _shrunk(log_ratio: Floats) -> Floats:
-    """Distances times one number below 1, which are distances again: the margin is relative."""
+def _shrunk(log_ratio: Floats, loose: float) -> Floats:
+    """Distances, which detours shorten by ``loose`` at most, times one number below 1, which are
+    distances again: the margin is relative."""
     some = log_ratio[(log_ratio > 2 * MARGIN) & np.isfinite(log_ratio)]
-    room = MARGIN + 2 * slackness(log_ratio)
+    room = MARGIN + 2 * loose
     share = float(np.clip(room / some.min(initial=1.0), _LEAST_SHARE, _MOST_SHARE))
     with np.errstate(invalid="ignore"):
         tight = log_ratio * (1 - share)

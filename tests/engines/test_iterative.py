@@ -13,7 +13,8 @@ from optmech.engines.structured import choice, compiled, iterative
 from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
-from optmech.engines.structured.pairs import make_cone
+from optmech.engines.structured.pairs import Rows, make_cone
+from optmech.engines.structured.sparse_backend import SparseBackend
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.compile import compile_lp
@@ -43,10 +44,10 @@ def problem(rows: int, columns: int, reports: int, epsilon: float, seed: int) ->
     return om.Problem(prior, E, observables, constraints=[om.MetricPrivacy(epsilon, E)])
 
 
-def state_of(stated: om.Problem) -> tuple[Any, Any, Any]:
+def state_of(stated: om.Problem, kind: Any = CompiledBackend) -> tuple[Any, Any, Any]:
     model = build(compile_lp(Inequalities.of(stated.statement)).lp)
     cone = make_cone(model)
-    backend = CompiledBackend(model, cone, 2)
+    backend = kind(model, cone, 2)
     state = start(model, cone)
     rng = np.random.default_rng(1)
     state.P[:, :-1] *= rng.uniform(0.2, 5.0, state.P[:, :-1].shape)
@@ -55,9 +56,10 @@ def state_of(stated: om.Problem) -> tuple[Any, Any, Any]:
     return model, backend, state
 
 
+@pytest.mark.parametrize("kind", [CompiledBackend, SparseBackend])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 9), (7, 8), (12, 13)])
-def test_parts_of_inverses_are_those_of_the_inverses(rows: int, columns: int) -> None:
-    model, backend, state = state_of(problem(rows, columns, 8, 0.7, 2))
+def test_parts_of_inverses_are_those_of_the_inverses(rows: int, columns: int, kind: Any) -> None:
+    model, backend, state = state_of(problem(rows, columns, 8, 0.7, 2), kind)
     m = model.variables
     wanted = np.random.default_rng(3).random((8, m)) < 0.3
     wanted[2] = False
@@ -72,8 +74,63 @@ def test_parts_of_inverses_are_those_of_the_inverses(rows: int, columns: int) ->
     assert np.allclose(found.sums, expected, rtol=1e-9, atol=1e-12 * np.abs(expected).max())
 
 
-def test_row_sums_are_solved_for(small: None) -> None:
-    model, backend, state = state_of(problem(7, 8, 8, 0.7, 2))
+def matrix_of(state: Any, o: int) -> Any:
+    """A block's matrix Gᵀ diag(z/s) G, row by row."""
+    rows, m = state.rows, state.P.shape[1] - 1
+    total = np.zeros((m, m))
+    for k in range(rows.offset[o], rows.offset[o + 1]):
+        row = np.zeros(m)
+        row[rows.j[k]] = rows.e[k]
+        if rows.i[k] < m:
+            row[rows.i[k]] = -1.0
+        total += rows.z[k] / rows.s[k] * np.outer(row, row)
+    return total
+
+
+def with_long_pairs(state: Any, count: int) -> Any:
+    """The state with pairs of far ends in every block, which no order was made for."""
+    rows, rng = state.rows, np.random.default_rng(6)
+    blocks, m = len(state.P), state.P.shape[1] - 1
+    parts = []
+    for o in range(blocks):
+        own = slice(rows.offset[o], rows.offset[o + 1])
+        i, j = rng.integers(0, m, (2, count))
+        more = (i, j, np.full(count, 9.0), rng.uniform(0.1, 1, count), rng.uniform(0.1, 1, count))
+        held = (rows.i[own], rows.j[own], rows.e[own], rows.s[own], rows.z[own])
+        kept = i != j
+        parts.append([np.concatenate([a, b[kept]]) for a, b in zip(held, more, strict=True)])
+    offset = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])])
+    i, j, e, s, z = (np.concatenate(column) for column in zip(*parts, strict=True))
+    state.rows = Rows(offset, i.astype(np.int32), j.astype(np.int32), e, s, z)
+    return state
+
+
+@pytest.mark.parametrize("more", [0, 40])
+def test_sparse_factors_solve_with_the_matrices_of_the_blocks(more: int) -> None:
+    model, backend, state = state_of(problem(9, 7, 5, 0.7, 2), SparseBackend)
+    state = with_long_pairs(state, more)
+    every = np.arange(model.blocks)
+    backend.structure(state.rows, every)
+    backend.structure(state.rows, every)  # as it stays, and is ordered no more
+    assert backend.factor(state.rows, np.zeros((model.blocks, model.variables), bool)) is not None
+    right = np.random.default_rng(7).standard_normal((model.blocks, 2, model.variables + 1))
+    found = right.copy()
+    backend.solve(found)
+    for o in range(model.blocks):
+        matrix = matrix_of(state, o)
+        expected = np.linalg.solve(matrix, right[o, :, :-1].T).T
+        assert np.allclose(found[o, :, :-1], expected, rtol=1e-8, atol=1e-10 * abs(expected).max())
+
+
+def test_a_matrix_that_is_not_positive_definite_is_refused() -> None:
+    _, backend, state = state_of(problem(5, 5, 3, 0.7, 2), SparseBackend)
+    state.rows.z[:] = np.nan
+    assert backend.factor(state.rows) is None
+
+
+@pytest.mark.parametrize("kind", [CompiledBackend, SparseBackend])
+def test_row_sums_are_solved_for(small: None, kind: Any) -> None:
+    model, backend, state = state_of(problem(7, 8, 8, 0.7, 2), kind)
     system = factored(model, backend, state)
     right = np.random.default_rng(4).standard_normal(model.variables)
     solver = system._sums
@@ -87,8 +144,12 @@ def test_row_sums_are_solved_for(small: None) -> None:
     assert np.allclose(pushed[:, :-1], inverse @ y, rtol=1e-8, atol=1e-10 * np.abs(pushed).max())
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("epsilon", [0.4, 1.5])
-def test_the_optimum_is_that_of_another_solver(small: None, epsilon: float) -> None:
+def test_the_optimum_is_that_of_another_solver(
+    small: None, monkeypatch: pytest.MonkeyPatch, epsilon: float, sparse: bool
+) -> None:
+    monkeypatch.setattr(choice, "iterates", lambda model: sparse)
     stated = problem(6, 6, 10, epsilon, 5)
     found = om.solve(stated, "structured", gap=1e-6)
     other = om.solve(stated, "highs", gap=1e-7)

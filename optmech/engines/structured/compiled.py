@@ -47,7 +47,7 @@ class CompiledBackend:
             failed=np.zeros(blocks, dtype=np.int64),
         )
         # where sums are iterated on, a solve takes several
-        self.correctors = (8, 0.01) if m < TUNING.iterated_from else (4, 0.03)
+        self.correctors = (8, 0.01) if m < TUNING.iterated_from else TUNING.iterated_correctors
         self._coupling = CouplingEntries(coupling.variable, coupling.value)
         rows = len(coupling.rhs)
         self._totals = Totals(
@@ -57,9 +57,10 @@ class CompiledBackend:
             inverse=np.zeros((nt, m, m) if rows else (nt, 0, 0)),
         )
 
-    def _each(self, kernel: Callable[..., object], *arguments: object) -> None:
-        nt = self._threads
-        if self._pool is None:
+    def _each(self, kernel: Callable[..., object], *arguments: object, few: int = 0) -> None:
+        """Run a kernel on every thread, or on ``few``."""
+        nt = few or self._threads
+        if self._pool is None or nt == 1:
             kernel(0, 1, *arguments)
             return
         running = [self._pool.submit(kernel, t, nt, *arguments) for t in range(1, nt)]
@@ -70,13 +71,13 @@ class CompiledBackend:
     def _pass(self, kernel: Callable[..., object], rows: Rows, *arguments: object) -> None:
         """A kernel that goes over the rows once."""
         if len(rows) > _LIGHT:
-            self._each(kernel, _packed(rows), *arguments)
+            self._each(kernel, packed(rows), *arguments)
             return
         for t in range(self._threads):
-            kernel(t, self._threads, _packed(rows), *arguments)
+            kernel(t, self._threads, packed(rows), *arguments)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
-        self._each(factoring.partition, changed, _packed(rows), self._first, self._panels)
+        self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
         base = np.concatenate([[0], np.cumsum(self._panels.size)])
         store = self._factors.store
         if base[-1] > len(store):
@@ -91,7 +92,7 @@ class CompiledBackend:
         some = np.zeros((0, 0), dtype=np.bool_) if wanted is None else wanted
         for ridge in RIDGES:
             self._each(
-                factoring.factor, self._address, _packed(rows), self._panels, self._factors,
+                factoring.factor, self._address, packed(rows), self._panels, self._factors,
                 self._coupling, some, self._totals,
             )  # fmt: skip
             failed = self._factors.failed > 0
@@ -129,7 +130,7 @@ class CompiledBackend:
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
         primal, dual = np.empty((2, self._threads, len(weights)))
-        self._each(kernels.corrector_step, _packed(rows), dP, _changes(rows), weights, primal, dual)
+        self._each(kernels.corrector_step, packed(rows), dP, _changes(rows), weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
     def move(self, rows: Rows, weights: tuple[float, float], step: tuple[float, float]) -> None:
@@ -137,7 +138,7 @@ class CompiledBackend:
 
     def violations(self, rows: Rows, P: Floats, level: float) -> tuple[Ints, Ints]:
         by_i, by_j = np.empty((2, len(P), P.shape[1] - 1), dtype=np.int64)
-        self._each(kernels.violations, _packed(rows), self._cone.later, P, level, by_i, by_j)
+        self._each(kernels.violations, packed(rows), self._cone.later, P, level, by_i, by_j)
         return by_i, by_j
 
     def majorant(self, P: Floats) -> Floats:
@@ -155,7 +156,7 @@ class CompiledBackend:
 
     def drain(self, rows: Rows, z: Floats, rd: Floats, sweeps: int) -> Floats:
         out = np.empty(len(rows))
-        self._each(kernels.drain, _packed(rows), z, rd, sweeps, out)
+        self._each(kernels.drain, packed(rows), z, rd, sweeps, out)
         return out
 
 
@@ -228,7 +229,8 @@ class Pricing:
         return v, s, np.abs(cost).max(axis=1, initial=1e-300)[:, None] / s
 
 
-def _packed(rows: Rows) -> PairRows:
+def packed(rows: Rows) -> PairRows:
+    """The rows as kernels are given them."""
     return PairRows(rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z)
 
 

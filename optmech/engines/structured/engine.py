@@ -132,8 +132,9 @@ def _on_device(model: Model, cone: Cone, device: str, monitor: Monitor) -> Backe
 
 
 def _require_memory(lp: BlockLP, device: str) -> None:
+    pairs_alone = not lp.local and len(lp.links) == 1
     memory.require(
-        program_bytes(lp.secrets, lp.blocks, bool(device)),
+        program_bytes(lp.secrets, lp.blocks, bool(device), pairs_alone),
         what=f"the structured engine for {lp.secrets:,} secrets and {lp.blocks:,} observables",
         where="profile",
         remedy="Use a coarser domain, fewer observables or another engine",

@@ -40,6 +40,7 @@ def likely(P: Floats) -> NDArray[np.bool_] | None:
     wanted = np.zeros((blocks, m), dtype=np.bool_)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]
     np.put_along_axis(wanted, top, True, axis=0)
+    wanted &= P[:, :-1] >= TUNING.likely_enough * P[:, :-1].max(axis=0)
     return wanted
 
 

@@ -205,14 +205,20 @@ def _classes(lp: BlockLP) -> tuple[Ints, Ints, tuple[tuple[int, int, int, int], 
 def _ratios(lp: BlockLP, class_of: Ints, count: int) -> tuple[Floats, Ints]:
     """The tightest log ratio between classes, and which pair has it."""
     cone = lp.cone
-    i, j = class_of[cone.i], class_of[cone.j]
     ratio = np.full((count, count), np.inf)
     pair = np.full((count, count), -1, dtype=np.int64)
+    own = count == lp.secrets
+    i, j = (cone.i, cone.j) if own else (class_of[cone.i], class_of[cone.j])
     used = np.flatnonzero((i != j) & (cone.log_ratio <= FAR))
-    # written in falling order, so that the tightest stays
-    used = used[np.argsort(-cone.log_ratio[used], kind="stable")]
-    ratio[i[used], j[used]] = np.maximum(cone.log_ratio[used], MERGE)
-    pair[i[used], j[used]] = used
+    if len(used) < len(i):
+        i, j = i[used], j[used]
+    pair[i, j] = used
+    if int((pair >= 0).sum()) < len(used):
+        # written in falling order, so that the tightest stays
+        order = np.argsort(-cone.log_ratio[used], kind="stable")
+        used, i, j = used[order], i[order], j[order]
+        pair[i, j] = used
+    ratio[i, j] = np.maximum(cone.log_ratio[used], MERGE)
     return ratio, pair
 
 

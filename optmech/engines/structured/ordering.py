@@ -13,6 +13,9 @@ from optmech.engines.structured.pairs import Cone
 _MANY = 1_200
 """Variables from which on there is one order, and its axes are found by iteration."""
 
+_KNOWN = 0.8
+"""Share of the pairs with a path from which on the others are taken for as long as the longest."""
+
 
 def candidates(cone: Cone) -> tuple[Ints, Ints]:
     """Orders to try, as positions (k, m) of the variables, and a first panel size for each.
@@ -35,11 +38,12 @@ def candidates(cone: Cone) -> tuple[Ints, Ints]:
 
 
 def _sweeps(cone: Cone) -> list[Ints]:
-    """Sort by each of two principal coordinates of the path metric, where it is connected."""
-    if not (cone.decay > 0).all():
+    """Sort by each of two principal coordinates of the path metric, where it is mostly known."""
+    known = cone.decay > 0
+    if not known.all() and known.mean() < _KNOWN:
         return []
     count = len(cone.decay)
-    path = -np.log(cone.decay)
+    path = -np.log(np.where(known, cone.decay, cone.decay[known].min()))
     squared = (np.minimum(path, path.T)) ** 2
     centred = squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean()
     if count > _MANY:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from optmech.engines.base import ITERATED_FROM
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -47,17 +49,22 @@ class Tuning:
     """Iterations in a row with steps below 1e-3 after which more do harm only."""
 
     # the row sums' equations where programs are large
-    iterated_from: int = 1500
+    iterated_from: int = ITERATED_FROM
     """Variables from which on they are solved by conjugate gradients: at 1,000 crossings of Rome
     the whole matrix costs 0.6 s an iteration, a part 0.45 and the gradients 0.4; at 2,000 the part
     costs 2.4 and the gradients 2."""
     likeliest: int = 20
     """Blocks of every variable whose inverses make the preconditioner. Of Rome's 100 reports, 10
     need 10 to 25 gradients an iteration, 20 need 4 to 7, and a fifth of the time of all."""
+    likely_enough: float = 3e-3
+    """Of these, those with this share of the likeliest's probability: inverses go with its square,
+    and what they take with the square of how many places each block has."""
     iterated_to: float = 1e-4
     """What residuals fall to at least: only row sums are off by it, until the next iteration ..."""
     iterated_least: float = 1e-10
     """... and no further, however small the gap."""
+    iterated_correctors: tuple[int, float] = (4, 0.03)
+    """Most correctors there, and the gain that another one needs: a solve takes several."""
     most_iterated: int = 30
     """Gradients after which the whole matrix is made after all."""
 
