@@ -2,7 +2,6 @@
 
     python benchmarks/city.py rome 1000            # one size, to 1e-3, saved and checked
     python benchmarks/city.py grid 70              # cells a side, a bound from 256 cells
-    python benchmarks/city.py heuristics 1000      # others on the same problem
     python benchmarks/city.py table                # the tables of docs/city.md
 
 Rome after PAnDA (CCS 2025): crossings drawn from a box of 10 km, the first 100 of them as reports,
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from child import peak_memory, violation
+from child import peak_memory
 from everywhere_rome import Rome, read
 from privacy_games.store import Store
 from scipy.sparse.csgraph import dijkstra
@@ -31,8 +30,6 @@ import optmech as om
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "city.jsonl"
 REPORTS, SEED, BOX, EPSILON = 100, 7, 10.0, 5.0
-NEAR = 0.8
-"""km, of the pairs that PAnDA states."""
 EUCLIDEAN = om.distances.euclidean()
 Found = dict[str, Any]
 
@@ -105,100 +102,24 @@ def designed(problem: om.Problem, **how: Any) -> Found:
     return found
 
 
-def heuristics(problem: om.Problem, limit: float) -> Found:
-    """What others are worth on the same problem: loss, and the true ε as a multiple."""
-    statement = problem.statement
-    weights, loss, ratio = statement.prior, statement.loss, np.array(statement.log_ratio)
-    reports = loss.shape[1]
-    apart = ratio[:, :reports].copy()
-    np.fill_diagonal(apart, 0.0)
-
-    def worth(matrix: np.ndarray, begun: float) -> Found:
-        joint = weights[:, None] * matrix
-        return {
-            "loss": float((joint * loss).sum()),
-            "remapped": float((joint.T @ loss).min(axis=1).sum()),
-            "epsilon": violation(matrix, ratio)[0],
-            "seconds": round(time.process_time() - begun, 2),
-        }
-
-    found = {}
-    begun = time.process_time()
-    matrix = np.exp(-apart / 2)
-    found["exponential"] = worth(matrix / matrix.sum(axis=1, keepdims=True), begun)
-    begun = time.process_time()
-    found["planar Laplace"] = worth(laplace(problem), begun)
-    for name, profile, reduced in (
-        ("pairs up to 0.8 km", "auto", near(problem)),
-        ("spanner 1.2", "spanner", problem),
-    ):
-        begun = time.process_time()
-        design = om.solve(reduced, profile, gap=1e-2, time_limit=limit)
-        found[name] = worth(np.asarray(design.matrix), begun) | {"gap": design.gap}
-    for level in (0.1, 0.01, 1e-3):
-        begun = time.process_time()
-        design = om.solve(problem, gap=level, time_limit=limit, resolution=0)
-        found[f"ours to {level:g}"] = worth(np.asarray(design.matrix), begun) | {
-            "gap": design.gap, "bound": design.lower_bound,
-        }  # fmt: skip
-    for cells in (50, 100):
-        begun = time.process_time()
-        design = om.solve(problem, resolution=cells, time_limit=limit)
-        found[f"{cells} cells"] = worth(np.asarray(design.matrix), begun) | {"gap": design.gap}
-    return found
-
-
-def near(problem: om.Problem) -> om.Problem:
-    """Only the pairs that are near each other."""
-    apart = om.distances.haversine()
-    stated = om.MetricPrivacy(EPSILON, apart, threshold=NEAR)
-    return om.Problem(problem.prior, problem.loss, problem.observables, constraints=[stated])
-
-
-def laplace(problem: om.Problem, draws: int = 4_000) -> np.ndarray:
-    """Planar Laplace noise and the nearest report, from equally likely radii and angles: an
-    estimate of a mechanism, whose ε is that of the noise."""
-    points = problem.secrets.require_points("draw")
-    east = 111.32 * np.cos(np.radians(points[:, 1].mean()))
-    plane = points * [east, 110.57]
-    places = problem.observables.require_points("draw") * [east, 110.57]
-    rng = np.random.default_rng(SEED)
-    angle, radius = rng.uniform(0, 2 * np.pi, draws), rng.gamma(2, 1 / EPSILON, draws)
-    noise = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
-    out = np.zeros((len(points), len(places)))
-    for row, at in zip(out, plane, strict=True):
-        noisy = at + noise
-        square = (noisy**2).sum(axis=1)[:, None] - 2 * noisy @ places.T + (places**2).sum(axis=1)
-        row[:] = np.bincount(square.argmin(axis=1), minlength=len(places)) / draws
-    return out
-
-
 def table(store: Store) -> str:
     """The lines of the page's tables."""
     lines = []
     for record in store.records.values():
         task, reached = record["task"], record.get("reached", {})
-        if "reached" in record:
-            times = " | ".join(
-                str(reached.get(level, "")) for level in ("0.1", "0.05", "0.01", "0.001")
-            )
-            lines.append(
-                f"| {task['part']} {task['size']} | {times} | {record['gap']:.2g} | "
-                f"{record['memory']:,} | {record['file_mib']} | {record['check_seconds']} |"
-            )
-            continue
-        best = record["found"]["ours to 0.001"]["bound"]
-        for name, values in record["found"].items():
-            lines.append(
-                f"| {name} | {values['loss']:.4f} | {values['loss'] / best:.2f} | "
-                f"{values['remapped'] / best:.2f} | {values['epsilon']:.4g} | {values['seconds']} |"
-            )
+        times = " | ".join(
+            str(reached.get(level, "")) for level in ("0.1", "0.05", "0.01", "0.001")
+        )
+        lines.append(
+            f"| {task['part']} {task['size']} | {times} | {record['gap']:.2g} | "
+            f"{record['memory']:,} | {record['file_mib']} | {record['check_seconds']} |"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("rome", "grid", "heuristics", "table"))
+    parser.add_argument("what", choices=("rome", "grid", "table"))
     parser.add_argument("size", type=int, nargs="?", default=0)
     parser.add_argument("--gap", type=float, default=1e-3)
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of any one solve")
@@ -225,11 +146,9 @@ def main() -> None:
     if args.what == "rome":
         problem = rome(args.data, args.size)
         found = designed(problem, gap=args.gap, time_limit=args.limit, resolution=0)
-    elif args.what == "grid":
+    else:
         problem = grid(args.size, args.data if args.checkins else None)
         found = designed(problem, resolution=args.cells, time_limit=args.limit)
-    else:
-        found = {"found": heuristics(rome(args.data, args.size), args.limit)}
     print(json.dumps(store.add(task, found)))
 
 
