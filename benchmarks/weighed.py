@@ -22,13 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 from child import peak_memory, violation
 from city import rome
 from privacy_games.store import Store
 
 import optmech as om
+from optmech.problem import Constraint
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "weighed.jsonl"
@@ -110,7 +110,7 @@ def laplace(problem: om.Problem, epsilon: float) -> Matrix:
     return out
 
 
-def with_pairs(problem: om.Problem, constraint: om.MetricPrivacy, **how: Any) -> Matrix:
+def with_pairs(problem: om.Problem, constraint: Constraint, **how: Any) -> Matrix:
     """The optimum of the same problem under another constraint."""
     other = om.Problem(problem.prior, problem.loss, problem.observables, constraints=[constraint])
     return np.asarray(om.solve(other, **how).matrix)
@@ -119,13 +119,13 @@ def with_pairs(problem: om.Problem, constraint: om.MetricPrivacy, **how: Any) ->
 def neighbours(problem: om.Problem, epsilon: float, count: int, **how: Any) -> Matrix:
     """Only the pairs of every secret and its nearest ones, both ways, are stated, and what follows
     from them along paths."""
-    distance = apart(problem)
-    network = nx.Graph()
-    labels = problem.secrets.labels
-    network.add_nodes_from(labels)
-    for i, near in enumerate(np.argsort(distance, axis=1)[:, 1 : count + 1]):
-        network.add_weighted_edges_from((labels[i], labels[j], distance[i, j]) for j in near)
-    return with_pairs(problem, om.MetricPrivacy(epsilon, om.distances.graph(network)), **how)
+    distance, labels = apart(problem), problem.secrets.labels
+    edges = [
+        (labels[i], labels[j], float(distance[i, j]))
+        for i, near in enumerate(np.argsort(distance, axis=1)[:, 1 : count + 1])
+        for j in near
+    ]
+    return with_pairs(problem, om.PolicyGraph(epsilon, edges), **how)
 
 
 METHODS: dict[str, Callable[[om.Problem, str, float], Matrix | Made]] = {
