@@ -15,8 +15,8 @@ from typing import Protocol
 
 from optmech.lp.blocks import BlockLP, Point, Start
 
-ITERATED_FROM = 1_000
-"""Variables from which on row sums' equations are iterated on."""
+ITERATED_FROM, ITERATED_SHARE = 1_000, 0.25
+"""Variables from which on row sums' equations are iterated on, and most blocks to a variable."""
 
 
 class Outcome(Enum):
@@ -96,7 +96,8 @@ def program_bytes(
     pairs and row sums, and enough of both, sparse ones and few rows."""
     n, count = float(secrets), float(blocks)
     compiled = importlib.util.find_spec("numba") is not None
-    if pairs_alone and compiled and not device and secrets >= ITERATED_FROM and blocks >= 40:
+    rectangular = secrets >= ITERATED_FROM and 40 <= blocks <= ITERATED_SHARE * secrets
+    if pairs_alone and compiled and not device and rectangular:
         return 3e8 + 100 * n * n + 1_300 * n * count
     pairs = 30 * n * count * 72
     factors = count * n * (min(n, 12 * math.sqrt(n)) if compiled else n) * 8

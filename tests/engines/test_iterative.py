@@ -27,7 +27,7 @@ E = om.distances.euclidean()
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of any size are compiled and iterated on."""
-    tuned = replace(TUNING, iterated_from=1, likeliest=3)
+    tuned = replace(TUNING, iterated_from=1, iterated_share=1e9, likeliest=3)
     for module in (iterative, compiled):
         monkeypatch.setattr(module, "TUNING", tuned)
     monkeypatch.setattr(choice, "SMALL", 0)
@@ -149,7 +149,7 @@ def test_row_sums_are_solved_for(small: None, kind: Any) -> None:
 def test_the_optimum_is_that_of_another_solver(
     small: None, monkeypatch: pytest.MonkeyPatch, epsilon: float, sparse: bool
 ) -> None:
-    monkeypatch.setattr(choice, "iterates", lambda model: sparse)
+    monkeypatch.setattr(choice, "iterates", lambda *sizes: sparse)
     stated = problem(6, 6, 10, epsilon, 5)
     found = om.solve(stated, "structured", gap=1e-6)
     other = om.solve(stated, "highs", gap=1e-7)

@@ -6,9 +6,9 @@ import importlib.util
 import os
 
 from optmech.engines.structured.backend import Backend
+from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone
-from optmech.engines.structured.tuning import TUNING
 
 SMALL = 21_000
 """Variables times blocks up to which loading compiled code gains nothing: 144 places and metric
@@ -34,16 +34,10 @@ def starts_warm(model: Model) -> bool:
     return has_numba() and model.blocks * model.variables > FEW
 
 
-def iterates(model: Model) -> bool:
-    """Whether the row sums' equations are solved by conjugate gradients (``iterative``)."""
-    large = model.variables >= TUNING.iterated_from and model.blocks >= 2 * TUNING.likeliest
-    return large and model.pairs_only
-
-
 def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
     """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
     if compiles(model):
-        if iterates(model):
+        if model.pairs_only and iterates(model.variables, model.blocks):
             from optmech.engines.structured.sparse_backend import SparseBackend
 
             return SparseBackend(model, cone, threads)

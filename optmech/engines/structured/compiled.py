@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
+from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.packed import (
@@ -47,7 +48,8 @@ class CompiledBackend:
             failed=np.zeros(blocks, dtype=np.int64),
         )
         # where sums are iterated on, a solve takes several
-        self.correctors = (8, 0.01) if m < TUNING.iterated_from else TUNING.iterated_correctors
+        many = iterates(m, blocks)
+        self.correctors = TUNING.iterated_correctors if many else (8, 0.01)
         self._coupling = CouplingEntries(coupling.variable, coupling.value)
         rows = len(coupling.rhs)
         self._totals = Totals(

@@ -30,12 +30,18 @@ def accuracy(model: Model, state: State) -> float:
     return float(np.clip(0.1 * gap, TUNING.iterated_least, TUNING.iterated_to))
 
 
+def iterates(variables: int, blocks: int) -> bool:
+    """Whether row sums are solved for by conjugate gradients: many variables, few blocks."""
+    few = 2 * TUNING.likeliest <= blocks <= TUNING.iterated_share * variables
+    return few and variables >= TUNING.iterated_from
+
+
 def likely(P: Floats) -> NDArray[np.bool_] | None:
     """For every variable the blocks where it is likeliest, (blocks, m), of columns P (blocks,
     m + 1); None where the whole Schur matrix is no more work."""
     blocks, m = len(P), P.shape[1] - 1
     few = TUNING.likeliest
-    if m < TUNING.iterated_from or blocks < 2 * few:
+    if not iterates(m, blocks):
         return None
     wanted = np.zeros((blocks, m), dtype=np.bool_)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]

@@ -25,6 +25,7 @@ from optmech.engines.structured.bounds import AllColumns, Bounds
 from optmech.engines.structured.columns import ColumnSet, SomeColumns, suits
 from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.dense import first_dense
+from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone, Rows
 from optmech.engines.structured.state import Residuals, State
@@ -43,8 +44,9 @@ class Narrowing:
 
     @staticmethod
     def applies(model: Model, cone: Cone) -> bool:
-        """Whether columns of the program can be left out, and are worth it."""
-        return suits(model, cone)
+        """Whether columns of the program can be left out, and are worth it: not where there are
+        few of them, each with sparse factors."""
+        return suits(model, cone) and not iterates(model.variables, model.blocks)
 
     def next(self, bounds: Bounds, now: Residuals) -> Bounds | None:
         """Bounds of the columns to go on with; None to go on as it is."""

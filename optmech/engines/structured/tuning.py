@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optmech.engines.base import ITERATED_FROM
+from optmech.engines.base import ITERATED_FROM, ITERATED_SHARE
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class Tuning:
     """Variables from which on they are solved by conjugate gradients: at 1,000 crossings of Rome
     the whole matrix costs 0.6 s an iteration, a part 0.45 and the gradients 0.4; at 2,000 the part
     costs 2.4 and the gradients 2."""
+    iterated_share: float = ITERATED_SHARE
+    """Blocks to a variable up to which they are: with as many of both the factors take most of
+    the time, and columns leave instead."""
     likeliest: int = 20
     """Blocks of every variable whose inverses make the preconditioner. Of Rome's 100 reports, 10
     need 10 to 25 gradients an iteration, 20 need 4 to 7, and a fifth of the time of all."""
