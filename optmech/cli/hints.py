@@ -11,6 +11,7 @@ from pathlib import Path
 from optmech.errors import OptmechError, ProblemError
 
 _NUMBER = re.compile(r"-[0-9.]")
+_MINUS = "Write -- before an argument that begins with a minus sign"
 _UNREADABLE = ("cannot be read: No such file", "there is no such file")
 
 
@@ -22,7 +23,7 @@ def usage_remedy(parser: argparse.ArgumentParser, message: str, given: Sequence[
     if "invalid float value" in message or "invalid int value" in message:
         return _of_number(message) or help_at
     if "are required: " in message and any(map(_NUMBER.match, given)):
-        return "Write -- before an argument that begins with a minus sign"
+        return _MINUS
     return help_at
 
 
@@ -34,6 +35,8 @@ def _of_unknown(
     if command is None:
         return None
     word = words[0].partition("=")[0]
+    if _NUMBER.match(word):
+        return _MINUS
     if word.startswith("-"):
         options = [text for action in command._actions for text in action.option_strings]
         close = difflib.get_close_matches(word, options, n=1)

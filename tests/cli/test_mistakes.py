@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("sizes", "rows = 2", "rows = 2.5"),
         ("typo", "epsilon = 1", "epsilom = 1"),
         ("text", "epsilon = 1", 'epsilon = "1 per km"'),
-        ("sets", 'loss = "euclidean"', 'loss = { distance = "euclidean", reduce = "min" }'),
+        ("sets", 'loss = "euclidean"', 'loss = { distance = "euclidean", reduce = "median" }'),
     ):  # fmt: skip
         assert old in PROBLEM
         (place / f"{name}.toml").write_text(PROBLEM.replace(old, new))
@@ -72,7 +72,7 @@ MISTAKES = [
     (["sample", "design.json", "0,0", "-n", "many"], "-n", "'many'", "a whole number such as 10"),
     (["sample", "design.json", "-1,0"],
      *(("SECRET", "no '-1,0'", "The first ones are") if sys.version_info >= (3, 14)
-       else ("optmech sample", "SECRET", "Write -- before"))),
+       else ("optmech", "unrecognized arguments: -1,0", "Write -- before"))),
     (["completion", "bsh"], "optmech completion", "'bsh'", "Did you mean 'bash'"),
     # the file
     (["check", "desgin.json"], "desgin.json", "No such file", "Did you mean design.json?"),
@@ -110,7 +110,7 @@ MISTAKES = [
     (["solve", "sizes.toml"], "sizes.toml: secrets.rows", "2.5", ""),
     (["solve", "typo.toml"], "typo.toml: constraints[0].epsilom", "", "Did you mean 'epsilon'"),
     (["solve", "text.toml"], "text.toml: constraints[0].epsilon", "1 per km", '"ln 3"'),
-    (["solve", "sets.toml"], "sets.toml: loss.reduce", "no sets", 'kind = "coarser" or "subsets"'),
+    (["solve", "sets.toml"], "sets.toml: loss.reduce", "'median' is unknown", "Did you mean 'mean'?"),
 ]  # fmt: skip
 
 
