@@ -110,7 +110,7 @@ MISTAKES = [
     (["solve", "sizes.toml"], "sizes.toml: secrets.rows", "2.5", ""),
     (["solve", "typo.toml"], "typo.toml: constraints[0].epsilom", "", "Did you mean 'epsilon'"),
     (["solve", "text.toml"], "text.toml: constraints[0].epsilon", "1 per km", '"ln 3"'),
-    (["solve", "sets.toml"], "sets.toml: loss.reduce", "'median' is unknown", "Did you mean 'mean'?"),
+    (["solve", "sets.toml"], "sets.toml: loss.reduce", "'median' is unknown", "mean 'mean'?"),
 ]  # fmt: skip
 
 
