@@ -3619,8 +3619,8 @@ def same_design(head: Body, body: Body) -> None:
 
 
 def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
-    """The gradients of the packed numbers on the design's mesh, the loss, and how far positions are
-    moved (docs/packed.md, "Mechanisms for every point")."""
+    """The gradients of the packed numbers on the design's mesh, what they are at the places, the
+    loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
     region, problem = design.region, body["problem"]
     if not isinstance(problem, dict):
@@ -3628,7 +3628,8 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     need(head["kind"] == "mesh", "is of another kind")
     with inside("mesh"):
         mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates aspect")
-        (promise,) = listing(problem["constraints"], 1)
+        promises = listing(problem["constraints"])
+        promise = next(c for c in promises if isinstance(c, dict) and "everywhere" in c)
         stated = keys(promise, "kind epsilon distance everywhere")["everywhere"]
         if not isinstance(stated, dict):
             raise Fault("the design has no mesh")
@@ -3650,6 +3651,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
     design.lines = lines
     design.check_gradients()
+    design.check_beside()
     after = design.expected()
     loss = keys(head["loss"], "objective design packed increase")
     for name, found in (("packed", after), ("design", before)):
@@ -3658,7 +3660,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     change = after.high - before.low
     change /= before.low if change > 0 else before.high
     need(abs(real(loss["increase"]) - float(change)) <= 1e-12, "the increase is another one")
-    same_promises(head["constraints"], [promise])
+    same_promises(head["constraints"], promises)
     floats = [reals(p, 2) for p in listing(stated["vertices"])]
     need(real(head["snap"]) >= moved_by(region, floats), "positions are moved further than it says")
     lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
