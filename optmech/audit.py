@@ -2729,11 +2729,13 @@ class Cells:
         """Λ of pairs of cells, from above: any plan proves one."""
         body = keys(self.body["plans"], "first second arcs target share")
         out: dict[tuple[int, int], Fraction] = {}
-        plan, count = Plans(body), len(self.groups)
+        plan, count, last = Plans(body), len(self.groups), (-1, -1)
         seconds = listing(body["second"], len(listing(body["first"])))
         for i_, j_ in zip(listing(body["first"]), seconds, strict=True):
             i, j = whole(i_, count), whole(j_, count)
             need(i != j, "a plan from a cell to itself")
+            need(last < (i, j), "pairs of cells are out of order")
+            last = i, j
             arrived = self.arrivals(plan, i, j)
             if arrived is not None:
                 over = max(
@@ -2741,7 +2743,7 @@ class Cells:
                     for t, v in zip(self.groups[j], arrived, strict=True)
                 )
                 factor = Fraction(ceiling(over * self.total[j], self.total[i]), FINE * FINE)
-                out[i, j] = min(factor, out.get((i, j), factor))
+                out[i, j] = factor
         plan.end()
         return out
 
@@ -2802,7 +2804,7 @@ class Plans:
 
     def next_arcs(self, targets: int) -> list[tuple[int, int]]:
         found = []
-        for _ in range(whole(next(self.sources, None), MOST_ENTRIES)):
+        for _ in range(whole(next(self.sources, None), targets + 1)):
             target, share = next(self.arcs, (None, None))
             need(whole(share, 2**32) > 0, "a share of nothing")
             found.append((whole(target, targets), whole(share, 2**32)))
