@@ -407,3 +407,12 @@ def test_a_witness_is_read_as_it_was_written() -> None:
     # one cell: the best constant of the means within e^{±1/2}
     low = float(np.exp(-1.0) / (1 + np.exp(-1.0)))
     assert witnessed(*args, found).cost == pytest.approx(low, rel=1e-9)
+
+
+def test_places_in_degrees_by_cells_are_few(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Detours between all of them are looked for: a file may not ask for that of any number."""
+    monkeypatch.setattr("optmech.designs.outer._GLOBAL", 100)
+    with pytest.raises(om.VerificationError, match="so many places in degrees"):
+        om.check(files["degrees"])
