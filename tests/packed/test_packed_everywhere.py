@@ -404,3 +404,16 @@ def test_constraints_beside_the_promise_are_kept(
     assert packed(limited, bits=16) == "failed"
     assert audit.main([str(path), str(own)]) == 1
     assert "the loss is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("point", [5, None, (1,), (1, 2, 3), "xyz"])
+def test_what_is_no_point_is_refused(
+    square: om.EverywhereDesign, packed: Path, point: object
+) -> None:
+    for ask in (
+        om.load_packed(packed).locate,
+        square.mechanism.sample_at,
+        square.mesh.locate_exactly,
+    ):
+        with pytest.raises(om.ProblemError, match="is no point"):
+            ask(point)
