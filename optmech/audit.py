@@ -2405,7 +2405,10 @@ class Everywhere:
         elif (outer := outer_of(self.outer))["cells"] is None:
             keys(outer, "cells multipliers")
             need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
-            self.lines.append(f"{words} that is private at every point, by the places alone")
+            beside = " and keeps the other constraints" * bool(self.beside)
+            self.lines.append(
+                f"{words} that is private at every point{beside}, by the places alone"
+            )
         elif not WITNESS & outer.keys():
             for cell in listing(outer["cells"], self.stated.n):
                 whole(cell, self.stated.n)

@@ -396,6 +396,9 @@ def test_constraints_beside_the_promise_are_kept(
         assert packed(kept, bits=16) == "packed"
         assert audit.main([str(path), str(own)]) == 0
         assert "at the places" in capsys.readouterr().out
+        # the bound by the places counts these as well
+        assert audit.main([str(own)]) == 0
+        assert "at every point and keeps the other constraints, by" in capsys.readouterr().out
     limited = om.LossBound(1.2, worst_case=True)
     with pytest.raises(om.ProblemError, match=r"no whole numbers .* bits cost"):
         packed(limited, bits=16)
