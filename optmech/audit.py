@@ -2405,7 +2405,10 @@ class Everywhere:
         elif (outer := outer_of(self.outer))["cells"] is None:
             keys(outer, "cells multipliers")
             need(self.least <= max(self.outer_bound(outer), ZERO), "the lower bound is not proved")
-            self.lines.append(f"{words} that is private at every point, by the places alone")
+            beside = " and keeps the other constraints" * bool(self.beside)
+            self.lines.append(
+                f"{words} that is private at every point{beside}, by the places alone"
+            )
         elif not WITNESS & outer.keys():
             for cell in listing(outer["cells"], self.stated.n):
                 whole(cell, self.stated.n)
@@ -2729,11 +2732,13 @@ class Cells:
         """Λ of pairs of cells, from above: any plan proves one."""
         body = keys(self.body["plans"], "first second arcs target share")
         out: dict[tuple[int, int], Fraction] = {}
-        plan, count = Plans(body), len(self.groups)
+        plan, count, last = Plans(body), len(self.groups), (-1, -1)
         seconds = listing(body["second"], len(listing(body["first"])))
         for i_, j_ in zip(listing(body["first"]), seconds, strict=True):
             i, j = whole(i_, count), whole(j_, count)
             need(i != j, "a plan from a cell to itself")
+            need(last < (i, j), "pairs of cells are out of order")
+            last = i, j
             arrived = self.arrivals(plan, i, j)
             if arrived is not None:
                 over = max(
@@ -2741,7 +2746,7 @@ class Cells:
                     for t, v in zip(self.groups[j], arrived, strict=True)
                 )
                 factor = Fraction(ceiling(over * self.total[j], self.total[i]), FINE * FINE)
-                out[i, j] = min(factor, out.get((i, j), factor))
+                out[i, j] = factor
         plan.end()
         return out
 
@@ -2802,7 +2807,7 @@ class Plans:
 
     def next_arcs(self, targets: int) -> list[tuple[int, int]]:
         found = []
-        for _ in range(whole(next(self.sources, None), MOST_ENTRIES)):
+        for _ in range(whole(next(self.sources, None), targets + 1)):
             target, share = next(self.arcs, (None, None))
             need(whole(share, 2**32) > 0, "a share of nothing")
             found.append((whole(target, targets), whole(share, 2**32)))
@@ -3619,8 +3624,8 @@ def same_design(head: Body, body: Body) -> None:
 
 
 def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
-    """The gradients of the packed numbers on the design's mesh, the loss, and how far positions are
-    moved (docs/packed.md, "Mechanisms for every point")."""
+    """The gradients of the packed numbers on the design's mesh, what they are at the places, the
+    loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
     region, problem = design.region, body["problem"]
     if not isinstance(problem, dict):
@@ -3628,7 +3633,8 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     need(head["kind"] == "mesh", "is of another kind")
     with inside("mesh"):
         mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates aspect")
-        (promise,) = listing(problem["constraints"], 1)
+        promises = listing(problem["constraints"])
+        promise = next(c for c in promises if isinstance(c, dict) and "everywhere" in c)
         stated = keys(promise, "kind epsilon distance everywhere")["everywhere"]
         if not isinstance(stated, dict):
             raise Fault("the design has no mesh")
@@ -3650,6 +3656,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
     design.lines = lines
     design.check_gradients()
+    design.check_beside()
     after = design.expected()
     loss = keys(head["loss"], "objective design packed increase")
     for name, found in (("packed", after), ("design", before)):
@@ -3658,7 +3665,7 @@ def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
     change = after.high - before.low
     change /= before.low if change > 0 else before.high
     need(abs(real(loss["increase"]) - float(change)) <= 1e-12, "the increase is another one")
-    same_promises(head["constraints"], [promise])
+    same_promises(head["constraints"], promises)
     floats = [reals(p, 2) for p in listing(stated["vertices"])]
     need(real(head["snap"]) >= moved_by(region, floats), "positions are moved further than it says")
     lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")

@@ -222,6 +222,29 @@ def own_pair(body: Body) -> None:
     plans["first"][0] = plans["second"][0]
 
 
+def repeated_arc(body: Body) -> None:
+    """A plan that proves less, with which what is worked on together grows without a bound."""
+    result = body["result"]
+    result["lower_bound"] *= 0.5
+    if "objective" in result:
+        result["bound"] = result["lower_bound"]
+    plans = body["outer"]["plans"]
+    plans["arcs"][0] += 2000
+    for name in ("target", "share"):
+        plans[name][:0] = plans[name][:1] * 2000
+
+
+def turned_pairs(body: Body) -> None:
+    """The same plans with the first of them at the end, and once more where it was."""
+    plans, own = body["outer"]["plans"], body["outer"]["cells"].count(0)
+    arcs = sum(plans["arcs"][:own])
+    assert (plans["first"][0], plans["second"][0]) == (0, 1)
+    for name, count in (("first", 1), ("second", 1), ("arcs", own)):
+        plans[name] += plans[name][:count]
+    for name in ("target", "share"):
+        plans[name] += plans[name][:arcs]
+
+
 def half(body: Body) -> None:
     del body["outer"]["costs"]
 
@@ -237,7 +260,7 @@ def larger_loss(body: Body) -> None:
 MUTATIONS = [
     raised, moved, without_pairs, reversed_targets, lopsided, cheaper_costs, stretched,
     no_multipliers, cut_short, too_many, nowhere, negative, idle, unknown_pair, own_pair, half,
-    more, larger_loss,
+    more, larger_loss, repeated_arc, turned_pairs,
 ]  # fmt: skip
 
 
@@ -384,3 +407,12 @@ def test_a_witness_is_read_as_it_was_written() -> None:
     # one cell: the best constant of the means within e^{±1/2}
     low = float(np.exp(-1.0) / (1 + np.exp(-1.0)))
     assert witnessed(*args, found).cost == pytest.approx(low, rel=1e-9)
+
+
+def test_places_in_degrees_by_cells_are_few(
+    files: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Detours between all of them are looked for: a file may not ask for that of any number."""
+    monkeypatch.setattr("optmech.designs.outer._GLOBAL", 100)
+    with pytest.raises(om.VerificationError, match="so many places in degrees"):
+        om.check(files["degrees"])

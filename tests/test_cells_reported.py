@@ -40,6 +40,18 @@ def test_the_mean_distance_from_the_middle_and_a_corner_of_a_square() -> None:
     assert squared == pytest.approx([2 / 3, 2 / 3 + 9 + 16], rel=1e-13)
 
 
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("rings", [SQUARE, RING, [[(0, 0), (3, 0), (3, 1), (0, 2)]]])
+def test_means_far_away_lie_between_the_least_and_the_largest(rings: Any, power: int) -> None:
+    """The closed form alone has no digit left at 10^9 times the size."""
+    for far in (1e4, 2e4, 4e4, 1e6, 1e9, 1e150):
+        points = [(far, 0.3 * far), (-0.6 * far, 0.8 * far)]
+        least, mean, most = (to(points, rings, name, power) for name in ("min", "mean", "max"))
+        assert mean == pytest.approx(least, rel=5 / far)
+        assert (mean >= least * (1 - 1e-15)).all()
+        assert (mean <= most * (1 + 1e-15)).all()
+
+
 def test_least_and_largest_distances() -> None:
     at = [(1, 1), (3, 1), (3, 3), (0, 0), (-3, -4)]
     assert to(at, SQUARE, "min") == pytest.approx([0, 1, np.sqrt(2), 0, 5])

@@ -37,7 +37,8 @@ class EverywhereDesign(Shown):
     difference of the two, and ``status`` follows from it alone.
 
     ``lower_bound`` is proved for **every** mechanism that is private at every point of the region,
-    whatever its form; ``total_gap`` is the relative difference to it, which a finer mesh reduces.
+    whatever its form (and, where others stand beside that and places are few, keeps these as
+    well); ``total_gap`` is the relative difference to it, which a finer mesh reduces.
     It is 0 where none was looked for.
     """
 

@@ -34,7 +34,7 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import claimable, outer_problem
+from optmech.designs.outer import claimable, has_outer, outer_problem
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
@@ -281,6 +281,8 @@ def _decode_outer(plain: Plain, problem: Problem) -> tuple[OuterProof | None, fl
         statement = outer_problem(problem, gradient, None).statement
         proof = OuterProof(None, statement, decode_multipliers(plain["multipliers"], statement))
     else:
+        if not has_outer(problem, gradient):
+            raise ProblemError("so many places in degrees have no bound by cells", where="outer")
         proof = decode_outer(
             plain, problem, cells, lambda found: outer_problem(problem, gradient, cells, found)
         )

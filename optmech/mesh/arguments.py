@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -50,6 +51,17 @@ def weights_of(value: ArrayLike, count: int, where: str, each: str) -> Floats:
     if values.shape != (count,) or (values < 0).any():
         raise ProblemError(f"shape {values.shape} is not one number >= 0 {each}", where=where)
     return values
+
+
+def both_rational(point: Sequence[float | Fraction]) -> tuple[Fraction, Fraction]:
+    """The two coordinates of a point, exactly."""
+    try:
+        x, y = point
+    except (TypeError, ValueError) as error:
+        raise ProblemError(
+            f"{point!r} is no point", where="point", remedy="Give two coordinates"
+        ) from error
+    return rational(x), rational(y)
 
 
 def rational(value: float | Fraction) -> Fraction:

@@ -20,7 +20,7 @@ from optmech.exact.checked import whole
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.mesh import elements, files, making, refining
-from optmech.mesh.arguments import corners_of, kilometres, rational, weights_of, widths_of
+from optmech.mesh.arguments import both_rational, corners_of, kilometres, weights_of, widths_of
 from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
 from optmech.mesh.location import Locator
 from optmech.mesh.projection import kilometres_per_degree, least_share
@@ -327,7 +327,7 @@ class Mesh:
 
         Coordinates are fractions, or floats, which count as the binary fractions that they are.
         """
-        x, y = (rational(value) for value in point)
+        x, y = both_rational(point)
         if self.coordinates == "lonlat":
             middle = Fraction(float(self.vertices[:, 0].mean()))
             x -= 360 * round((x - middle) / 360)

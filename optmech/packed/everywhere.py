@@ -15,7 +15,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
-from optmech.mesh.arguments import rational
+from optmech.mesh.arguments import both_rational
 from optmech.mesh.covering import Corners
 from optmech.mesh.elements import basis
 from optmech.mesh.mechanism import EverywhereMechanism
@@ -79,9 +79,7 @@ class PackedEverywhere(EverywhereMechanism):
         """The triangle that a position (x, y), or (longitude, latitude), belongs to, and the
         weights of its corners, whole numbers over 2^24. None outside the region, where the file
         says to refuse that. Raises ProblemError on a position that is none."""
-        if len(position) != 2:
-            raise ProblemError(f"{len(position)} coordinates instead of 2", where="position")
-        exact = [rational(value) for value in position]
+        exact = both_rational(position)
         if max(map(abs, exact)) > FAR:
             raise ProblemError("is too large for a position", where="position")
         x, y = map(float, exact)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 
@@ -14,6 +15,7 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
 from optmech.certificate.check import Check
+from optmech.certificate.joint import check_joint, reportable
 from optmech.designs.design import Design
 from optmech.designs.encoding import encode_numerators, encode_problem
 from optmech.designs.everywhere import EverywhereDesign, checks_of, program_of
@@ -29,13 +31,17 @@ from optmech.packed.places import encode_places, reach_of
 from optmech.packed.table import Table
 from optmech.packed.words import DOES_NOT_PROMISE, MOVED, constraints_of, region_of
 from optmech.problem import Problem
+from optmech.problem.everywhere import over_places
 from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
+from optmech.repair.mixing import constant_anchors
 from optmech.spaces.domain import Domain, Grid, great_circle
 
 QUANTILE = 0.95
 """Of the accuracy that goes with a report; what the Geolocation API means by the word."""
 _METRES = 1000.0
+_MIXTURES = tuple(2.0**-k for k in range(40, 3, -4))
+"""Shares of constant mechanisms that are tried where rounding leaves a constraint."""
 
 
 class Stated(ABC):
@@ -180,9 +186,32 @@ class OfMesh(Stated):
         self.program = program_of(design.problem)
 
     def rounded(self, bits: int) -> Numerators | None:
-        promise = self.design.gradient
-        matrix = self.exact.matrix
-        return few_bits_inside(promise.mesh, promise.epsilon, matrix, bits, promise.index)
+        promise, places = self.design.gradient, over_places(self.problem.statement)
+        kept = list(reportable(places))
+        matrix = self.exact.matrix[:, kept]
+        for candidate in self._mixed(matrix, kept):
+            found = few_bits_inside(promise.mesh, promise.epsilon, candidate, bits, promise.index)
+            if found is not None:
+                rows = np.zeros((len(matrix), len(self.problem.observables)), dtype=np.int64)
+                rows[:, kept] = found.rows
+                released = Numerators(bits, tuple(map(tuple, rows.tolist())))
+                # rounding may leave what is said of the places beside the promise
+                if all(check.passed for check in check_joint(self.program, places, released)):
+                    return released
+        return None
+
+    def _mixed(self, matrix: Floats, kept: list[int]) -> Iterator[Floats]:
+        """The matrix, and where constraints stand beside the promise more and more of constant
+        ones in it, which also serve the place that loses most."""
+        yield matrix
+        places = over_places(self.problem.statement)
+        if not places.families:
+            return
+        anchors = [part[0, kept] for part in constant_anchors(places, self.exact.matrix)]
+        anchors.append(np.eye(len(kept))[places.loss[:, kept].max(axis=0).argmin()])
+        for share in _MIXTURES:
+            for anchor in anchors:
+                yield (1 - share) * matrix + share * anchor
 
     def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
         return self.program.loss(released)

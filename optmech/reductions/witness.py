@@ -40,7 +40,7 @@ class Plans:
     """Sparse plans one after the other, as their sources come."""
 
     arcs: Ints
-    """How many arcs each source has."""
+    """How many arcs each source has, at most as many as there are targets."""
     target: Ints
     """Of every arc, counted within the target cell."""
     share: Ints
@@ -56,11 +56,12 @@ class Plans:
         """The inverse, for plans between so many members each. Raises ProblemError where the lists
         do not fit."""
         body = _object(plain, {"arcs", "target", "share"})
-        arcs = _whole(body["arcs"], int(sources.sum()))
+        arcs, each = _whole(body["arcs"], int(sources.sum())), np.repeat(targets, sources)
+        if (arcs > each).any():
+            raise ProblemError("has more arcs than places that they lead to", where=_WHERE)
         count = int(arcs.sum())
         found = cls(arcs, _whole(body["target"], count), _whole(body["share"], count))
-        most = np.repeat(np.repeat(targets, sources), arcs)
-        if (found.target >= most).any() or (found.share == 0).any():
+        if (found.target >= np.repeat(each, arcs)).any() or (found.share == 0).any():
             raise ProblemError("has arcs that lead nowhere", where=_WHERE)
         return found
 
@@ -70,7 +71,7 @@ class Witness:
     """What proves the ratios of some pairs of cells, and the costs of all cells."""
 
     first: Ints
-    """Cells with mass, as they are numbered among these."""
+    """Cells with mass, as they are numbered among these; pairs are in ascending order."""
     second: Ints
     plans: Plans
     """For every pair (first, second)."""
@@ -105,6 +106,9 @@ def read_witness(plain: dict[str, Plain], prior: Prior, cells: Ints, observables
     whole = len(first) == len(second) and max([-1, *first, *second]) < len(counts)
     if not whole or (first == second).any():
         raise ProblemError("has pairs of no cells", where=_WHERE)
+    # work on them is then bounded by the pairs of places
+    if (np.diff(first * len(counts) + second) <= 0).any():
+        raise ProblemError("has pairs of cells twice, or out of order", where=_WHERE)
     plans = Plans.read(body, counts[first], counts[second])
     given = plain["costs"]
     if isinstance(given, dict) and "radii" in given:

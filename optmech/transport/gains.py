@@ -134,7 +134,8 @@ def proved_by(ratio: Floats, a: Logs, b: Logs, arcs: Arcs) -> Floats:
         part = np.where(used, arcs.share / sent[sources] * exp_up(logs), 0.0)
     arrived = np.bincount(targets.ravel(), part.ravel(), count * m).reshape(count, m)
     # sums of the shares, the quotient, the product, sums of the parts
-    charged = arrived.max(axis=1) * (1 + 4 * (n + m + 4) * _UNIT)
+    most = max(n + m, arcs.share.shape[1])
+    charged = arrived.max(axis=1) * (1 + 4 * (most + 4) * _UNIT)
     complete = ((sent.reshape(count, n) > 0) | ~a.positive).all(axis=1)
     valid = complete & np.isfinite(charged) & (charged > 0)
     with np.errstate(invalid="ignore"):

@@ -19,6 +19,7 @@ from packed.test_packed import mutated
 import optmech as om
 from optmech import audit
 from optmech.cli.main import main
+from optmech.packed import stated
 from optmech.packed.cbor import Tag, decode, encode
 
 UNIT = 2**24
@@ -371,3 +372,51 @@ def test_triangles_too_thin_for_floats_are_refused(tmp_path: Path) -> None:
     problem = om.Problem(om.Prior.uniform(places), euclidean, constraints=[private])
     with pytest.raises(om.ProblemError, match="too thin"):
         om.pack(om.solve(problem), tmp_path / "m.omm", bits=48, max_loss=1)
+
+
+def test_constraints_beside_the_promise_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rounded for the gradients alone, the place that loses most would lose more than it may: a
+    file of such numbers is refused by all who check it."""
+    euclidean = om.distances.euclidean()
+    points = [[x, y] for x in range(3) for y in range(3)]
+    prior = om.Prior(om.Domain(range(9), points), [4, 3, 2, 3, 4, 2, 5, 3, 6])
+    private = om.MetricPrivacy(1.4, euclidean, everywhere=om.Mesh.grid((0, 0, 2, 2), 1))
+    path, own = tmp_path / "joint.omm", tmp_path / "joint.json"
+
+    def packed(*beside: om.Constraint, bits: int) -> str:
+        design = om.solve(om.Problem(prior, euclidean, constraints=[*beside, private]))
+        om.pack(design, path, bits=bits, max_loss=0.01)
+        design.save(own)
+        return om.check_packed(path, design).status
+
+    # constant mechanisms make room for these
+    for kept in (om.DistortionPrivacy(0.9, euclidean), om.GainLeakage(0.36)):
+        assert packed(kept, bits=16) == "packed"
+        assert audit.main([str(path), str(own)]) == 0
+        assert "at the places" in capsys.readouterr().out
+        # the bound by the places counts these as well
+        assert audit.main([str(own)]) == 0
+        assert "at every point and keeps the other constraints, by" in capsys.readouterr().out
+    limited = om.LossBound(1.2, worst_case=True)
+    with pytest.raises(om.ProblemError, match=r"no whole numbers .* bits cost"):
+        packed(limited, bits=16)
+    assert packed(limited, bits=48) == "packed"
+    monkeypatch.setattr(stated, "check_joint", lambda *_: [])
+    assert packed(limited, bits=16) == "failed"
+    assert audit.main([str(path), str(own)]) == 1
+    assert "the loss is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("point", [5, None, (1,), (1, 2, 3), "xyz"])
+def test_what_is_no_point_is_refused(
+    square: om.EverywhereDesign, packed: Path, point: object
+) -> None:
+    for ask in (
+        om.load_packed(packed).locate,
+        square.mechanism.sample_at,
+        square.mesh.locate_exactly,
+    ):
+        with pytest.raises(om.ProblemError, match="is no point"):
+            ask(point)

@@ -32,7 +32,7 @@ function summary(design) {
       entry("Gap on this mesh", "gap", real(design.gap), "", "certified, relative"),
       design.unproved
         ? entry("Bound for every mechanism", "lower_bound", 0, lossUnit, "none is known", "–")
-        : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, "that is private at every point of the region, whatever its form"),
+        : entry("Bound for every mechanism", "lower_bound", real(design.lower_bound), lossUnit, "that is private at every point of the region and keeps the other constraints, if there are some, whatever its form"),
       design.unproved
         ? entry("Gap to every mechanism", "total_gap", NaN, "", "not known", "–")
         : entry("Gap to every mechanism", "total_gap", real(design.total_gap), "", "certified, relative; a finer mesh reduces it"),
