@@ -3101,7 +3101,8 @@ class PowerNoise(Noise):
             price, ends = integer(part["price"], 0), wholes(part["tail"])
             need(len(ends) == 2, "tails are two numbers")
             places = [ends[1], *wholes(part["inner"]), ends[0]]
-            digits += len(places) * max(places).bit_length() * self.order.numerator
+            widest = max(unit, *places).bit_length()
+            digits += len(places) * widest * self.order.numerator
             need(digits <= 10**9, "too many digits for the order")
             gain: dict[int, int] = {}
             harm: dict[int, int] = {}
