@@ -2859,6 +2859,7 @@ def wholes(value: object) -> list[int]:
 
 
 LAW = "bits window tails ratio ratio_bits"
+SLOWEST = 1 - Fraction(1, 1 << 24)  # of ratios of tails: draws take a step for every period
 
 
 class Noise:
@@ -2901,7 +2902,7 @@ class Noise:
         need(self.bits > 0 and bool(self.window), "the law is empty")
         total = 2 * sum(self.window) - self.window[0] + 2 * sum(self.tails)
         need(total == 1 << self.bits, "the probabilities do not sum to one")
-        need(self.ratio < 1, "the ratio of the tails is not below 1")
+        need(self.ratio <= SLOWEST, "the tails hardly fall")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.n, self.period = len(self.window) - 1, len(self.tails)
         terms = (self.n + self.period + self.sensitivity) * self.sensitivity
@@ -3106,7 +3107,8 @@ class PowerNoise(Noise):
             price, ends = integer(part["price"], 0), wholes(part["tail"])
             need(len(ends) == 2, "tails are two numbers")
             places = [ends[1], *wholes(part["inner"]), ends[0]]
-            digits += len(places) * max(places).bit_length() * self.order.numerator
+            widest = max(unit, *places).bit_length()
+            digits += len(places) * widest * self.order.numerator
             need(digits <= 10**9, "too many digits for the order")
             gain: dict[int, int] = {}
             harm: dict[int, int] = {}
@@ -3312,7 +3314,7 @@ class PlanarNoise(Noise):
         core, self.tails = wholes(law["core"]), wholes(law["tails"])
         exponent = whole(law["ratio_bits"], 4097)
         self.ratio = Fraction(integer(law["ratio"], 0), 1 << exponent)
-        need(self.bits > 0 and self.ratio < 1, "no law")
+        need(self.bits > 0 and self.ratio <= SLOWEST, "no law")
         need(bool(self.tails) == (self.ratio > 0) == any(self.tails), "tails without their ratio")
         self.period, self.sides = len(self.tails), 4 if self.norm == "l1" else 8
         need(self.period <= self.sensitivity, "too many tails")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,3 +80,25 @@ def test_what_is_refined_leaks_no_more() -> None:
     other = om.Mechanism(om.Domain(list("abcd")), a.observables, a.matrix)
     with pytest.raises(om.ProblemError, match="different secrets"):
         om.leakage.refinement_distance(a, other, prior)
+
+
+def test_priors_over_other_secrets_are_refused() -> None:
+    a = om.Mechanism(om.Domain(["a", "b"]), om.Domain([0, 1]), [[0.7, 0.3], [0.2, 0.8]])
+    other = om.Prior(om.Domain(["b", "a"]), [0.2, 0.8])
+    for prior in (None, [0.5, 0.5], other):
+        with pytest.raises(om.ProblemError, match="prior"):
+            om.leakage.refinement_distance(a, a, prior)  # type: ignore[arg-type]
+    several = om.leakage.repeated(a, 3)
+    uniform = om.Prior.uniform(a.secrets)
+    with pytest.raises(om.ProblemError, match="second"):
+        several.distribution_delta(uniform, other, 1)
+    swapped = several.distribution_delta(uniform, om.Prior(a.secrets, [0.8, 0.2]), 1)
+    assert swapped == several.distribution_delta(uniform, [0.8, 0.2], 1)
+
+
+def test_beyond_the_range_of_floats_there_is_nothing_left() -> None:
+    a = om.Mechanism(om.Domain(["a", "b"]), om.Domain([0, 1]), [[0.7, 0.3], [0.2, 0.8]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = om.leakage.repeated(a, 2).delta(1e6)
+    assert (found.lower, found.upper) == (0.0, 0.0)

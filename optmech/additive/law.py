@@ -15,6 +15,8 @@ from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
 MOST_BITS = 4096
 MOST_ENTRIES = 200_000
+SLOWEST = 24
+"""Ratios of tails are up to 1 - 2^-24: a draw takes a step for every period it goes out."""
 
 
 @frozen(eq=False)
@@ -45,6 +47,7 @@ class Law:
             raise ProblemError("the numbers are no probabilities that sum to one", where="law")
         if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
             raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
+        require_falling(self.ratio, self.ratio_bits)
         if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
             raise ProblemError("there is a ratio where there are tails, only", where="law")
 
@@ -127,6 +130,12 @@ class Law:
         )
         out[outside] += np.sign(out[outside]) * steps * len(self.tails)
         return out
+
+
+def require_falling(ratio: int, bits: int) -> None:
+    """Raise ProblemError for a ratio that no draw would come to an end with."""
+    if (1 << bits) - ratio < 1 << max(0, bits - SLOWEST):
+        raise ProblemError(f"the ratio of the tails is above 1 - 2^-{SLOWEST}", where="law")
 
 
 def geometric(source: Bytes, ratio: int, bits: int) -> int:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from attrs import frozen
 
-from optmech.additive.law import geometric
+from optmech.additive.law import geometric, require_falling
 from optmech.base.arrays import Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
@@ -75,6 +75,7 @@ class PlanarLaw:
     def __attrs_post_init__(self) -> None:
         if not (0 <= self.ratio_bits <= MOST_BITS and 0 <= self.ratio < 1 << self.ratio_bits):
             raise ProblemError("the ratio of the tails is not from 0 to below 1", where="law")
+        require_falling(self.ratio, self.ratio_bits)
         if bool(self.tails) != bool(self.ratio) or (self.tails and not any(self.tails)):
             raise ProblemError("there is a ratio where there are tails, only", where="law")
         fits = (

@@ -97,6 +97,7 @@ def _decode_tangents(plain: Plain, order: Fraction) -> Tangents | None:
     require_keys(plain, {"bits", "price_bits", "shifts"}, "tangents")
     if sum(len(part["inner"]) for part in plain["shifts"]) > 2 * MOST_TERMS:
         raise ProblemError("are too many", where="tangents")
+    bits = whole(plain["bits"], "bits", 0, 4096)
     parts = []
     digits = 0
     for part in plain["shifts"]:
@@ -105,9 +106,10 @@ def _decode_tangents(plain: Plain, order: Fraction) -> Tangents | None:
         price = whole_numbers([part["price"]])[0]
         shift = whole(part["shift"], "shift", 1, MOST_SENSITIVITY)
         inner = whole_numbers(part["inner"])
-        digits += (len(inner) + 2) * max((*inner, far, near)).bit_length() * order.numerator
+        # powers are taken of the numbers and of their unit
+        widest = max(bits, max((*inner, far, near)).bit_length())
+        digits += (len(inner) + 2) * widest * order.numerator
         if digits > MOST_DIGITS:
             raise ProblemError("have too many digits for the order", where="tangents")
         parts.append(ShiftTangents(shift, price, inner, (far, near)))
-    bits = whole(plain["bits"], "bits", 0, 4096)
     return Tangents(bits, whole(plain["price_bits"], "price_bits", 0, 4096), tuple(parts))

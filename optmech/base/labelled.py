@@ -160,13 +160,16 @@ def few(labels: Iterable[Hashable]) -> str:
     return shown if len(listed) <= 3 else f"{shown}, ... ({len(listed)} in all)"
 
 
-def coordinate_names(names: Iterable[Hashable]) -> tuple[str, str] | None:
+def coordinate_names(
+    names: Iterable[Hashable], degrees: bool | None = None
+) -> tuple[str, str] | None:
     """The columns that are called longitude and latitude, or x and y, where each is one; degrees
-    before others."""
+    before others, or one kind only: those in ``degrees``, or those that are not."""
     ends: dict[str, list[str]] = {}
     for name in map(str, names):
         ends.setdefault(name.rpartition("_")[2].lower(), []).append(name)
-    for first, second in ((_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",))):
+    kinds = ((_LONGITUDE[:-1], _LATITUDE[:-1]), (("x",), ("y",)))
+    for first, second in kinds if degrees is None else kinds[:1] if degrees else kinds[1:]:
         one = [name for end in first for name in ends.get(end, [])]
         other = [name for end in second for name in ends.get(end, [])]
         if len(one) == 1 and len(other) == 1:

@@ -6,13 +6,13 @@ monitor, which keeps the best verified mechanism and the best bound.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from optmech.base.compiling import has_numba
 from optmech.lp.blocks import BlockLP, Point, Start
 
 ITERATED_FROM, ITERATED_SHARE = 1_000, 0.25
@@ -95,7 +95,7 @@ def program_bytes(
     half a dense matrix per block unless they are on a ``device``; where there is nothing beyond
     pairs and row sums, and enough of both, sparse ones and few rows."""
     n, count = float(secrets), float(blocks)
-    compiled = importlib.util.find_spec("numba") is not None
+    compiled = has_numba()
     rectangular = secrets >= ITERATED_FROM and 40 <= blocks <= ITERATED_SHARE * secrets
     if pairs_alone and compiled and not device and rectangular:
         return 3e8 + 100 * n * n + 1_300 * n * count

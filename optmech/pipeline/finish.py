@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from optmech.base.compiling import has_numba
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.families.ratio import everywhere, shared_out
 from optmech.certificate.multipliers import pairs_of
@@ -9,7 +10,6 @@ from optmech.certificate.objective import Figures, figures_of, is_optimal, relat
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
-from optmech.engines.structured.choice import has_numba
 from optmech.pipeline.session import Session
 from optmech.problem import Problem
 from optmech.statement import Statement

@@ -42,10 +42,10 @@ def protect_file(
     """Write a report for every row of ``source`` to ``target``.
 
     Returns the names of the columns that were written, and of those that were left out; ``told``
-    hears how far it is. Where no column is asked for, those that are called longitude and latitude,
-    or x and y, say where a row is, and ``noted`` hears which they are. Columns stand in the order
-    of the source, that of the reports' labels last. The target is there when all rows are done, or
-    not at all; standard output is written as it goes.
+    hears how far it is. Where no column is asked for, those that are called longitude and latitude
+    (of a design in degrees), or x and y (of any other), say where a row is, and ``noted`` hears
+    which they are. Columns stand in the order of the source, that of the reports' labels last. The
+    target is there when all rows are done, or not at all; standard output is written as it goes.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def protect_file(
     """
     kind = kind_of(target)
     with opened_table(source, size) as table:
-        chosen = chosen_of(table, _guessed(table, asked, noted), source)
+        chosen = chosen_of(table, _guessed(table, asked, reporter.geographic, noted), source)
         names = list(dict.fromkeys(table.known))
         try:
             chosen.require_others(names, asked.keep)
@@ -91,11 +91,12 @@ def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:
     return reporter.geographic and places is not None and places.shape[1] == 2
 
 
-def _guessed(table: Table, asked: Asked, noted: Callable[[str], None]) -> Asked:
-    """With the columns that are called as coordinates are, where nothing else was asked for."""
+def _guessed(table: Table, asked: Asked, degrees: bool, noted: Callable[[str], None]) -> Asked:
+    """With the columns that are called as coordinates of the design are, where nothing else was
+    asked for: metres taken for degrees would all be at the nearest place."""
     if isinstance(table, PointTable) or (asked.x, asked.y, asked.label) != (None, None, None):
         return asked
-    found = coordinate_names(table.known)
+    found = coordinate_names(table.known, degrees)
     if found is None:
         return asked
     x, y = found

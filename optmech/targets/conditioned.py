@@ -109,7 +109,7 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
     stated = problem.constraints[0] if len(problem.constraints) == 1 else None
     pairs = [p for p in problem.secrets.labels if isinstance(p, tuple) and len(p) == 2]
     fits = len(pairs) == len(problem.secrets) and all(isinstance(t, str) for t, _ in pairs)
-    if not (fits and isinstance(stated, DistributionPrivacy)):
+    if not (fits and isinstance(stated, DistributionPrivacy) and _by_name(stated, pairs)):
         raise ProblemError(
             "is no design for pairs of an input and a secret",
             where="design",
@@ -125,3 +125,13 @@ def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str
         rows = np.array([own.get(label, output / output.sum()) for label in asked.labels])
         found[name] = Mechanism(asked, problem.observables, rows)
     return found
+
+
+def _by_name(stated: DistributionPrivacy, pairs: list[tuple[str, object]]) -> bool:
+    """Whether every law of a promise is of the pairs of one name, and every name has one law."""
+    laws: dict[str, bytes] = {}
+    for law in itertools.chain.from_iterable(stated.pairs):
+        names = {pairs[k][0] for k in np.flatnonzero(law)}
+        if len(names) != 1 or laws.setdefault(names.pop(), law.tobytes()) != law.tobytes():
+            return False
+    return laws.keys() == {name for name, _ in pairs}

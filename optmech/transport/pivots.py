@@ -8,22 +8,20 @@ towards the root. Choosing the last blocking arc of a cycle keeps them so, and r
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.compiling import has_numba
 
 F = TypeVar("F", bound=Callable[..., object])
 Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Floats]
 """A tree: parent, depth and flow of every node, its first child, its siblings before and after,
 room for a stack, and potentials."""
 
-_FORBIDDEN = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
-_COMPILED = not _FORBIDDEN and importlib.util.find_spec("numba") is not None
+_COMPILED = has_numba()
 
 
 def _compiled(function: F) -> F:

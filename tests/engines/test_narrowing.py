@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import optmech as om
+from optmech.base.compiling import has_numba
 from optmech.engines.structured import choice, narrowing
 from optmech.engines.structured.model import build
 from optmech.engines.structured.narrowing import Narrowing
@@ -19,7 +20,7 @@ from optmech.engines.structured.tuning import TUNING
 from optmech.lp.compile import compile_lp
 from optmech.lp.inequalities import Inequalities
 
-pytestmark = pytest.mark.skipif(not choice.has_numba(), reason="blocks are not compiled")
+pytestmark = pytest.mark.skipif(not has_numba(), reason="blocks are not compiled")
 
 SIDE = 8
 WIDER = replace(TUNING, narrowed=0.75)

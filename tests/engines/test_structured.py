@@ -15,7 +15,7 @@ import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.certificate import lower_bound
-from optmech.engines.base import EngineResult, Options, Outcome
+from optmech.engines.base import EngineResult, Options, Outcome, program_bytes
 from optmech.engines.structured import StructuredEngine, choice, engine
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import open_device
@@ -445,3 +445,11 @@ def test_factors_solve_the_dense_normal_equations_with_long_pairs(either: str) -
         expected = np.linalg.solve(matrix, right[o, :, :30].T).T
         np.testing.assert_allclose(solved[o, :, :30], expected, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(schur.sums, total, rtol=1e-9)
+
+
+def test_memory_is_that_of_what_will_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPTMECH_NO_NUMBA", "0")
+    either = program_bytes(1000, 200)
+    monkeypatch.setenv("OPTMECH_NO_NUMBA", "1")
+    forbidden = program_bytes(1000, 200)
+    assert forbidden > either if HAS_NUMBA else forbidden == either

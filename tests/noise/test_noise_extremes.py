@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 import optmech as om
+from optmech import audit
 from optmech.additive.composition import ComposedPrivacy
 from optmech.additive.estimates import most_likely
 from optmech.additive.law import Law
+from optmech.additive.planar_law import PlanarLaw
 from optmech.noise import releases
+from optmech.reading.sealed import seal
 
 
 def test_the_likeliest_number_far_out_is_not_the_nearest_one() -> None:
@@ -71,3 +76,27 @@ def test_composing_laws_that_share_nothing() -> None:
     found = ComposedPrivacy(Law(1, (2,)), 1, 3).delta(1)
     assert found.lower <= 1 <= found.upper
     assert found.lower > 1 - 1e-12
+
+
+def test_tails_that_no_draw_leaves_are_refused(tmp_path: Path) -> None:
+    """Most of the mass in tails of ratio 1 - 2^-100, at a loss that stays finite: all claims are
+    so, and a draw would take 2^100 steps."""
+    path = tmp_path / "noise.json"
+    om.noise.optimal(1, loss="threshold", width=0).save(path)
+    body = json.loads(path.read_bytes())
+    del body["digest"]
+    body |= {"epsilon": 2.0, "delta": 1.0, "sensitivity": 1, "multipliers": None}
+    body["claims"] = {"status": "feasible", "loss": 0.75, "lower_bound": 0.0}
+    law = {"bits": 3, "window": ["2", "0", "0"], "tails": ["3"]}
+    for bits, taken in ((4, True), (24, True), (100, False)):
+        body["law"] = law | {"ratio_bits": bits, "ratio": f"{2**bits - 1:x}"}
+        path.write_bytes(seal(json.dumps(body).encode()))
+        assert (audit.main([str(path)]) == 0) == taken
+        if taken:
+            assert om.check(path).passed
+        else:
+            with pytest.raises(om.VerificationError, match="ratio"):
+                om.check(path)
+    for made in (Law, lambda *given: PlanarLaw("l1", 0, *given)):
+        with pytest.raises(om.ProblemError, match="ratio"):
+            made(2, (2,), (1,), 2**100 - 1, 100)

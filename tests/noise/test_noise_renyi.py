@@ -228,6 +228,24 @@ def test_forgeries_that_would_pay_are_refused(
     assert verdicts(seal(json.dumps(body).encode()), tmp_path / "noise.json") == (False, False)
 
 
+def test_powers_of_a_long_unit_are_work_too(files: dict[str, bytes], tmp_path: Path) -> None:
+    """Few digits over 2^4096 to the order 64: refused before a quarter of a million powers of the
+    unit are taken, by both."""
+    body = json.loads(files["steep"])
+    del body["digest"]
+    body["renyi"]["order"] = "64"
+    tangents = body["tangents"]
+    tangents["bits"], tangents["shifts"] = 4096, tangents["shifts"][:1]
+    tangents["shifts"][0]["inner"] = [f"{k:x}" for k in range(8001)]
+    path = tmp_path / "long.json"
+    path.write_bytes(seal(json.dumps(body).encode()))
+    with pytest.raises(om.VerificationError, match="too many digits"):
+        om.check(path)
+    law = audit.PowerNoise({**body, "digest": ""})
+    with pytest.raises(audit.Fault, match="too many digits"):
+        law.tangent_bound(Fraction(2))
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "noise.json"
     asked = ["--order", "2", "--epsilon", "1", "-o", str(path)]

@@ -232,6 +232,28 @@ def test_columns_called_as_coordinates_are_found(
     assert "taking" not in capsys.readouterr().err
 
 
+def test_columns_of_the_design_s_kind_are_found(
+    design: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Metres are no degrees: a design of either kind takes its own columns of a table of both, and
+    none of the other's."""
+    square = om.Problem(
+        om.Prior.uniform(om.Grid(2, 2)), om.distances.euclidean(), constraints=[om.LossBound(0.0)]
+    )
+    plane = tmp_path / "plane.json"
+    om.solve(square).save(plane)
+    both = tmp_path / "both.csv"
+    both.write_text("x,y,lon,lat\n0.1,0.9,-73.9,40.1\n")
+    for own, names in ((design, ["lon", "lat"]), (str(plane), ["x", "y"])):
+        assert main(["protect", own, str(both), "--outside", "nearest"]) == 0
+        assert capsys.readouterr().out.split()[0].split(",") == names
+    for own, names in ((design, "x,y"), (str(plane), "lon,lat")):
+        other = tmp_path / "other.csv"
+        other.write_text(f"{names}\n0.1,0.9\n")
+        assert main(["protect", own, str(other), "--outside", "nearest"]) == 2
+        assert "coordinates or labels have to say" in capsys.readouterr().err
+
+
 MISTAKES = [
     (["--y", "lat"], ["--x", "coordinates or labels", "--label"]),
     (["--x", "lon"], ["coordinate", "Give 2"]),

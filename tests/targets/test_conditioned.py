@@ -145,3 +145,23 @@ def test_what_cannot_be_asked() -> None:
     other = om.solve(om.Problem(om.Prior.uniform(om.Domain.range(2)), 1 - np.eye(2)))
     with pytest.raises(om.ProblemError, match="no design for pairs"):
         om.mechanisms.target_mechanisms(other)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [([0.4, 0.3, 0.2, 0.1], [0, 0, 0.5, 0.5])],
+        [([0.6, 0.4, 0, 0], [0, 0, 0.5, 0.5]), ([0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5])],
+    ],
+)
+def test_laws_that_are_not_one_for_every_name_are_no_family(pairs) -> None:
+    """Pairs of a name and a label alone do not make a design one of targets."""
+    secrets = om.Domain([("a", 0), ("a", 1), ("b", 0), ("b", 1)])
+    problem = om.Problem(
+        om.Prior.uniform(secrets),
+        np.array([[0.0, 1.0], [1.0, 0.0]] * 2),
+        om.Domain([0, 1]),
+        constraints=[om.DistributionPrivacy(0.2, pairs, divergence="kl")],
+    )
+    with pytest.raises(om.ProblemError, match="no design for pairs"):
+        om.mechanisms.target_mechanisms(om.solve(problem))

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from optmech.analysis.leakage.hypers import reduced
 from optmech.analysis.leakage.joint import drawn, joint
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
+from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
@@ -48,12 +49,13 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
     Raises
     ------
     ProblemError
-        Where the mechanisms have different secrets.
+        Where the mechanisms have different secrets, and where the prior is over others.
     """
     if a.secrets.labels != b.secrets.labels:
         raise ProblemError(
             "have different secrets", where="a and b", remedy="Compare mechanisms for the same"
         )
+    weights = prior_weights(a, prior)[:, None]
     few, fewer = reduced(drawn(a)), reduced(drawn(b))
     if len(a.secrets) * len(few.observables) * len(fewer.observables) > _PROGRAM:
         raise TooLargeError(
@@ -62,8 +64,7 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
             where="refinement_distance",
             remedy="Compare mechanisms with fewer observables",
         )
-    remap, gain = _programmed(few.matrix * prior.weights[:, None],
-                              fewer.matrix * prior.weights[:, None])  # fmt: skip
+    remap, gain = _programmed(few.matrix * weights, fewer.matrix * weights)
     whole = np.minimum(np.round(gain / _GRID) * _GRID, 1.0)
     whole = np.vstack([whole, np.zeros(len(a.secrets))])
     told = (posterior_vulnerability(m, prior, whole).factor for m in (fewer, few))

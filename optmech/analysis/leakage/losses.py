@@ -160,7 +160,9 @@ def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
 def excess(found: Weights, epsilon: Exact) -> float:
     """Σ max(0, p - e^ε q), rounded down."""
     rate = float(exp_range(epsilon, np.ones(1))[1][0])
+    if rate == math.inf:
+        return 0.0
     p, q = found.parts
     spare = p * (1 - found.error - 2 * _UNIT) - rate * q * (1 + found.error + 4 * _UNIT)
     kept = spare[spare > 0]
-    return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT)) if rate < math.inf else 0.0
+    return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT))

@@ -16,6 +16,7 @@ from optmech.analysis.leakage.joint import probabilities, shares
 from optmech.analysis.leakage.losses import delta_of_pair
 from optmech.analysis.leakage.types import exactly_earned, nearly_earned
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
+from optmech.analysis.measures import weights_over
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -90,6 +91,8 @@ class Repeated(Shown):
         found = probabilities(self.mechanism)
         rows = []
         for where, given in (("first", first), ("second", second)):
+            if isinstance(given, Prior):
+                weights_over(self.mechanism, given, where)
             drawn = Shares.of(given, where)
             if len(drawn) != len(found.rows):
                 raise ProblemError(

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--x",
         metavar="COLUMN",
         help="longitude, or the first coordinate (default: with --y, the columns that are called "
-        "longitude and latitude, or x and y)",
+        "longitude and latitude, or x and y where the design is not in degrees)",
     )
     place.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
     place.add_argument("--label", metavar="COLUMN", help="label of the secret, without coordinates")

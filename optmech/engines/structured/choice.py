@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-
+from optmech.base.compiling import has_numba
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
@@ -15,12 +13,6 @@ SMALL = 21_000
 privacy take as long with NumPy, and the first solve on a machine need not compile."""
 FEW = 6000
 """Variables times blocks up to which a neighbour's columns save nothing."""
-
-
-def has_numba() -> bool:
-    """Whether compiled kernels can be used: numba is there and not forbidden."""
-    forbidden = os.environ.get("OPTMECH_NO_NUMBA", "0") not in ("", "0")
-    return not forbidden and importlib.util.find_spec("numba") is not None
 
 
 def compiles(model: Model) -> bool:
