@@ -1327,6 +1327,7 @@ def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Se
     """Priors whose hull has all that mass can be moved to at a cost of at most the radius: the
     mass of every place goes to one, that of one place perhaps to two (theory, "Leakage")."""
     n, tried = len(weights), 0
+    used = [s for s in range(n) if weights[s]]
     found: dict[tuple[Fraction, ...], None] = {}
 
     def end(left: Fraction, masses: list[Fraction], split: int) -> None:
@@ -1338,21 +1339,20 @@ def corners(weights: list[Fraction], radius: Fraction, apart: Matrix) -> list[Se
                 out[b] += share
                 found[tuple(out)] = None
 
-    def go(s: int, left: Fraction, masses: list[Fraction], split: int | None) -> None:
+    def go(k: int, left: Fraction, masses: list[Fraction], split: int | None) -> None:
         nonlocal tried
         tried += 1
         need(tried < 10**6 and len(found) <= 1000, "too many priors")
-        if s < n and not weights[s]:
-            go(s + 1, left, masses, split)
-        elif s < n:
+        if k < len(used):
+            s = used[k]
             for t in range(n):
                 cost = weights[s] * apart[s][t]
                 if cost <= left:
                     out = list(masses)
                     out[t] += weights[s]
-                    go(s + 1, left - cost, out, split)
+                    go(k + 1, left - cost, out, split)
             if split is None:
-                go(s + 1, left, masses, s)
+                go(k + 1, left, masses, s)
         elif split is None:
             found[tuple(masses)] = None
         else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -483,3 +485,72 @@ def test_reports_that_others_could_stand_in_for_are_kept() -> None:
     assert design.loss == pytest.approx(
         least(p.weights[:, None] * H(p.domain, p.domain), r, held), abs=1e-9
     )
+
+
+def test_conflicts_of_many_rows_are_found_at_once() -> None:
+    """Every two of 150 fixed rows break the ratio at nearly every observable; without one they
+    meet it, all with equality."""
+    n = 150
+    domain = om.Domain(range(n + 1))
+    rng = np.random.default_rng(0)
+    draws = rng.multinomial((1 << 20) - n, np.full(n, 1 / n), n) + 1
+    rows = {s: [Fraction(int(v), 1 << 20) for v in row] for s, row in enumerate(draws)}
+    loss = rng.random((n + 1, n))
+    seen = om.Domain(range(n))
+    before = time.process_time()
+    problem = om.Problem(
+        om.Prior.uniform(domain),
+        loss,
+        seen,
+        constraints=[om.MetricPrivacy(0.001, H), om.FixedRows(rows)],
+    )
+    design = om.solve(problem)
+    assert time.process_time() - before < 15
+    assert design.status == "infeasible"
+    i, j, o = (int(v) for v in re.findall(r"rows of (\d+) and (\d+) .* number (\d+)",
+                                          design.reason)[0])  # fmt: skip
+    assert draws[i, o] / draws[j, o] == pytest.approx((draws.max(axis=0) / draws.min(axis=0)).max())
+
+
+def test_ratios_of_fixed_rows_by_one_unit() -> None:
+    """Floats do not tell 3 · 2^-71 from one unit of 2^-1000 more."""
+    prior = om.Prior.uniform(om.Domain("abc"))
+    one, unit = 1 << 1000, Fraction(1, 1 << 1000)
+    low = Fraction(one // 4, one)
+    for more, status in ((0, "optimal"), (1, "infeasible")):
+        rows = {"a": [3 * low + more * unit, low - more * unit], "b": [low, 3 * low]}
+        design = om.solve(
+            om.Problem(
+                prior,
+                np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 2.0]]),
+                om.Domain(range(2)),
+                constraints=[om.DifferentialPrivacy("ln 3"), om.FixedRows(rows)],
+            )
+        )
+        assert design.status == status
+    assert "times e^r" in design.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["secrets"].reverse(),
+        lambda c: c["rows"][0].__setitem__(slice(None), [[0, 0, 1, 2, 3, 4], ["1", *["2"] * 5]]),
+        lambda c: c["secrets"].__setitem__(1, c["secrets"][0]),
+    ],
+)
+def test_files_have_rows_in_order(change: Any) -> None:
+    """What could be read in two ways is not read."""
+    space = om.Problem(om.Prior.uniform(om.Domain(range(5))), H).space
+    plain: Any = om.FixedRows(STAIRS).plain(space)
+    again = om.FixedRows.load(json.loads(json.dumps(plain)), space)
+    assert again.plain(space) == plain
+    change(plain)
+    with pytest.raises(om.ProblemError, match="increase"):
+        om.FixedRows.load(plain, space)
+
+
+@pytest.mark.parametrize("row", [{1, 0}, frozenset({1, 0}), {"a": 1, "b": 0}])
+def test_rows_have_an_order(row: Any) -> None:
+    with pytest.raises(om.ProblemError, match="not a list"):
+        om.FixedRows({"a": row})

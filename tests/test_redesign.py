@@ -305,3 +305,56 @@ def test_the_rows_that_devices_have(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["redesign", old, after, "-o", new, "-q"]) == 0
     assert main(["pack", new, "-o", town_, "--bits", "24"]) == 2
     assert "24 bits cannot keep" in capsys.readouterr().err
+
+
+def test_the_largest_ratio_among_many_that_floats_hold_for_equal() -> None:
+    n, one = 40, 1 << 60
+    other = one // (2 * n)
+    rows = [[other] * n for _ in range(n)]
+    for s, row in enumerate(rows):
+        row[s] += one - n * other
+    rows[-1][-2] -= 1
+    rows[-1][-1] += 1
+    places = om.Domain(range(n))
+    m = om.Mechanism.of(places, places, Numerators(60, tuple(map(tuple, rows))))
+    both = om.leakage.parallel(m, m)
+    worst = Fraction(rows[0][0], other - 1) ** 2
+    assert both.worst == (n - 2, n - 1)
+    assert both.epsilon.log_of == worst  # type: ignore[attr-defined]
+
+
+def test_versions_refuse_what_they_cannot_compare() -> None:
+    domain = om.Domain("ab")
+    design = om.solve(om.Problem(om.Prior.uniform(domain), om.distances.hamming()))
+    m = design.mechanism
+    for compare in (om.leakage.versions, om.leakage.parallel):
+        for pair in ((design, m), (m, design), (None, m)):
+            with pytest.raises(om.ProblemError, match="is not a Mechanism"):
+                compare(*pair)
+    with pytest.raises(om.ProblemError, match="no secret of both"):
+        om.leakage.versions(m, m).change("c")
+
+
+def test_reports_of_one_label_at_two_places_are_not_one() -> None:
+    """Rows that are kept would report other places by the same names."""
+    points = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
+    prior = om.Prior.uniform(om.Domain("abc", points))
+    stated = [om.MetricPrivacy(1, E)]
+    old = om.solve(om.Problem(prior, E, constraints=stated))
+    moved = om.Problem(prior, E, om.Domain("abc", points[::-1]), constraints=stated)
+    with pytest.raises(om.ProblemError, match="report a, which is another place there"):
+        om.redesign(old, moved, free=["c"])
+    # labels that no row reports matter to nobody
+    wide = om.Domain("abcd", np.vstack([points, [[9.0, 9.0]]]))
+    again = om.redesign(old, om.Problem(prior, E, wide, constraints=stated), free=["c"])
+    assert again.status == "optimal"
+
+
+@pytest.mark.parametrize("name", ["keep", "free"])
+@pytest.mark.parametrize("labels", [5, "ab", {"a"}])
+def test_labels_are_a_list(name: str, labels: Any) -> None:
+    prior = om.Prior.uniform(om.Domain("ab"))
+    problem = om.Problem(prior, om.distances.hamming())
+    old = om.solve(problem)
+    with pytest.raises(om.ProblemError, match="not a list of labels"):
+        om.redesign(old, problem, **{name: labels})

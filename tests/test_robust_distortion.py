@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -115,3 +116,29 @@ def test_problem_files_and_what_cannot_be_meant(tmp_path: Path) -> None:
     many = om.Prior.uniform(om.Domain.range(12))
     with pytest.raises(om.ProblemError, match=r"radius: more than 1,000 priors"):
         om.Problem(many, H, constraints=[om.DistortionPrivacy(1, E, radius=3)])
+
+
+def test_balls_among_many_places() -> None:
+    """More places than there may be calls within calls: few of them have any mass, or the ball has
+    nobody but its middle, or too many corners."""
+    n = 1100
+    domain = om.Domain(range(n))
+    weights = np.zeros(n)
+    weights[[3, 700]] = 0.25, 0.75
+    few = om.Prior(domain, weights)
+    table = np.zeros((n, n))
+    table[:, 0] = 1.0
+    d = om.distances.matrix(table)
+    stated = om.DistortionPrivacy(0.1, d, few, radius=0)
+    space = om.Problem(few, np.zeros((n, 1)), om.Domain("a")).space
+    (found,) = stated.priors(space)
+    assert np.array_equal(found, weights)
+    uniform = om.Problem(om.Prior.uniform(domain), np.zeros((n, 1)), om.Domain("a")).space
+    (found,) = om.DistortionPrivacy(0.1, d, radius=0).priors(uniform)
+    assert np.array_equal(found, uniform.prior.weights)
+    with pytest.raises(om.ProblemError, match="corners of the ball"):
+        om.DistortionPrivacy(0.1, d, radius=1e-9).priors(uniform)
+    exactly = [Fraction(w) for w in weights.tolist()]
+    rows = [[Fraction(s != t) for t in range(n)] for s in (3, 700)]
+    apart = {3: rows[0], 700: rows[1]}
+    assert audit.corners(exactly, Fraction(0), apart) == [tuple(exactly)]  # type: ignore[arg-type]

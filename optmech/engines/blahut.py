@@ -27,6 +27,7 @@ _FIRST, _ENOUGH = 1e-6, 1e-12
 _NEAR = 1e-3
 """How close, relatively, the rate is to the limit where the precision is raised."""
 _WIDEST = 700.0
+"""Logarithms of prices go so far: their powers of e are floats."""
 
 
 class BlahutEngine:
@@ -57,11 +58,12 @@ class BlahutEngine:
             sides[excess > 0] = found
             low, high = (at, high) if excess > 0 else (low, at)
             close = abs(excess) <= _NEAR or high - low < 1e-9
-            if close or k % 8 == 7 or monitor.should_stop():
+            ended = len(sides) < 2 and abs(at) >= _WIDEST
+            if close or ended or k % 8 == 7 or monitor.should_stop():
                 gap = monitor.propose(program.point(sides, found))
                 if gap <= options.gap or monitor.should_stop():
                     break
-                if high - low < 1e-13:
+                if ended or high - low < 1e-13:
                     break
                 enough = max(_ENOUGH, enough * 1e-2)
             at = program.next(at, low, high, sides, found)
@@ -92,12 +94,15 @@ class _Program:
         self.cost = each - each.min(axis=1, keepdims=True)
         # by the prior: a rare secret may cost as much as it likes
         usual = float((self.prior @ np.where(np.isfinite(self.cost), self.cost, 0.0)).mean())
-        self.first = float(np.log(usual / 2)) if usual > 0 else 0.0
+        self.first = float(np.clip(np.log(usual / 2), -_WIDEST, _WIDEST)) if usual > 0 else 0.0
         self.stride = 0.5
 
     def at(self, price: float, enough: float) -> _Optimum:
         """The best q at a price, by its likelihood."""
-        kernel = np.exp(-self.cost / price)
+        # of the least prices everything that costs is out of reach
+        with np.errstate(over="ignore"):
+            apart = self.cost / price
+        kernel = np.exp(-apart)
         weights, _ = likeliest(kernel.T, self.prior[None], enough, _STEPS)
         common = np.maximum(weights[0], 0.0)
         norm = kernel @ common
@@ -106,7 +111,7 @@ class _Program:
         # scaled by the largest of Blahut's ratios, the slopes prove his bound
         most = np.log(((self.prior / norm) @ kernel).max())
         with np.errstate(divide="ignore"):
-            slope = -self.cost / price - np.log(norm)[:, None] - most
+            slope = -apart - np.log(norm)[:, None] - most
         return _Optimum(price, matrix, slope, self._rate(matrix))
 
     def _rate(self, matrix: Floats) -> float:
@@ -120,7 +125,8 @@ class _Program:
         """The logarithm of the next price: a secant between the sides, kept inside."""
         if len(sides) < 2:
             self.stride *= 2
-            return at + (self.stride if found.rate > self.maximum else -self.stride)
+            step = self.stride if found.rate > self.maximum else -self.stride
+            return min(max(at + step, -_WIDEST), _WIDEST)
         above, below = (
             np.log(max(side.rate, 1e-300) / self.maximum) for side in (sides[True], sides[False])
         )

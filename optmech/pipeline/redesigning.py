@@ -16,6 +16,7 @@ from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Progress
 from optmech.pipeline.solve import solve
 from optmech.problem import FixedRows, Problem
+from optmech.problem.constraints.fixed_rows import as_labels
 from optmech.problem.given_rows import GivenRows
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
@@ -60,7 +61,8 @@ def redesign(
     Raises
     ------
     ProblemError
-        On unusable arguments, labels that there are not, or where nothing is left to design.
+        On unusable arguments, labels that there are not, reports that are other places in the
+        problem, or where nothing is left to design.
     SolverError
         As ``solve``.
     """
@@ -68,6 +70,10 @@ def redesign(
         raise ProblemError(
             "is given together with keep", where="free", remedy="Give one of the two"
         )
+    with inside("keep"):
+        keep = as_labels(keep)
+    with inside("free"):
+        free = as_labels(free)
     if not isinstance(problem, Problem):
         raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
     source, before = "", old
@@ -152,6 +158,12 @@ def _same_place(before: Domain, after: Domain, label: Hashable, s: int) -> bool:
     return np.array_equal(before.points[before.index(label)], after.points[s])
 
 
+def _is_secret(label: Hashable, reports: Domain, secrets: Domain) -> bool:
+    """Whether a report is the place of the secret that is called so."""
+    known = label in set(secrets.labels)
+    return known and _same_place(reports, secrets, label, secrets.index(label))
+
+
 def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) -> Problem:
     """The problem with the observables that the rows kept report and that it lacks."""
     reports, secrets = old.observables, old.secrets
@@ -159,6 +171,20 @@ def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) ->
     used = np.any(old.matrix[chosen], axis=0)
     known = set(problem.observables.labels)
     missing = [o for o, label in enumerate(reports.labels) if used[o] and label not in known]
+    now = problem.observables
+    for label in (label for o, label in enumerate(reports.labels) if used[o] and label in known):
+        stays = _same_place(reports, now, label, now.index(label))
+        # a place that moved takes the report of its name along
+        if not (
+            stays
+            or (_is_secret(label, reports, secrets) and _is_secret(label, now, problem.secrets))
+        ):
+            raise ProblemError(
+                f"rows that are kept report {label_text(label)}, which is another place there than "
+                "among the observables of the problem",
+                where="problem",
+                remedy="Give its observables the coordinates of the old design, or other labels",
+            )
     if not missing:
         return problem
     labels = [reports.labels[o] for o in missing]
@@ -171,7 +197,6 @@ def _with_reports(problem: Problem, old: Mechanism, kept: Sequence[Hashable]) ->
             where="problem",
             remedy="Add it to the observables, with its loss",
         )
-    now = problem.observables
     points = None
     if now.points is not None and reports.points is not None:
         points = np.vstack([now.points, reports.points[missing]])

@@ -90,27 +90,32 @@ def corners(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> list[
 
 def _plans(weights: Masses, radius: Fraction, apart: Sequence[Masses]) -> Iterator[Masses | None]:
     """The corners, some of them several times, and None for a dead end."""
-    places = range(len(weights))
+    used = [s for s, weight in enumerate(weights) if weight]
+    masses = [Fraction()] * len(weights)
 
-    def moved(s: int, left: Fraction, masses: list[Fraction], split: int | None) -> Iterator[
-        Masses | None
-    ]:  # fmt: skip
-        if s == len(weights):
-            yield from _ends(weights, left, apart, masses, split)
-            return
-        if not weights[s]:
-            yield from moved(s + 1, left, masses, split)
-            return
-        for t in places:
-            cost = weights[s] * apart[s][t]
+    def moves(s: int, left: Fraction, split: int | None) -> Iterator[tuple[Fraction, int | None]]:
+        """Where the mass of s may go, and what is left: ``masses`` has it there meanwhile."""
+        for t, unit in enumerate(apart[s]):
+            cost = weights[s] * unit
             if cost <= left:
                 masses[t] += weights[s]
-                yield from moved(s + 1, left - cost, masses, split)
+                yield left - cost, split
                 masses[t] -= weights[s]
-        if split is None:
-            yield from moved(s + 1, left, masses, s)
+        # nothing can be split with nothing left to spend
+        if split is None and left:
+            yield left, s
 
-    yield from moved(0, radius, [Fraction()] * len(weights), None)
+    # a stack of its own: there may be more places than calls within calls
+    stack = [moves(used[0], radius, None)]
+    while stack:
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+        elif len(stack) < len(used):
+            stack.append(moves(used[len(stack)], *found))
+        else:
+            left, split = found
+            yield from _ends(weights, left, apart, masses, split)
 
 
 def _ends(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -98,7 +98,8 @@ def whole_rows(rows: Mapping[Hashable, Sequence[Any]]) -> GivenRows:
     found: list[list[Fraction]] = []
     for label, row in rows.items():
         with inside(f"[{label_text(label)}]"):
-            if isinstance(row, str | bytes) or not hasattr(row, "__iter__"):
+            unordered = isinstance(row, str | bytes | Set | Mapping)
+            if unordered or not hasattr(row, "__iter__"):
                 raise ProblemError("is not a list of numbers", remedy="Give one per observable")
             values = [_rational(value, o) for o, value in enumerate(row)]
             if not values or (found and len(values) != len(found[0])):

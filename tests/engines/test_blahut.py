@@ -118,3 +118,21 @@ def test_it_refuses_what_it_cannot_do() -> None:
     for more in (om.MetricPrivacy(1, E), om.LossBound(1), om.GainLeakage(0.9), told):
         assert refusal(told, more)
     assert refusal(told, objective="worst_loss")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("maximum", ["ln 4", 1e-12, 5])
+def test_limits_that_no_price_has(maximum: object) -> None:
+    """All that there is to tell, or next to nothing: prices stop where their powers are floats."""
+    prior = om.Prior.uniform(om.Domain.range(4))
+    design = om.solve(om.Problem(prior, H, constraints=[om.MutualInformation(maximum)]))
+    assert design.matrix is not None
+    assert design.loss <= (0.75 if maximum == 1e-12 else 1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_supports_that_tell_more_than_is_allowed() -> None:
+    prior = om.Prior.uniform(om.Domain.range(3))
+    told = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
+    stated = [om.MutualInformation(0.1), om.Support(told)]
+    assert om.solve(om.Problem(prior, H, constraints=stated)).status == "infeasible"

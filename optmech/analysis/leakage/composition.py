@@ -66,16 +66,21 @@ class Parallel(Shown):
         return self._exactly(i, j)
 
     def _exactly(self, i: int, j: int) -> float:
+        ratio = self._ratio(i, j)
+        return math.inf if ratio is None else Exact(Fraction(1), ratio)
+
+    def _ratio(self, i: int, j: int) -> Fraction | None:
+        """The largest of both reports; None where it is infinite."""
         ratio = Fraction(1)
         for found, logs in zip(self._scaled, self._logs, strict=True):
             if any(a and not b for a, b in zip(found.rows[i], found.rows[j], strict=True)):
-                return math.inf
+                return None
             with np.errstate(invalid="ignore"):
                 apart = np.where(np.isneginf(logs[i]), -np.inf, logs[i] - logs[j])
             top = float(apart.max())
             near = np.flatnonzero(apart >= top - _NEAR * (1 + abs(top))).tolist()
             ratio *= max(Fraction(found.rows[i][o], found.rows[j][o]) for o in near)
-        return Exact(Fraction(1), ratio)
+        return ratio
 
     @cached_property
     def worst(self) -> tuple[Hashable, Hashable]:
@@ -88,8 +93,10 @@ class Parallel(Shown):
         top = float(self.epsilons.max())
         with np.errstate(invalid="ignore"):
             near = self.epsilons >= (top if math.isinf(top) else top - _NEAR * (1 + top))
-        pairs = [(int(i), int(j)) for i, j in np.argwhere(near)[:1000]]
-        return max(pairs, key=lambda pair: float(self._exactly(*pair)))
+        pairs = [(int(i), int(j)) for i, j in np.argwhere(near)]
+        if math.isinf(top):
+            return pairs[0]
+        return max(pairs, key=lambda pair: self._ratio(*pair) or 0)
 
     @property
     def epsilon(self) -> float:
@@ -172,6 +179,8 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
     ProblemError
         Where the two have other secrets, or the same in another order.
     """
+    require_mechanism(first, "first")
+    require_mechanism(second, "second")
     if first.secrets.labels != second.secrets.labels:
         raise ProblemError(
             "has other secrets than the first",
@@ -180,6 +189,16 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
             "two versions of a design",
         )
     return Parallel(reduced(first), reduced(second))
+
+
+def require_mechanism(given: object, where: str) -> None:
+    """Raise ProblemError on anything but a mechanism."""
+    if not isinstance(given, Mechanism):
+        raise ProblemError(
+            f"{type(given).__name__} is not a Mechanism",
+            where=where,
+            remedy="Give one, such as the mechanism of a design",
+        )
 
 
 def _largest(logs: Floats) -> Floats:

@@ -9,8 +9,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from optmech.analysis.leakage.composition import Parallel, parallel
+from optmech.analysis.leakage.composition import Parallel, parallel, require_mechanism
 from optmech.analysis.leakage.joint import fractions, rational_rows
+from optmech.base.labelled import label_text
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
@@ -92,7 +93,14 @@ class Versions(Shown):
         return Prior(self.together.first.secrets, weights)
 
     def change(self, label: Hashable) -> Change:
-        """What a report about one of the common secrets says of its version."""
+        """What a report about one of the common secrets says of its version. Raises ProblemError
+        on a label of another."""
+        if label not in self._rows[0] or label not in self._rows[1]:
+            raise ProblemError(
+                f"{label_text(label)} is no secret of both versions",
+                where="label",
+                remedy="Give one of common",
+            )
         before, after = (rows[label] for rows in self._rows)
         apart = sum(
             (abs(before.get(o, Fraction(0)) - after.get(o, Fraction(0))) for o in before | after),
@@ -120,6 +128,8 @@ def versions(old: Mechanism, new: Mechanism) -> Versions:
     ProblemError
         Where they have no secret in common.
     """
+    require_mechanism(old, "old")
+    require_mechanism(new, "new")
     found = Versions(old, new)
     if not found.common:
         raise ProblemError(

@@ -12,11 +12,17 @@ from optmech.base.arrays import Ints
 from optmech.certificate.check import Check
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.ratio import Ratio
+from optmech.certificate.families.scan import SAFE
 from optmech.certificate.families.support import Support
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.exact.exponentials import at_most, exp_lower
 from optmech.exact.numerators import Numerators
 from optmech.statement import Held, ReadOnly, Statement
+
+_TINY = 2.0**-960
+"""Below this, products could lose digits to underflow."""
+_CLEAR = 1 + 1e-9
+"""Ratios beyond their limit by more than rounding."""
 
 
 @trusted
@@ -115,30 +121,49 @@ class Fixed(ReadOnly, Trusted):
                 )
 
     def _broken(self, ratio: Ratio) -> tuple[int, int, int, str] | None:
-        """The worst pair of fixed rows beyond a ratio: its secrets, observable, and by how much."""
-        worst: tuple[Fraction | None, tuple[int, int, int]] | None = None
-        rows = self.held_rows().rows
-        matrix, factor = self.exact.matrix, ratio.factors[0]
+        """A pair of fixed rows beyond a ratio, as floats show it the worst: its secrets,
+        observable, and by how much."""
+        worst, where = 0.0, None
+        matrix, rows = self.exact.matrix, self.exact.rows
+        limited = np.isfinite(ratio.distance[np.ix_(self.secrets, self.secrets)])
+        factor = ratio.factors[0][np.ix_(self.secrets, self.secrets)] * SAFE
+        classes: dict[tuple[int, ...], int] = {}
+        same = np.array([classes.setdefault(row, len(classes)) for row in rows])
+        tiny = (matrix > 0) & (matrix < _TINY)
         for k, i in enumerate(self.secrets.tolist()):
-            allowed = factor[i, self.secrets][:, None] * matrix * (1 - 1e-12)
-            # the least floats lose digits
-            beyond = (matrix[k] > 0) & (matrix[k] + 1e-300 > allowed)
-            beyond &= np.isfinite(ratio.distance[i, self.secrets])[:, None]
+            seen = (limited[k] & (same != same[k]))[:, None] & (matrix[k] > 0)
             if ratio.window is not None:
-                beyond &= ratio.window[i]
-            for other, o in np.argwhere(beyond).tolist():
-                j = int(self.secrets[other])
-                d, left, right = float(ratio.distance[i, j]), rows[i][o], rows[j][o]
-                if i == j or at_most(left, right, ratio.epsilon, d):
-                    continue
-                # of a report that the other never makes, no multiple is enough
-                size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64) if right else None
-                if worst is None or (worst[0] is not None and (size is None or size > worst[0])):
-                    worst = size, (i, j, o)
-        if worst is None:
+                seen &= ratio.window[i]
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                times = np.where(seen, matrix[k] / (factor[k][:, None] * matrix), 0.0)
+            lost = seen & (tiny | tiny[k])
+            clear = np.where(lost, 0.0, times)
+            at = int(clear.argmax())
+            if clear.flat[at] > max(worst, _CLEAR):
+                worst, where = float(clear.flat[at]), (k, *divmod(at, matrix.shape[1]))
+            elif where is None:
+                # what floats do not tell: until one is broken
+                for other, o in np.argwhere((times > 1) | lost).tolist():
+                    d = float(ratio.distance[i, self.secrets[other]])
+                    if not at_most(rows[k][o], rows[other][o], ratio.epsilon, d):
+                        where = k, other, o
+                        break
+        if where is None:
             return None
-        excess = "more than any multiple of" if worst[0] is None else f"{float(worst[0]):.9g} times"
-        return (*worst[1], excess)
+        k, other, o = where
+        i, j = int(self.secrets[k]), int(self.secrets[other])
+        d, left, right = float(ratio.distance[i, j]), rows[k][o], rows[other][o]
+        if at_most(left, right, ratio.epsilon, d):
+            return None
+        # of a report that the other never makes, no multiple is enough
+        if not right:
+            return i, j, o, "more than any multiple of"
+        size = Fraction(left, right) / exp_lower(ratio.epsilon, d, 64)
+        return i, j, o, f"{_words(size)} times"
+
+
+def _words(size: Fraction) -> str:
+    return f"{float(size):.9g}" if size < 10**300 else "more than 1e+300"
 
 
 def _equal(row: tuple[int, ...], bits: int, other: tuple[int, ...], more: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -150,6 +151,7 @@ class FixedRows(Constraint):
         """The inverse of ``plain``; indices that are none, and other numerals, are refused."""
         labels, count = space.secrets.labels, len(space.observables)
         secrets = [_index(s, len(labels), "secrets") for s in plain["secrets"]]
+        _require_order(secrets, "secrets")
         rows = []
         for places, digits in plain["rows"]:
             row = [0] * count
@@ -157,6 +159,7 @@ class FixedRows(Constraint):
                 if type(text) is not str or not _HEX.fullmatch(text):
                     raise ProblemError("is no whole number in hexadecimal", where="rows")
                 row[_index(o, count, "rows")] = int(text, 16)
+            _require_order(places, "rows")
             rows.append(tuple(row))
         if len(rows) != len(secrets) or type(plain["bits"]) is not int:
             raise ProblemError("has another number of rows than of secrets", where="rows")
@@ -252,6 +255,11 @@ class FixedRows(Constraint):
                 "cannot report them either",
             )
         ]
+
+
+def _require_order(indices: list[int], where: str) -> None:
+    if any(a >= b for a, b in pairwise(indices)):
+        raise ProblemError("has indices that do not increase", where=where)
 
 
 def _label(given: Hashable, space: Space) -> Hashable:
