@@ -5,6 +5,7 @@
     python benchmarks/weighed.py montreal          # car sharing in 249 zones, which plotly ships
     python benchmarks/weighed.py rome 300 --write FILE.npz   # prior, loss and log ratios as arrays
     python benchmarks/weighed.py table             # the tables of docs/city.md
+    python benchmarks/weighed.py figure --write docs/figures/weighed.svg
 
 Seconds are those of the processor, over all threads. Results go to results/weighed.jsonl; what is
 there is not done again.
@@ -202,9 +203,41 @@ def table(store: Store) -> str:
     return "\n".join(lines)
 
 
+def figure(store: Store, path: Path) -> None:
+    """Loss over the certified bound against the true ε, a panel for every place."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    records = list(store.records.values())
+    drawing, panels = plt.subplots(1, len(records), figsize=(11, 4.2), sharey=True)
+    for panel, record in zip(panels, records, strict=True):
+        found = record["found"]
+        best = found["ours to 0.0001"]["bound"]
+        panel.axvline(1, color="0.6", linewidth=0.8)
+        panel.axhline(1, color="0.6", linewidth=0.8)
+        for number, (name, values) in enumerate(found.items()):
+            true = values["epsilon"] if np.isfinite(values["epsilon"]) else 1.0
+            panel.plot(values["loss"] / best, true, "oovvvvv^sss"[number], label=name)
+        panel.set_title(f"{record['task']['place']} ({best:.3g})")
+        panel.set_xlabel("expected loss over the certified bound")
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xticks([1, 1.5, 2, 3], ["1", "1.5", "2", "3"])
+        panel.set_xticks([], minor=True)
+        panel.set_yticks([1, 2, 4, 7], ["1", "2", "4", "7"])
+        panel.set_yticks([], minor=True)
+    panels[0].set_ylabel("true ε over the stated one")
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="lower center", ncols=6, frameon=False, fontsize=8)
+    drawing.tight_layout(rect=(0, 0.12, 1, 1))
+    drawing.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("place", choices=(*EPSILON, "table"))
+    parser.add_argument("place", choices=(*EPSILON, "table", "figure"))
     parser.add_argument("size", type=int, nargs="?", default=0)
     parser.add_argument("--method", choices=METHODS, help="only this one, printed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of any one solve")
@@ -215,6 +248,9 @@ def main() -> None:
     store = Store(args.results)
     if args.place == "table":
         print(table(store))
+        return
+    if args.place == "figure":
+        figure(store, args.write)
         return
     needed = {"rome": "rome_osm_nodes.csv.gz", "new-york": "fsq_nyc_checkins.csv"}.get(
         args.place, ""
