@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from optmech.additive import estimates
 from optmech.additive.law import Law
@@ -15,6 +16,7 @@ from optmech.base import html
 from optmech.base.arrays import Ints
 from optmech.base.shown import Shown
 from optmech.certificate.objective import relative_gap, status_of
+from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Number, rounded_down, rounded_up
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 MOST_DRAWS = 10**7
 
 
-class ProvedNoise(Shown):
+class ProvedNoise(Shown, ABC):
     """Noise with a promise, its loss, and a lower bound of the loss of all noise that keeps it."""
 
     epsilon: Exact
@@ -34,48 +36,48 @@ class ProvedNoise(Shown):
     """What the noise is added to."""
 
     @property
+    @abstractmethod
     def measured(self) -> str:
         """The loss in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def promise(self) -> str:
         """The promise in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def exact_bound(self) -> Fraction:
         """The lower bound that is proved, exactly; 0 without any."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def is_private(self) -> bool:
         """Whether the noise is as private as promised, decided exactly."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def shown(self) -> str:
         """The law in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def described(self) -> tuple[int, str]:
         """How many numbers make up the law, and what they are in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def decided(self) -> tuple[float, str]:
         """The number that the promise is about, and what was decided of it in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def drawn(self, count: int, seed: int | None) -> Ints:
         """``count`` draws, exactly as likely as the law says."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def exact_loss(self) -> Fraction:
         """The expected loss, exactly or rounded up a little."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return (
@@ -112,9 +114,38 @@ class ProvedNoise(Shown):
         """ "optimal" where the gap is at most 1e-6, else "feasible"."""
         return status_of(self.gap)
 
+    @property
+    @abstractmethod
+    def stated(self) -> dict[str, object]:
+        """The numbers of the promise as plain values."""
+
     def summary(self) -> dict[str, object]:
         """The design's figures as plain values, ready for JSON."""
-        raise NotImplementedError
+        return {
+            "status": self.status,
+            **self.stated,
+            "measure": self.measured,
+            "loss": self.loss,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "verified": self.is_private,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
+        cannot be read or is none, VerificationError where it does not hold what it claims."""
+        from optmech.additive.file import load_noise
+
+        found = load_noise(path)
+        if not isinstance(found, cls):
+            raise ProblemError(
+                f"promises otherwise: {found.promise}",
+                where=str(path),
+                remedy=f"Load it with om.noise.{type(found).__name__}.load",
+            )
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the design to one JSON file, atomically; raises ProblemError where that cannot be

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from optmech.additive.bound import LowerBound, NoiseMultipliers
 from optmech.additive.certified import CertifiedNoise
@@ -114,34 +112,11 @@ class NoiseDesign(CertifiedNoise):
             return worst, f"{head} δ is at most {worst:.9g}"
         return worst, f"at ε = {self.epsilon.words} δ is {worst:.9g}, at shift {shift}"
 
-    def summary(self) -> dict[str, Any]:
-        """The design's figures as plain values, ready for JSON."""
+    @property
+    def stated(self) -> dict[str, object]:
         return {
-            "status": self.status,
             "epsilon": self.epsilon.text,
             "delta": self.delta.text,
             "sensitivity": self.sensitivity,
             "releases": self.releases,
-            "measure": self.measured,
-            "loss": self.loss,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "verified": self.is_private,
-            "seconds": self.seconds,
         }
-
-    @staticmethod
-    def load(path: str | Path) -> NoiseDesign:
-        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
-        cannot be read or is none, VerificationError where it does not hold what it claims."""
-        from optmech.additive.file import load_noise
-        from optmech.errors import ProblemError
-
-        found = load_noise(path)
-        if not isinstance(found, NoiseDesign):
-            raise ProblemError(
-                f"promises otherwise: {found.promise}",
-                where=str(path),
-                remedy=f"Load it with om.noise.{type(found).__name__}.load",
-            )
-        return found

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -280,33 +279,11 @@ class PlanarNoise(ProvedNoise):
         drawn = self.law.sample(count, seed)
         return drawn[0] if size is None else drawn
 
-    def summary(self) -> dict[str, object]:
-        """The design's figures as plain values, ready for JSON."""
+    @property
+    def stated(self) -> dict[str, object]:
         return {
-            "status": self.status,
             "epsilon": self.epsilon.text,
             "delta": self.delta.text,
             "sensitivity": self.sensitivity,
             "norm": self.norm,
-            "measure": self.measured,
-            "loss": self.loss,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "verified": self.is_private,
-            "seconds": self.seconds,
         }
-
-    @staticmethod
-    def load(path: str | Path) -> PlanarNoise:
-        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
-        cannot be read or is none, VerificationError where it does not hold what it claims."""
-        from optmech.additive.file import load_noise
-
-        found = load_noise(path)
-        if not isinstance(found, PlanarNoise):
-            raise ProblemError(
-                f"promises otherwise: {found.promise}",
-                where=str(path),
-                remedy=f"Load it with om.noise.{type(found).__name__}.load",
-            )
-        return found

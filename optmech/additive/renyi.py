@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
 from optmech.additive.certified import CertifiedNoise
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.power import Tangents, limit_bounds, power_bound, power_sum
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import VerificationError
 from optmech.exact.number import Exact, log_of_fraction
 
 
@@ -92,32 +90,10 @@ class RenyiNoise(CertifiedNoise):
         worst, at = self.divergence, self.largest_sum[1]
         return worst, f"the divergence of order {self.order} is {worst:.9g}, at shift {at}"
 
-    def summary(self) -> dict[str, Any]:
-        """The design's figures as plain values, ready for JSON."""
+    @property
+    def stated(self) -> dict[str, object]:
         return {
-            "status": self.status,
             "order": str(self.order),
             "epsilon": self.epsilon.text,
             "sensitivity": self.sensitivity,
-            "measure": self.measured,
-            "loss": self.loss,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            "verified": self.is_private,
-            "seconds": self.seconds,
         }
-
-    @staticmethod
-    def load(path: str | Path) -> RenyiNoise:
-        """Read a design written by ``save`` and prove it again; raises ProblemError where the file
-        cannot be read or is none, VerificationError where it does not hold what it claims."""
-        from optmech.additive.file import load_noise
-
-        found = load_noise(path)
-        if not isinstance(found, RenyiNoise):
-            raise ProblemError(
-                f"promises otherwise: {found.promise}",
-                where=str(path),
-                remedy=f"Load it with om.noise.{type(found).__name__}.load",
-            )
-        return found
