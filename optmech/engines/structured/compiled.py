@@ -32,10 +32,12 @@ _LIGHT = 150_000
 class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
+    parts = True
+
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m, coupling = model.blocks, model.variables, model.coupling
         self._cone = cone
-        self._threads = nt = max(1, min(threads, blocks))
+        self.threads = nt = max(1, min(threads, blocks))
         self._pool = ThreadPoolExecutor(nt) if nt > 1 else None
         self._address = blas.addresses()
         position, self._first = candidates(cone)
@@ -61,7 +63,7 @@ class CompiledBackend:
 
     def _each(self, kernel: Callable[..., object], *arguments: object, few: int = 0) -> None:
         """Run a kernel on every thread, or on ``few``."""
-        nt = few or self._threads
+        nt = few or self.threads
         if self._pool is None or nt == 1:
             kernel(0, 1, *arguments)
             return
@@ -75,8 +77,8 @@ class CompiledBackend:
         if len(rows) > _LIGHT:
             self._each(kernel, packed(rows), *arguments)
             return
-        for t in range(self._threads):
-            kernel(t, self._threads, packed(rows), *arguments)
+        for t in range(self.threads):
+            kernel(t, self.threads, packed(rows), *arguments)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
@@ -99,18 +101,18 @@ class CompiledBackend:
             )  # fmt: skip
             failed = self._factors.failed > 0
             if not failed.any():
-                return self._schur_matrix(wanted is None)
+                return self._schur_matrix()
             own = self._factors.ridge
             own[failed] = np.maximum(own[failed], ridge) * 10
         return None
 
-    def _schur_matrix(self, whole: bool) -> Schur:
+    def _schur_matrix(self) -> Schur:
         totals = self._totals
         total = np.zeros(totals.sums.shape[2:])
         for lower, position in zip(totals.sums.sum(axis=0), self._panels.position, strict=True):
             full = np.tril(lower) + np.tril(lower, -1).T
             total += full[np.ix_(position, position)]
-        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0), whole)
+        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
 
     def solve(self, B: Floats) -> None:
         self._each(factoring.solve, self._address, self._panels, self._factors, B)
@@ -125,13 +127,13 @@ class CompiledBackend:
         self._pass(kernels.corrector_rhs, rows, _changes(rows), *weights, mu, B)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
-        stats = np.empty((self._threads, 6))
+        stats = np.empty((self.threads, 6))
         self._pass(kernels.affine_step, rows, P, dP, _changes(rows), stats)
         a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
         return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        primal, dual = np.empty((2, self._threads, len(weights)))
+        primal, dual = np.empty((2, self.threads, len(weights)))
         self._each(kernels.corrector_step, packed(rows), dP, _changes(rows), weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 
