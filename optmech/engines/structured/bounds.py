@@ -10,7 +10,6 @@ import numpy as np
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.dual_repair import restored
-from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.pairs import Cone
 from optmech.engines.structured.primal_repair import majorants, mechanism
@@ -70,8 +69,6 @@ class AllColumns(Bounds):
         if self.model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
             return False  # the bound is below zero still, where losses start
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
-        if iterates(self.model.variables, self.model.blocks):
-            share = TUNING.fallen_iterated
         early = iteration in (1, 4) and not self.quick
         if now.gap < share * self._gap_then or since >= TUNING.bounds_at_latest or early:
             due = True

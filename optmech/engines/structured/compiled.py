@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
-from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.packed import (
@@ -32,7 +31,8 @@ _LIGHT = 150_000
 class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
-    parts = True
+    parts = False
+    correctors = (8, 0.01)
 
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m, coupling = model.blocks, model.variables, model.coupling
@@ -49,9 +49,6 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
-        # where sums are iterated on, a solve takes several
-        many = iterates(m, blocks)
-        self.correctors = TUNING.iterated_correctors if many else (8, 0.01)
         self._coupling = CouplingEntries(coupling.variable, coupling.value)
         rows = len(coupling.rhs)
         self._totals = Totals(
@@ -93,11 +90,11 @@ class CompiledBackend:
         return float((rows.s * rows.z).sum())
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
-        some = np.zeros((0, 0), dtype=np.bool_) if wanted is None else wanted
+        alone = wanted is not None and not wanted.any()
         for ridge in RIDGES:
             self._each(
                 factoring.factor, self._address, packed(rows), self._panels, self._factors,
-                self._coupling, some, self._totals,
+                self._coupling, alone, self._totals,
             )  # fmt: skip
             failed = self._factors.failed > 0
             if not failed.any():

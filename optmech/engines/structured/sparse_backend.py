@@ -27,13 +27,15 @@ _SUMMED = 4
 class SparseBackend(CompiledBackend):
     """For programs of pairs and row sums alone; see ``backend.Backend``."""
 
+    parts = True
+    correctors = TUNING.iterated_correctors  # a solve takes several
+
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m = model.blocks, model.variables
         self._cone = cone
         self.threads = nt = max(1, min(threads, blocks))
         self._pool = ThreadPoolExecutor(nt) if nt > 1 else None
         self._address = blas.addresses()
-        self.correctors = TUNING.iterated_correctors
         self._ordered = np.zeros(blocks, dtype=np.int64)
         self._sparse = SparseFactors(
             position=np.tile(

@@ -78,11 +78,9 @@ class Tuning:
     quick: int = 2_000_000
     """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the
     way are then of use to nobody, and each takes almost as long as an iteration."""
-    fallen: float = 0.5
+    fallen: float = 0.3
     """Bounds are due when the gap has fallen to this share: they cost two iterations or so."""
     fallen_quick: float = 0.01
-    fallen_iterated: float = 0.3
-    """At 5,000 × 100 they cost as much as two iterations."""
     bounds_at_latest: int = 10
     """Iterations between two bounds."""
     worthless: int = 3
