@@ -68,7 +68,7 @@ class Tuning:
     """... and no further, however small the gap."""
     iterated_correctors: tuple[int, float] = (4, 0.03)
     """Most correctors there, and the gain that another one needs: a solve takes several."""
-    lasting: int = 10
+    lasting: int = 6
     """Gradients up to which a preconditioner is kept for the next iteration: one of them takes a
     hundredth of what a new one takes."""
     most_iterated: int = 30
