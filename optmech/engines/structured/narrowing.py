@@ -82,12 +82,12 @@ class Narrowing:
             return np.ones(len(active), dtype=np.bool_)
         slope = np.log(sums[active] / then[1][active]) / np.log(now.mu / then[0])
         most = TUNING.falls_late if now.gap < TUNING.narrowed_late else TUNING.falls
-        used = ~(slope > most)
         middle = float(np.median(slope))
         if self.before is None and middle > TUNING.falling:
-            slower = ~(slope > TUNING.slower * middle)
-            used = slower if slower.mean() <= TUNING.alike else used
-        return np.asarray(used)
+            slower = int((slope <= TUNING.slower * middle).sum())
+            if slower <= TUNING.alike * len(slope):
+                most = float(np.sort(slope)[int(TUNING.margin * slower)])
+        return np.asarray(~(slope > most))
 
     def _widened_by(self, bounds: SomeColumns, now: Residuals) -> Bounds | None:
         """From where the first columns left, without those only that nothing asks for."""

@@ -119,12 +119,13 @@ class Tuning:
     """Median slope from which on the first columns may leave all at once: those unused under
     Hamming loss fall alike, those in use ..."""
     slower: float = 0.95
-    """... slower than this share of it. Of 1,024 cells (114 or 184 used) 220 and 250 remain after
-    twelve and fifteen iterations, none of those in use missing; of 484 cells 121, and 36 iterations
-    instead of 71."""
+    """... slower than this share of it: 220 and 242 of 1,024 cells (114 and 184 used), 121 of 484
+    (48 used) ..."""
+    margin: float = 1.2
+    """... and a fifth as many more: of the 242 five were missing at a gap of 1e-3."""
     alike: float = 0.35
-    """They do where no larger share remains: under Euclidean loss slopes are spread out, and of 400
-    cells 58 of the 193 that were left at a gap of 10 % were missing later."""
+    """Without these they do where no larger share remains: under Euclidean loss slopes are spread
+    out, and of 400 cells 58 of the 193 that were left at a gap of 10 % were missing later."""
     narrowed_from: float = 0.6
     narrowed_to: float = 0.005
     """Gaps between which columns may leave."""
