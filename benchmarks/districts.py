@@ -168,7 +168,7 @@ def cluster() -> Iterator[Any]:
     """Two Dask workers of one thread each, in processes of their own, and a client."""
     from distributed import Client, LocalCluster
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **options) as both, Client(both) as client:
         yield client
 
