@@ -211,9 +211,8 @@ class Killer(threading.Thread):
 
     def __init__(self, client: Any, out: Path) -> None:
         super().__init__(daemon=True)
-        self.pids = sorted(client.run(os.getpid).values())
+        self.pid = min(client.run(os.getpid).values())
         self.tasks = out / "tasks"
-        self.client = client
         self.done = 0
         self.gone = False
 
@@ -222,10 +221,13 @@ class Killer(threading.Thread):
         while self.done < third:
             time.sleep(0.2)
             self.done = len(list(self.tasks.glob("0*.json")))
-        os.kill(self.pids[0], signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         while not self.gone:
             time.sleep(0.2)
-            self.gone = self.pids[0] not in self.client.run(os.getpid).values()
+            try:
+                os.kill(self.pid, 0)
+            except ProcessLookupError:
+                self.gone = True
 
 
 def content(folder: Path) -> str:
