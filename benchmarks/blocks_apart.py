@@ -8,7 +8,7 @@ A design of N crossings and 100 reports spends its iterations in the blocks of t
 are independent between two moments at which all are waited for: a sum over blocks of vectors of N
 numbers (a product of the conjugate gradients, say), or a largest step. Blocks on W workers take a
 W-th of the time in blocks; every such moment costs one message to all workers and back with a
-vector of N numbers, and every iteration one addition of their N x N matrices of the preconditioner.
+vector of N numbers, and every preconditioner that is made one addition of their N x N matrices.
 The rest, its factor above all, stays where it is. Results go to results/blocks_apart.jsonl.
 """
 
@@ -72,15 +72,15 @@ def profile(data: Path, size: int) -> Found:
 
     import optmech as om
     from optmech.engines.structured import bounds, newton, run
-    from optmech.engines.structured.iterative import SumsSolver
+    from optmech.engines.structured.iterative import Preconditioner
     from optmech.engines.structured.sparse_backend import SparseBackend
 
     problem = rome(data, size)
     timed = Timed()
     for name in IN_BLOCKS:
         timed.wrap(SparseBackend, name, f"blocks: {name}")
-    timed.wrap(SumsSolver, "_condition_by", "preconditioner: factor")
-    timed.wrap(SumsSolver, "_preconditioned", "preconditioner: solve")
+    timed.wrap(Preconditioner, "__init__", "preconditioner: factor")
+    timed.wrap(Preconditioner, "apply", "preconditioner: solve")
     timed.wrap(bounds.Bounds, "offer", "offer")
     timed.wrap(newton._Iteration, "run", "iteration: rest")
     timed.wrap(run.Run, "finish", "rest of the engine")
@@ -168,16 +168,22 @@ def send(size: int) -> Found:
     return found
 
 
-def modelled(profile: Found, sent: Found, workers: int) -> float:
+def modelled(profile: Found, sent: Found, workers: int, *, most: bool = False) -> float:
     """Seconds of a solve with the blocks on ``workers`` workers as fast as the one that was
-    measured: what is in blocks divided, and for the messages the cheaper kind."""
-    blocks = sum(value for name, value in profile["parts"].items() if name.startswith("blocks"))
-    moments = sum(value for name, value in profile["calls"].items() if name.startswith("blocks"))
-    made = profile["calls"]["blocks: factor"]
+    measured: what is in blocks divided, or with ``most`` everything but the preconditioner, and
+    for the messages the cheaper kind."""
+    parts, calls = profile["parts"], profile["calls"]
+    blocks = _of(parts, "blocks")
+    divided = profile["seconds"] - _of(parts, "preconditioner") if most else blocks
     message = min(sent["tasks"], sent["actors"]) * max(1.0, workers / 2)
     # added in a tree
     adding = sent["matrix"] * np.ceil(np.log2(workers))
-    return float(profile["seconds"] - blocks + blocks / workers + moments * message + made * adding)
+    waiting = _of(calls, "blocks") * message + calls["preconditioner: factor"] * adding
+    return float(profile["seconds"] - divided + divided / workers + waiting)
+
+
+def _of(values: Found, kind: str) -> float:
+    return float(sum(value for name, value in values.items() if name.startswith(f"{kind}:")))
 
 
 def table(store: Store) -> str:
@@ -193,18 +199,16 @@ def table(store: Store) -> str:
         if record["task"]["part"] == "send"
     }
     lines = [
-        "| places | seconds | in blocks | preconditioner | else | iterations | waits |",
-        "|---|" + "---|" * 6,
+        "| places | seconds | in blocks | preconditioner | else | iterations | matrices | waits |",
+        "|---|" + "---|" * 7,
     ]
     for size, found in profiles.items():
-        share = Counter[str]()
-        for name, value in found["parts"].items():
-            share[name.split(":")[0]] += value
-        waits = sum(v for k, v in found["calls"].items() if k.startswith("blocks"))
-        rest = found["seconds"] - share["blocks"] - share["preconditioner"]
+        blocks, conditioned = (_of(found["parts"], kind) for kind in ("blocks", "preconditioner"))
+        rest = found["seconds"] - blocks - conditioned
         lines.append(
-            f"| {size:,} | {found['seconds']:.1f} | {share['blocks']:.1f} | "
-            f"{share['preconditioner']:.1f} | {rest:.1f} | {found['iterations']} | {waits} |"
+            f"| {size:,} | {found['seconds']:.1f} | {blocks:.1f} | {conditioned:.1f} | "
+            f"{rest:.1f} | {found['iterations']} | {found['calls']['preconditioner: factor']} | "
+            f"{_of(found['calls'], 'blocks'):.0f} |"
         )
     lines += ["", "| numbers | both, tasks | both, actors | matrix added | at home |"]
     lines += ["|---|" + "---|" * 4]
@@ -217,7 +221,11 @@ def table(store: Store) -> str:
     lines += ["|---|" + "---|" * (1 + len(WORKERS))]
     for size, found in profiles.items():
         if size in sent:
-            times = " | ".join(f"{modelled(found, sent[size], w):.0f}" for w in WORKERS)
+            some, most = (
+                [modelled(found, sent[size], count, most=much) for count in WORKERS]
+                for much in (False, True)
+            )
+            times = " | ".join(f"{a:.0f}, {b:.0f}" for a, b in zip(some, most, strict=True))
             lines.append(f"| {size:,} | {found['seconds']:.0f} | {times} |")
     return "\n".join(lines)
 

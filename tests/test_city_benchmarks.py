@@ -107,11 +107,14 @@ def test_the_model_of_messages(modules: None) -> None:
     profile = {
         "seconds": 100.0,
         "parts": {"blocks: factor": 50.0, "blocks: solve": 30.0, "preconditioner: factor": 15.0},
-        "calls": {"blocks: factor": 10, "blocks: solve": 190, "preconditioner: factor": 10},
+        "calls": {"blocks: factor": 20, "blocks: solve": 180, "preconditioner: factor": 10},
     }
     sent = {"tasks": 0.02, "actors": 0.01, "matrix": 0.3}
     # 20 beside the blocks, a half of their 80, 200 messages, 10 additions
     assert modelled(profile, sent, 2) == pytest.approx(20 + 40 + 200 * 0.01 + 10 * 0.3)
+    # everything but the 15 of the preconditioner
+    halves = 15 + 85 / 2
+    assert modelled(profile, sent, 2, most=True) == pytest.approx(halves + 200 * 0.01 + 10 * 0.3)
     # four: messages to twice as many, additions in a tree of two levels
     assert modelled(profile, sent, 4) == pytest.approx(20 + 20 + 200 * 0.02 + 20 * 0.3)
 
