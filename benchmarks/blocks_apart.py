@@ -217,8 +217,8 @@ def table(store: Store) -> str:
             f"| {size:,} | {1000 * found['tasks']:.1f} ms | {1000 * found['actors']:.1f} ms | "
             f"{found['matrix']:.3f} s | {found['added_at_home']:.3f} s |"
         )
-    lines += ["", f"| places | one core | {' | '.join(f'{w} workers' for w in WORKERS)} |"]
-    lines += ["|---|" + "---|" * (1 + len(WORKERS))]
+    heads = ["places", "one thread", "two threads", *(f"{count} workers" for count in WORKERS)]
+    lines += ["", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for size, found in profiles.items():
         if size in sent:
             some, most = (
@@ -226,7 +226,8 @@ def table(store: Store) -> str:
                 for much in (False, True)
             )
             times = " | ".join(f"{a:.0f}, {b:.0f}" for a, b in zip(some, most, strict=True))
-            lines.append(f"| {size:,} | {found['seconds']:.0f} | {times} |")
+            threads = found["seconds"] - _of(found["parts"], "blocks") / 2
+            lines.append(f"| {size:,} | {found['seconds']:.0f} | {threads:.0f} | {times} |")
     return "\n".join(lines)
 
 
