@@ -14,21 +14,18 @@ Answer = tuple[np.ndarray, str]
 Peer = Callable[[np.ndarray, np.ndarray, np.ndarray], Answer]
 
 
-def libqif(solver: str, chainable: bool = False, farthest: float | None = None) -> Peer:
+def libqif(solver: str, chainable: bool = False) -> Peer:
     """libqif's construction of the optimal mechanism for a privacy metric. With ``chainable``,
-    pairs with a secret on the line between them are left out, with ``farthest`` those beyond an
-    ε d: libqif offers both."""
+    pairs with a secret on the line between them are left out, which libqif offers."""
 
     def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
         import qif
 
         qif.lp.defaults.solver = solver
-        options: dict[str, object] = {}
+        options = {}
         if chainable:
             redundant = between(log_ratio)
             options["d_priv_ch"] = lambda i, j: bool(redundant[i, j])
-        if farthest is not None:
-            options["inf"] = farthest
         matrix = qif.mechanism.d_privacy.min_loss_given_d(
             weights, loss.shape[1], lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j], **options
         )
@@ -125,7 +122,8 @@ def highs(solver: str, scaled: bool = False) -> Peer:
         engine = highspy.Highs()
         engine.setOptionValue("output_flag", False)
         chosen = engine.setOptionValue("solver", solver)
-        engine.passModel(lp)
+        if engine.passModel(lp) == highspy.HighsStatus.kError:
+            raise SystemExit("refuses the numbers")
         if chosen == highspy.HighsStatus.kError or engine.run() == highspy.HighsStatus.kError:
             raise SystemExit(f"HiGHS could not run {solver}")
         claim = engine.modelStatusToString(engine.getModelStatus()).lower()

@@ -84,7 +84,7 @@ def test_libqif_takes_fewer_reports_than_secrets(modules: None, program: tuple) 
     from peers import libqif
 
     weights, loss, log_ratio, optimum = program
-    for peer in (libqif("AUTO"), libqif("GLOP", farthest=30.0)):
+    for peer in (libqif("AUTO"), libqif("GLOP")):
         matrix, _ = peer(weights, loss, log_ratio)
         assert weights @ (matrix * loss).sum(axis=1) == pytest.approx(optimum, rel=1e-7)
 
