@@ -59,6 +59,7 @@ SOLVERS: dict[str, Peer | None] = {
     "optmech": None,
     "libqif (CLP)": libqif("AUTO"),
     "libqif (GLOP)": libqif("GLOP"),
+    "libqif (SoPlex)": libqif("SOPLEX"),
     "HiGHS simplex": highs("simplex"),
     "HiGHS simplex, scaled": highs("simplex", scaled=True),
     "HiGHS interior point, scaled": highs("ipm", scaled=True),
