@@ -34,23 +34,23 @@ EUCLIDEAN = om.distances.euclidean()
 Found = dict[str, Any]
 
 
-def rome(data: Path, count: int) -> om.Problem:
-    """``count`` crossings of the box as secrets."""
+def rome(data: Path, count: int, reports: int = REPORTS) -> om.Problem:
+    """``count`` crossings of the box as secrets, the first ``reports`` of them as reports."""
     place = Rome(data)
     inside = np.flatnonzero((np.abs(place.points) < BOX / 2).all(axis=1))
     rng = np.random.default_rng(SEED)
     chosen, task = rng.choice(inside, count, replace=False), rng.choice(inside)
     way = dijkstra(place.roads, indices=task, directed=False)
     chosen = chosen[np.isfinite(way[chosen])]
-    reports = chosen[:REPORTS]
+    reported = chosen[:reports]
     degrees = read(data / "rome_osm_nodes.csv.gz")[:, 1:3]
     secrets, observables = (
         om.Domain(map(str, some), points=degrees[some], unit="km", coordinates="lonlat")
-        for some in (chosen, reports)
+        for some in (chosen, reported)
     )
     return om.Problem(
         om.Prior.uniform(secrets),
-        np.abs(way[chosen][:, None] - way[reports]),
+        np.abs(way[chosen][:, None] - way[reported]),
         observables,
         constraints=[om.MetricPrivacy(EPSILON, om.distances.haversine())],
     )

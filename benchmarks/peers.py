@@ -1,7 +1,7 @@
 """What a user would pick instead: the same problem, written as its documentation suggests.
 
-Every function takes the prior, the loss and ε d, and returns the matrix p(o|s) and what the solver
-says of it. All tolerances are the solvers' own.
+Every function takes the prior, the loss (secrets by reports) and ε d, and returns the matrix p(o|s)
+and what the solver says of it. All tolerances are the solvers' own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def libqif(solver: str, chainable: bool = False) -> Peer:
             redundant = between(log_ratio)
             options["d_priv_ch"] = lambda i, j: bool(redundant[i, j])
         matrix = qif.mechanism.d_privacy.min_loss_given_d(
-            weights, len(weights), lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j], **options
+            weights, loss.shape[1], lambda i, j: log_ratio[i, j], lambda i, j: loss[i, j], **options
         )
         return np.asarray(matrix), "returned"
 
@@ -45,27 +45,31 @@ def between(metric: np.ndarray) -> np.ndarray:
     return found
 
 
-def full_program(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> tuple:
-    """The whole linear program as a user would write it, p(o|s) at index s * n + o: the cost,
-    the rows that must be <= 0, and the rows that must be 1."""
+def full_program(
+    weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray, scaled: bool = False
+) -> tuple:
+    """The whole linear program as a user would write it, p(o|s) at index s * m + o: the cost,
+    the rows that must be <= 0, and the rows that must be 1. With ``scaled`` rows are divided by
+    e^{ε d}, where that is more than solvers take as a number."""
     import scipy.sparse as sp
 
-    n = len(weights)
+    n, m = loss.shape
     s, t = np.nonzero(~np.eye(n, dtype=bool))
-    pairs, o = np.repeat(np.arange(len(s)), n), np.tile(np.arange(n), len(s))
+    pairs, o = np.repeat(np.arange(len(s)), m), np.tile(np.arange(m), len(s))
     row = np.arange(len(pairs))
     factor = np.exp(log_ratio[s, t])[pairs]
+    divisor = factor if scaled else np.ones(len(row))
     above = sp.csr_matrix(
         (
-            np.concatenate([np.ones(len(row)), -factor]),
+            np.concatenate([1 / divisor, -factor / divisor]),
             (
                 np.concatenate([row, row]),
-                np.concatenate([s[pairs] * n + o, t[pairs] * n + o]),
+                np.concatenate([s[pairs] * m + o, t[pairs] * m + o]),
             ),
         ),
-        shape=(len(row), n * n),
+        shape=(len(row), n * m),
     )
-    sums = sp.kron(sp.identity(n), np.ones((1, n)), format="csr")
+    sums = sp.kron(sp.identity(n), np.ones((1, m)), format="csr")
     return (weights[:, None] * loss).ravel(), above, sums
 
 
@@ -75,29 +79,33 @@ def linprog(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Ans
 
     cost, above, sums = full_program(weights, loss, log_ratio)
     out = solve(cost, above, np.zeros(above.shape[0]), sums, np.ones(len(weights)))
-    return _matrix(out.x, len(weights)), "optimal" if out.status == 0 else out.message
+    return _matrix(out.x, loss), "optimal" if out.status == 0 else out.message
 
 
-def cvxpy_default(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
-    """cvxpy with its default solver on the full program."""
-    import cvxpy as cp
+def cvxpy(solver: str | None = None, scaled: bool = False) -> Peer:
+    """cvxpy with its default solver, or another, on the full program."""
 
-    cost, above, sums = full_program(weights, loss, log_ratio)
-    x = cp.Variable(len(cost), nonneg=True)
-    problem = cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1])
-    problem.solve()
-    claim = f"{problem.status} ({problem.solver_stats.solver_name})"
-    return _matrix(x.value, len(weights)), claim
+    def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
+        import cvxpy as cp
+
+        cost, above, sums = full_program(weights, loss, log_ratio, scaled)
+        x = cp.Variable(len(cost), nonneg=True)
+        problem = cp.Problem(cp.Minimize(cost @ x), [above @ x <= 0, sums @ x == 1])
+        problem.solve(solver=solver)
+        claim = f"{problem.status} ({problem.solver_stats.solver_name})"
+        return _matrix(x.value, loss), claim
+
+    return solve
 
 
-def highs(solver: str) -> Peer:
+def highs(solver: str, scaled: bool = False) -> Peer:
     """HiGHS on the full program; only the algorithm is chosen."""
 
     def solve(weights: np.ndarray, loss: np.ndarray, log_ratio: np.ndarray) -> Answer:
         import highspy
         import scipy.sparse as sp
 
-        cost, above, sums = full_program(weights, loss, log_ratio)
+        cost, above, sums = full_program(weights, loss, log_ratio, scaled)
         rows = sp.vstack([above, sums], format="csr")
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = rows.shape
@@ -114,19 +122,20 @@ def highs(solver: str) -> Peer:
         engine = highspy.Highs()
         engine.setOptionValue("output_flag", False)
         chosen = engine.setOptionValue("solver", solver)
-        engine.passModel(lp)
+        if engine.passModel(lp) == highspy.HighsStatus.kError:
+            raise SystemExit("refuses the numbers")
         if chosen == highspy.HighsStatus.kError or engine.run() == highspy.HighsStatus.kError:
             raise SystemExit(f"HiGHS could not run {solver}")
         claim = engine.modelStatusToString(engine.getModelStatus()).lower()
-        return _matrix(np.array(engine.getSolution().col_value), len(weights)), claim
+        return _matrix(np.array(engine.getSolution().col_value), loss), claim
 
     return solve
 
 
-def _matrix(values: np.ndarray | None, count: int) -> np.ndarray:
-    if values is None or len(values) != count * count:
+def _matrix(values: np.ndarray | None, loss: np.ndarray) -> np.ndarray:
+    if values is None or len(values) != loss.size:
         raise SystemExit("no solution was returned")
-    return values.reshape(count, count)
+    return values.reshape(loss.shape)
 
 
 PEERS: dict[str, Peer] = {
@@ -138,5 +147,5 @@ PEERS: dict[str, Peer] = {
     "highs-ipm": highs("ipm"),
     "highs-hipo": highs("hipo"),
     "highs-pdlp": highs("pdlp"),
-    "cvxpy-default": cvxpy_default,
+    "cvxpy-default": cvxpy(),
 }

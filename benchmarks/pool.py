@@ -80,7 +80,8 @@ class Run:
     peak: int = 0
 
     @classmethod
-    def start(cls, task: Task, cores: Cores) -> Run:
+    def start(cls, task: Task, cores: Cores, child: Path = CHILD) -> Run:
+        """``child`` is the program that is given the task's ``key``."""
         out, err = _scratch(), _scratch()
         before = os.sched_getaffinity(0) if cores else set()
         if cores:
@@ -88,7 +89,7 @@ class Run:
         started = time.monotonic()
         try:
             process = subprocess.Popen(
-                [sys.executable, str(CHILD), task.key],
+                [sys.executable, str(child), task.key],
                 stdout=out,
                 stderr=err,
                 # with bytecode kept, as where the package is installed
