@@ -16,6 +16,8 @@ _NEAREST = 32
 _LOOKED_AT = 8
 """Of these, how many are looked at where only rounding is to be told from a true detour."""
 _CLOSED = 1e-12
+_FEW = 64
+"""Steps from a point up to which paths are looked for along them."""
 
 
 def shortest_detour(length: Floats) -> Floats:
@@ -70,8 +72,15 @@ def filled(length: Floats) -> Floats:
     """Shortest paths where every step that there is is one already: what is missing between
     different points is made of a step to a near point and what leads on from there."""
     path, count = length.copy(), len(length)
-    if np.isfinite(path).sum() >= count * (count - 1):
+    steps = int(np.isfinite(path).sum())
+    if steps >= count * (count - 1):
         return path
+    if steps <= _FEW * count:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        i, j = np.nonzero(np.isfinite(length))
+        return np.asarray(dijkstra(csr_array((length[i, j], (i, j)), shape=length.shape)))
     near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
     missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
     order, changed = np.arange(count), True
