@@ -81,7 +81,8 @@ def solve(
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution
 
-                return solve_at_resolution(problem, chosen.at_resolution(cells), progress, why)
+                own, onward = chosen.at_resolution(cells), not chosen.resolution
+                return solve_at_resolution(problem, own, progress, why, onward=onward)
         elif resolution:
             raise ProblemError(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"
