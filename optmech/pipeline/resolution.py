@@ -43,6 +43,8 @@ LANDMARKS = 4
 MESH_ROWS = 256, 1_024
 """Control points of the first mesh and of the last: at 70 × 70 cells, ε = 0.1 per cell, 256 lead to
 a loss of 15.6, 484 to 15.2 and 1,156 to 14.9."""
+_ROWS_EACH = 4
+"""Control points for each secret at most."""
 MESH_REPORTS = 64, 112
 """At most, on these meshes."""
 _FIRST = 0.4
@@ -50,7 +52,9 @@ _FIRST = 0.4
 _PROVING = 0.25, 0.9
 """Share of the time left that the first bound may take, and the last."""
 _WITHIN = 1e-2, 3e-3
-"""Relative gaps of the first of the smaller problems and of the last."""
+"""Relative gaps of the first mesh, and of the last and landmarks."""
+_BOUNDED = 2.5e-2, 3e-3
+"""Those of the first problem over cells and of the last."""
 
 _Work = Callable[[], None]
 
@@ -187,7 +191,7 @@ class _Resolved:
         if not self._is_new("cells", len(np.unique(own))):
             return
         smaller = problem_of_cells(self.problem, own)
-        found = self._solved(smaller, _WITHIN[stage], _PROVING[stage])
+        found = self._solved(smaller, _BOUNDED[stage], _PROVING[stage])
         if found.exact is not None:
             self._used = smaller.prior.weights @ found.exact.matrix
         proof, proved = witnessed_by(
@@ -225,7 +229,10 @@ class _Resolved:
                 self.progress(f"step {point.iterations}: {point.value:.6g} on the mesh")
             return self._remaining() <= 0
 
-        rows, within = MESH_ROWS[stage], _WITHIN[stage]
+        rows = min(MESH_ROWS[stage], _ROWS_EACH * len(self._places))
+        if not self._is_new(f"mesh of {len(reports)}", rows):
+            return
+        within = _WITHIN[stage]
         found = self._places.on_mesh(rows, rate, reports, within, stop, self.profile.threads)
         if found is not None:
             self._offer(found)
