@@ -434,12 +434,12 @@ def test_large_tables_are_decided_some_rows_at_a_time(monkeypatch: pytest.Monkey
     exact = om.solve(problem, gap=1e-3).exact
     assert exact is not None
     swapped = Numerators(exact.bits, (*exact.rows[5:], *exact.rows[:5]))
-    for given, passes in ((exact, True), (swapped, False)):
-        whole = check_exact(grid_problem(5, 0.5, 1).statement, given)
+    for released, passes in ((exact, True), (swapped, False)):
+        whole = check_exact(grid_problem(5, 0.5, 1).statement, released)
         with monkeypatch.context() as patch:
             patch.setattr("optmech.certificate.families.ratio._LARGE", 0)
             patch.setattr("optmech.certificate.families.ratio._AT_A_TIME", 60)
-            parts = check_exact(grid_problem(5, 0.5, 1).statement, given)
+            parts = check_exact(grid_problem(5, 0.5, 1).statement, released)
         assert [check.passed for check in parts] == [True, passes]
         assert [check.passed for check in whole] == [True, passes]
         assert [check.inequalities for check in parts] == [check.inequalities for check in whole]

@@ -36,6 +36,7 @@ from optmech.pipeline.fitting import too_large
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
+from optmech.reductions.aggregation import MEMBERS
 from optmech.repair.release import Released, release
 
 LANDMARKS = 4
@@ -137,7 +138,7 @@ class _Resolved:
     def _works(self) -> Iterator[_Work]:
         """What is to be done, in the order in which it lowers the gap most for its time."""
         cells, count = self.profile.resolution, len(self.problem.secrets)
-        coarse = min(max(cells // 4, 16), cells, count)
+        coarse = min(max(cells // 4, 16, -(-count // MEMBERS)), cells, count)
         if count <= LANDMARKS * cells:
             yield lambda: self._landmarks(coarse)
             yield lambda: self._prove(coarse, 0)
@@ -149,7 +150,8 @@ class _Resolved:
             yield lambda: self._mesh(rate, 0)
         if self._released is None:
             yield lambda: self._landmarks(LANDMARKS * cells)
-        yield lambda: self._prove(coarse, 0)
+        if 2 * coarse <= cells:
+            yield lambda: self._prove(coarse, 0)
         if rate > 0:
             yield lambda: self._mesh(rate, 1)
         yield lambda: self._prove(cells, 1)
