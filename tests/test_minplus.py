@@ -107,3 +107,15 @@ def test_steps_that_are_missing_leave_the_others_shortest(monkeypatch: pytest.Mo
     assert not minplus.steps_are_shortest(some)
     monkeypatch.setattr(minplus, "MANY", 1_000)
     assert not minplus.steps_are_shortest(length)
+
+
+def test_steps_that_chains_of_others_imply_are_filled() -> None:
+    x, y = (part.ravel() for part in np.meshgrid(np.arange(9.0), np.arange(7.0)))
+    length = np.hypot(x[:, None] - x, y[:, None] - y)
+    steps = np.abs(np.stack([x[:, None] - x, y[:, None] - y])).astype(int)
+    held = np.where(np.gcd(*steps) == 1, length, np.inf)
+    assert np.isinf(held).sum() > 63 * 10
+    assert np.allclose(minplus.filled(held)[length > 0], length[length > 0], rtol=1e-14)
+    apart = np.where((x[:, None] < 4) == (x < 4), held, np.inf)  # two parts that nothing joins
+    found = minplus.filled(apart)
+    assert np.isinf(found[(x[:, None] < 4) != (x < 4)]).all()

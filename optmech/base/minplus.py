@@ -66,6 +66,28 @@ def steps_are_shortest(length: Floats) -> bool:
     return len(length) >= MANY and slackness(length, whole=False) <= _CLOSED * _largest(length)
 
 
+def filled(length: Floats) -> Floats:
+    """Shortest paths where every step that there is is one already: what is missing between
+    different points is made of a step to a near point and what leads on from there."""
+    path, count = length.copy(), len(length)
+    if np.isfinite(path).sum() >= count * (count - 1):
+        return path
+    near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
+    missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
+    order, changed = np.arange(count), True
+    while changed:
+        # rows in order and then backwards: a chain is whole after one of the two
+        changed = False
+        for i in order:
+            first = near[i][np.isfinite(length[i, near[i]])]
+            if len(missing[i]) and len(first):
+                total = (length[i, first, None] + path[np.ix_(first, missing[i])]).min(axis=0)
+                changed = changed or bool((total < path[i, missing[i]]).any())
+                path[i, missing[i]] = np.minimum(path[i, missing[i]], total)
+        order = order[::-1]
+    return path
+
+
 def slackness(length: Floats, *, whole: bool = True) -> float:
     """By how much a detour over a near point, or over some others, shortens a step at most: of
     distances, what they were rounded by. A step that is missing counts as one without end, or, not

@@ -54,6 +54,8 @@ class ArrayBackend:
     """See ``backend.Backend``. Inverse factors are kept between solves."""
 
     correctors = (8, 0.01)
+    parts = False
+    threads = 1
 
     def __init__(self, model: Model, cone: Cone, arrays: Arrays) -> None:
         self._arrays, self._xp = arrays, arrays.xp

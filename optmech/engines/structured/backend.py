@@ -32,8 +32,6 @@ class Schur:
     sums: Floats
     mixed: Floats
     coupling: Floats
-    whole: bool = True
-    """Whether that is all of it, and not the entries asked for only."""
 
 
 class Backend(Protocol):
@@ -42,6 +40,10 @@ class Backend(Protocol):
     correctors: tuple[int, float]
     """Most correctors in an iteration, and the gain in step length below which no more follow:
     they pay where solving costs far less than factoring."""
+    parts: bool
+    """Whether it makes parts of inverses, so that row sums can be iterated on."""
+    threads: int
+    """How many work at once."""
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         """Prepare for the rows; ``changed`` are the blocks whose pairs are new."""

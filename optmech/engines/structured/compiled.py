@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels, pricing
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
-from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
 from optmech.engines.structured.packed import (
@@ -32,10 +31,13 @@ _LIGHT = 150_000
 class CompiledBackend:
     """See ``backend.Backend``. Factors are kept between solves."""
 
+    parts = False
+    correctors = (8, 0.01)
+
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m, coupling = model.blocks, model.variables, model.coupling
         self._cone = cone
-        self._threads = nt = max(1, min(threads, blocks))
+        self.threads = nt = max(1, min(threads, blocks))
         self._pool = ThreadPoolExecutor(nt) if nt > 1 else None
         self._address = blas.addresses()
         position, self._first = candidates(cone)
@@ -47,9 +49,6 @@ class CompiledBackend:
             ridge=np.full(blocks, RIDGES[0]),
             failed=np.zeros(blocks, dtype=np.int64),
         )
-        # where sums are iterated on, a solve takes several
-        many = iterates(m, blocks)
-        self.correctors = TUNING.iterated_correctors if many else (8, 0.01)
         self._coupling = CouplingEntries(coupling.variable, coupling.value)
         rows = len(coupling.rhs)
         self._totals = Totals(
@@ -61,7 +60,7 @@ class CompiledBackend:
 
     def _each(self, kernel: Callable[..., object], *arguments: object, few: int = 0) -> None:
         """Run a kernel on every thread, or on ``few``."""
-        nt = few or self._threads
+        nt = few or self.threads
         if self._pool is None or nt == 1:
             kernel(0, 1, *arguments)
             return
@@ -75,8 +74,8 @@ class CompiledBackend:
         if len(rows) > _LIGHT:
             self._each(kernel, packed(rows), *arguments)
             return
-        for t in range(self._threads):
-            kernel(t, self._threads, packed(rows), *arguments)
+        for t in range(self.threads):
+            kernel(t, self.threads, packed(rows), *arguments)
 
     def structure(self, rows: Rows, changed: Ints) -> None:
         self._each(factoring.partition, changed, packed(rows), self._first, self._panels)
@@ -91,26 +90,26 @@ class CompiledBackend:
         return float((rows.s * rows.z).sum())
 
     def factor(self, rows: Rows, wanted: NDArray[np.bool_] | None = None) -> Schur | None:
-        some = np.zeros((0, 0), dtype=np.bool_) if wanted is None else wanted
+        alone = wanted is not None and not wanted.any()
         for ridge in RIDGES:
             self._each(
                 factoring.factor, self._address, packed(rows), self._panels, self._factors,
-                self._coupling, some, self._totals,
+                self._coupling, alone, self._totals,
             )  # fmt: skip
             failed = self._factors.failed > 0
             if not failed.any():
-                return self._schur_matrix(wanted is None)
+                return self._schur_matrix()
             own = self._factors.ridge
             own[failed] = np.maximum(own[failed], ridge) * 10
         return None
 
-    def _schur_matrix(self, whole: bool) -> Schur:
+    def _schur_matrix(self) -> Schur:
         totals = self._totals
         total = np.zeros(totals.sums.shape[2:])
         for lower, position in zip(totals.sums.sum(axis=0), self._panels.position, strict=True):
             full = np.tril(lower) + np.tril(lower, -1).T
             total += full[np.ix_(position, position)]
-        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0), whole)
+        return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
 
     def solve(self, B: Floats) -> None:
         self._each(factoring.solve, self._address, self._panels, self._factors, B)
@@ -125,13 +124,13 @@ class CompiledBackend:
         self._pass(kernels.corrector_rhs, rows, _changes(rows), *weights, mu, B)
 
     def affine_step(self, rows: Rows, P: Floats, dP: Floats) -> Affine:
-        stats = np.empty((self._threads, 6))
+        stats = np.empty((self.threads, 6))
         self._pass(kernels.affine_step, rows, P, dP, _changes(rows), stats)
         a, b, c, d = stats[:, 2:].sum(axis=0).tolist()
         return Affine(float(stats[:, 0].max()), float(stats[:, 1].max()), (a, b, c, d))
 
     def corrector_step(self, rows: Rows, dP: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        primal, dual = np.empty((2, self._threads, len(weights)))
+        primal, dual = np.empty((2, self.threads, len(weights)))
         self._each(kernels.corrector_step, packed(rows), dP, _changes(rows), weights, primal, dual)
         return primal.max(axis=0), dual.max(axis=0)
 

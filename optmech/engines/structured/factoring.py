@@ -228,38 +228,6 @@ def _add_inverse(lapack, block, R, below, G, total, inverse, whole, info):
 
 
 @part
-def _add_some(lapack, block, R, below, G, own, later, wanted, total, info):
-    """As ``_add_inverse`` with the entries of H⁻¹ between ``wanted`` variables only, given by their
-    ordered places: columns that nobody wants are left out as soon as their panel is done. ``own``
-    and ``later`` (m,) are room for the places of columns."""
-    ends, scale = block.ends, block.scale
-    held = 0
-    for k in range(block.panels - 1, -1, -1):
-        first = ends[k]
-        # ``below`` has all columns of panel k + 1, then the wanted ones of later panels
-        size = _inverse_rows(lapack, block, k, held, R, below, G, info)
-        for c in range(size):
-            own[c] = first + c
-        own[size : size + held] = later[:held]
-        kept = size
-        for c in range(size + held):
-            if not wanted[own[c]]:
-                continue
-            for r in range(min(size, own[c] - first + 1)):
-                if wanted[first + r]:
-                    x = R[c * size + r] * scale[own[c]] * scale[first + r]
-                    total[own[c], first + r] += x
-            if c >= size:
-                if c > kept:
-                    R[kept * size : (kept + 1) * size] = R[c * size : (c + 1) * size]
-                    own[kept] = own[c]
-                kept += 1
-        held = kept
-        R, below = below, R
-        own, later = later, own
-
-
-@part
 def _add_coupling(o, place, coupling, inverse, mixed, squared):
     """Add what the coupling rows make of block o's ``inverse``: their products with it, and with
     each other through it."""
@@ -278,9 +246,8 @@ def _add_coupling(o, place, coupling, inverse, mixed, squared):
 
 
 @jit
-def factor(t, nt, lapack, rows, panels, factors, coupling, wanted, totals):
-    """Factor every block and add up its inverse in ``totals``; where ``wanted`` (blocks, m) is not
-    empty, only the entries between the variables that a block has there."""
+def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
+    """Factor every block and, unless ``alone``, add up its inverse in ``totals``."""
     blocks, m = factors.scale.shape
     widest = 0
     for o in range(t, blocks, nt):
@@ -290,8 +257,6 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, wanted, totals):
     panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
     info = np.zeros(1, np.int32)
     whole = len(coupling.variable) > 0
-    some = len(wanted) > 0
-    chosen, own, later = np.empty(m, np.bool_), np.empty(m, np.int64), np.empty(m, np.int64)
     totals.sums[t] = 0.0
     totals.mixed[t] = 0.0
     totals.coupling[t] = 0.0
@@ -299,16 +264,9 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, wanted, totals):
         block = _block(o, panels, factors, start)
         assemble(rows.offset[o], rows.offset[o + 1], rows, block, panel_of, factors.ridge[o])
         factors.failed[o] = 0 if cholesky(lapack, block, info) else 1
-        if factors.failed[o]:
+        if factors.failed[o] or alone:
             continue
         total, inverse = totals.sums[t, panels.order[o]], totals.inverse[t]
-        if some:
-            if not wanted[o].any():
-                continue
-            for x in range(m):
-                chosen[block.position[x]] = wanted[o, x]
-            _add_some(lapack, block, R, below, G, own, later, chosen, total, info)
-            continue
         _add_inverse(lapack, block, R, below, G, total, inverse, whole, info)
         _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
 

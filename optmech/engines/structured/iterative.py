@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend
@@ -50,59 +51,122 @@ def likely(P: Floats) -> NDArray[np.bool_] | None:
     return wanted
 
 
-class SumsSolver:
-    """Solves Σ_o H_o⁻¹ y = right with a part of the matrix as preconditioner, and with all of it
-    where that does not lead on."""
+class Preconditioner:
+    """The Cholesky factor of part of the Schur matrix, for the iterate of columns P and others."""
 
-    def __init__(
-        self, backend: Backend, state: State, wanted: NDArray[np.bool_], part: Floats, goal: float
-    ) -> None:
-        """``part`` are the sums over ``wanted`` entries, and is used up; residuals are to fall to
-        ``goal``, relatively."""
-        self._backend, self._rows, self._goal = backend, state.rows, goal
-        self._shape = state.P.shape
-        squares = state.P[:, :-1] ** 2
-        # what the other blocks would add to the diagonal, if inverses go with squared columns
-        seen = np.where(wanted, squares, 0.0).sum(axis=0)
-        self._whole = False
-        self._condition_by(part, squares.sum(axis=0) / np.maximum(seen, _TINY))
-
-    def _condition_by(self, part: Floats, grown: Floats | float) -> None:
+    def __init__(self, part: Floats, P: Floats, grown: Floats | float, threads: int) -> None:
+        """``part`` (m, m) is used up; the matrix has ``grown`` times its diagonal."""
         from scipy.linalg import cho_factor
 
         scale = 1 / np.sqrt(part.diagonal())
         part *= scale[:, None]
         part *= scale
+        self._squares = _squares(P)
         self._scale = scale / np.sqrt(grown)
         ridge = 1e-15
         index = np.arange(len(part))
         while True:
             part[index, index] = 1.0 + ridge
             try:
-                self._factor = cho_factor(part, lower=True, check_finite=False)
+                with threadpool_limits(threads, user_api="blas"):
+                    self._factor = cho_factor(part, lower=True, check_finite=False)
                 return
             except np.linalg.LinAlgError:
                 ridge *= 100
                 if ridge > _MOST_RIDGE:
                     raise
 
+    def scale(self, P: Floats) -> Floats:
+        """What the factor's rows and columns are scaled by at the columns P, (m,): inverses go
+        with the squares of columns."""
+        return np.asarray(self._scale * np.sqrt(self._squares / np.maximum(_squares(P), _TINY)))
+
+    def apply(self, scale: Floats, residual: Floats) -> Floats:
+        """The factor's solution for a residual (m,), with the scale of an iterate."""
+        from scipy.linalg import cho_solve
+
+        return np.asarray(
+            cho_solve(self._factor, residual * scale, check_finite=False) * scale, np.float64
+        )
+
+
+def _squares(P: Floats) -> Floats:
+    return np.asarray((P[:, :-1] ** 2).sum(axis=0))
+
+
+class SumsSolver:
+    """Solves Σ_o H_o⁻¹ y = right by conjugate gradients, preconditioned by part of the matrix, of
+    this iterate or an earlier one, and by all of it where that does not lead on."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        state: State,
+        wanted: NDArray[np.bool_],
+        goal: float,
+        kept: Preconditioner | None = None,
+    ) -> None:
+        """Factors the blocks. The part are the entries ``wanted`` (blocks, m); residuals are to
+        fall to ``goal``, relatively. Raises LinAlgError where a block cannot be factored."""
+        self._backend, self._state, self._wanted, self._goal = backend, state, wanted, goal
+        self._stages = [self._part, self._whole]
+        self._gradients = 0
+        if kept is None:
+            self._advance()
+        else:
+            self._sums(np.zeros_like(wanted))
+            self._take(kept)
+
+    @property
+    def lasting(self) -> Preconditioner | None:
+        """The preconditioner, where it is likely to do for the next iterate."""
+        return self._conditioner if self._gradients <= TUNING.lasting else None
+
+    def _take(self, conditioner: Preconditioner) -> None:
+        self._conditioner = conditioner
+        self._scale = conditioner.scale(self._state.P)
+
+    def _advance(self) -> None:
+        """Take the next better preconditioner."""
+        self._take(self._stages.pop(0)())
+
+    def _part(self) -> Preconditioner:
+        P, wanted = self._state.P, self._wanted
+        # what the other blocks would add to the diagonal, if inverses go with squared columns
+        seen = np.where(wanted, P[:, :-1] ** 2, 0.0).sum(axis=0)
+        grown = _squares(P) / np.maximum(seen, _TINY)
+        return Preconditioner(self._sums(wanted), P, grown, self._backend.threads)
+
+    def _whole(self) -> Preconditioner:
+        return Preconditioner(self._sums(None), self._state.P, 1.0, self._backend.threads)
+
+    def _sums(self, wanted: NDArray[np.bool_] | None) -> Floats:
+        schur = self._backend.factor(self._state.rows, wanted)
+        if schur is None or not np.isfinite(schur.sums).all():
+            raise np.linalg.LinAlgError("a block's matrix cannot be factored")
+        return schur.sums
+
     def solve(self, right: Floats) -> tuple[Floats, Floats]:
         """y, and H_o⁻¹ y for every block, (blocks, m + 1)."""
         y, residual = np.zeros_like(right), right.copy()
-        pushed = np.zeros(self._shape)
-        towards = self._preconditioned(residual)
+        blocks, width = self._state.P.shape
+        pushed = np.zeros((blocks, width))
+        towards = self._conditioner.apply(self._scale, residual)
         product = float(residual @ towards)
         goal = self._goal**2 * product
         direction = towards
-        for k in range(2 * TUNING.most_iterated):
-            if not product > goal:
-                break
-            if k == TUNING.most_iterated and not self._whole:
-                goal *= self._take_whole(residual) / product
-                towards = self._preconditioned(residual)
-                product = float(residual @ towards)
+        taken = 0
+        while product > goal:
+            if taken == TUNING.most_iterated:
+                if not self._stages:
+                    break
+                self._advance()
+                taken = 0
+                towards = self._conditioner.apply(self._scale, residual)
+                before, product = product, float(residual @ towards)
+                goal *= product / before
                 direction = towards
-            part = np.zeros((self._shape[0], 1, self._shape[1]))
+            part = np.zeros((blocks, 1, width))
             part[:, 0, :-1] = direction
             self._backend.solve(part)
             moved = part[:, 0, :-1].sum(axis=0)
@@ -111,24 +175,11 @@ class SumsSolver:
             residual -= step * moved
             part *= step
             pushed += part[:, 0]
-            towards = self._preconditioned(residual)
+            towards = self._conditioner.apply(self._scale, residual)
             before, product = product, float(residual @ towards)
             direction = towards + (product / before) * direction
+            taken += 1
+        self._gradients = max(self._gradients, taken)
         if not np.isfinite(y).all():
             raise np.linalg.LinAlgError("conjugate gradients broke down")
         return y, pushed
-
-    def _take_whole(self, residual: Floats) -> float:
-        """Precondition by the matrix itself; the residual's size in the new norm."""
-        schur = self._backend.factor(self._rows)
-        if schur is None:
-            raise np.linalg.LinAlgError("a block's matrix cannot be factored")
-        self._condition_by(schur.sums, 1.0)
-        self._whole = True
-        return float(residual @ self._preconditioned(residual))
-
-    def _preconditioned(self, residual: Floats) -> Floats:
-        from scipy.linalg import cho_solve
-
-        scaled = residual * self._scale
-        return np.asarray(cho_solve(self._factor, scaled, check_finite=False) * self._scale)

@@ -81,8 +81,13 @@ class Narrowing:
         if then is None or not TUNING.narrowed_to < now.gap < TUNING.narrowed_from:
             return np.ones(len(active), dtype=np.bool_)
         slope = np.log(sums[active] / then[1][active]) / np.log(now.mu / then[0])
-        late = now.gap < TUNING.narrowed_late
-        return np.asarray(~(slope > (TUNING.falls_late if late else TUNING.falls)))
+        most = TUNING.falls_late if now.gap < TUNING.narrowed_late else TUNING.falls
+        used = ~(slope > most)
+        middle = float(np.median(slope))
+        if self.before is None and middle > TUNING.falling:
+            slower = ~(slope > TUNING.slower * middle)
+            used = slower if slower.mean() <= TUNING.alike else used
+        return np.asarray(used)
 
     def _widened_by(self, bounds: SomeColumns, now: Residuals) -> Bounds | None:
         """From where the first columns left, without those only that nothing asks for."""

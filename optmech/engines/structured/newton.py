@@ -10,7 +10,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, gondzio
-from optmech.engines.structured.iterative import SumsSolver, accuracy, likely
+from optmech.engines.structured.iterative import Preconditioner, SumsSolver, accuracy, likely
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import Direction, Sides, System
@@ -33,18 +33,21 @@ class Step:
     correctors: int
 
 
-def factored(model: Model, backend: Backend, state: State) -> System:
+def factored(
+    model: Model, backend: Backend, state: State, kept: Preconditioner | None = None
+) -> System:
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
-    couples them. Raises BreakdownError when a block or the Schur matrix cannot be factored."""
-    wanted = likely(state.P) if model.pairs_only else None
-    schur = backend.factor(state.rows, wanted)
-    if schur is None or not np.isfinite(schur.sums).all():
-        raise BreakdownError("a block's matrix cannot be factored")
+    couples them, or a part of it; ``kept`` stands for it where it is iterated on. Raises
+    BreakdownError when a block or the Schur matrix cannot be factored."""
+    wanted = likely(state.P) if model.pairs_only and backend.parts else None
     with _solvable():
-        if schur.whole or wanted is None:
-            return System(model, backend, state, schur)
-        sums = SumsSolver(backend, state, wanted, schur.sums, accuracy(model, state))
-        return System(model, backend, state, schur, sums)
+        if wanted is not None:
+            sums = SumsSolver(backend, state, wanted, accuracy(model, state), kept)
+            return System(model, backend, state, None, sums)
+        schur = backend.factor(state.rows)
+        if schur is None or not np.isfinite(schur.sums).all():
+            raise BreakdownError("a block's matrix cannot be factored")
+        return System(model, backend, state, schur)
 
 
 def iterate(backend: Backend, state: State, now: Residuals, system: System) -> Step:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.minplus import near_detour, shortest_paths, steps_are_shortest
+from optmech.base.minplus import filled, near_detour, shortest_paths, steps_are_shortest
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.tuning import TUNING
 
@@ -73,8 +73,7 @@ def make_cone(model: Model) -> Cone:
     needed = present & (shorter > ratio * _IMPLIED)
     few = len(ratio) <= TUNING.most_neighbours
     short = needed if few else _limited(ratio, needed & (shorter > ratio * TUNING.stretch))
-    # the few pairs that are too far apart to be held are no use to columns either
-    path = ratio.copy() if steps_are_shortest(ratio) else shortest_paths(ratio)
+    path = filled(ratio) if steps_are_shortest(ratio) else shortest_paths(ratio)
     np.fill_diagonal(path, 0.0)
     return Cone(
         e=np.exp(ratio),

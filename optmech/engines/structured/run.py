@@ -9,6 +9,7 @@ import numpy as np
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.structured.bounds import Bounds
 from optmech.engines.structured.dense import add_dense
+from optmech.engines.structured.iterative import Preconditioner
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
 from optmech.engines.structured.pairs import Rows, add_rows, distinct
 from optmech.engines.structured.state import Residuals, residuals
@@ -26,6 +27,7 @@ class Run:
         self._take(bounds)
         self._narrowing = narrowing
         self._iteration, self._stalled = 0, 0
+        self._kept: Preconditioner | None = None
         model = self._model
         plain_cost = not len(model.shared_cost) and not model.auxiliary_cost.any()
         self._ceiling = float(model.lp.cost.max(axis=1).sum()) if plain_cost else np.inf
@@ -52,7 +54,7 @@ class Run:
                 return self._result(Outcome.STOPPED)
             now = self._add(now)
             try:
-                system = factored(self._model, self._backend, self._state)
+                system = factored(self._model, self._backend, self._state, self._kept)
             except BreakdownError as error:
                 return self._result(Outcome.FAILED, str(error))
             try:
@@ -70,6 +72,7 @@ class Run:
                 if self._exhausted(now):
                     return self._last(now, system, "no further progress in float64")
                 step = iterate(self._backend, self._state, now, system)
+                self._kept = system.preconditioner
             except BreakdownError as error:
                 return self._last(now, system, str(error))
             self._stalled = self._stalled + 1 if min(step.primal, step.dual) < 1e-3 else 0

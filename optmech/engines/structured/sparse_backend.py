@@ -27,13 +27,15 @@ _SUMMED = 4
 class SparseBackend(CompiledBackend):
     """For programs of pairs and row sums alone; see ``backend.Backend``."""
 
+    parts = True
+    correctors = TUNING.iterated_correctors  # a solve takes several
+
     def __init__(self, model: Model, cone: Cone, threads: int) -> None:
         blocks, m = model.blocks, model.variables
         self._cone = cone
-        self._threads = nt = max(1, min(threads, blocks))
+        self.threads = nt = max(1, min(threads, blocks))
         self._pool = ThreadPoolExecutor(nt) if nt > 1 else None
         self._address = blas.addresses()
-        self.correctors = TUNING.iterated_correctors
         self._ordered = np.zeros(blocks, dtype=np.int64)
         self._sparse = SparseFactors(
             position=np.tile(
@@ -54,8 +56,10 @@ class SparseBackend(CompiledBackend):
         self._each(sparse.count, changed, packed(rows), own)
         grown = changed[own.column[changed, -1] > _GROWN * self._ordered[changed]]
         if self._ordered.any() and len(grown):
-            for o in grown.tolist():
-                own.position[o] = least_degree(self._graph(rows, o))
+            graphs = (self._graph(rows, o) for o in grown.tolist())
+            orders = map if self._pool is None else self._pool.map
+            for o, position in zip(grown.tolist(), orders(least_degree, graphs), strict=True):
+                own.position[o] = position
             self._each(sparse.count, grown, packed(rows), own)
         self._ordered[grown] = own.column[grown, -1]
         base = np.concatenate([[0], np.cumsum(own.column[:, -1])])
@@ -78,7 +82,7 @@ class SparseBackend(CompiledBackend):
         blocks, m = self._sparse.parent.shape
         some = np.ones((blocks, m), dtype=np.bool_) if wanted is None else wanted
         none = not some.any()
-        few = self._threads if none else min(self._threads, _SUMMED)
+        few = self.threads if none else min(self.threads, _SUMMED)
         total = np.empty((few, 0, 0) if none else (few, m, m))
         for ridge in RIDGES:
             self._each(
@@ -86,7 +90,7 @@ class SparseBackend(CompiledBackend):
             )
             failed = self._sparse.failed > 0
             if not failed.any():
-                return Schur(_symmetric(total), np.zeros((0, m)), np.zeros((0, 0)), wanted is None)
+                return Schur(_symmetric(total), np.zeros((0, m)), np.zeros((0, 0)))
             own = self._sparse.ridge
             own[failed] = np.maximum(own[failed], ridge) * 10
         return None

@@ -19,7 +19,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend, Schur
-from optmech.engines.structured.iterative import SumsSolver
+from optmech.engines.structured.iterative import Preconditioner, SumsSolver
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, coupling_values
 from optmech.engines.structured.triangular import lower_inverse
@@ -73,11 +73,11 @@ class System:
         model: Model,
         backend: Backend,
         state: State,
-        schur: Schur,
+        schur: Schur | None,
         sums: SumsSolver | None = None,
     ) -> None:
-        """``sums`` solves for row sums where ``schur`` is not the whole matrix, which is where
-        nothing else couples the blocks."""
+        """``sums`` solves for row sums where there is no ``schur``, which is where nothing else
+        couples the blocks."""
         self._model, self._backend, self._state = model, backend, state
         self._m = model.variables
         dense = state.dense
@@ -87,7 +87,7 @@ class System:
         self._small = Small(state, self._V, self._inverse_diagonal())
         self._X = self._outer_columns()
         self._sums = sums
-        if sums is not None:
+        if schur is None:
             return
         matrix = np.block([[schur.sums, schur.mixed.T], [schur.mixed, schur.coupling]])
         if self._X.shape[2]:
@@ -98,6 +98,11 @@ class System:
         self._solve = scaled_solver(0.5 * (matrix + matrix.T))
         self._border = np.vstack([np.zeros((self._m, len(state.g))), model.coupling.shared])
         self._bordered = self._solve(self._border) if len(state.g) else self._border
+
+    @property
+    def preconditioner(self) -> Preconditioner | None:
+        """What is likely to do for the row sums of the next iterate as well."""
+        return None if self._sums is None else self._sums.lasting
 
     def _inverse_diagonal(self) -> Floats | None:
         """diag(H⁻¹) of every block where no pair makes H more than diagonal, else None."""
