@@ -19,7 +19,7 @@ from optmech import audit
 from optmech.certificate import check_exact
 from optmech.designs.resolution import limits_of, problem_of_cells
 from optmech.exact.numerators import Numerators
-from optmech.pipeline import fitting, resolution
+from optmech.pipeline import fitting, search
 from optmech.pipeline.carried import Carried, Places
 from optmech.reading.sealed import seal
 from optmech.reductions.aggregation import Members
@@ -361,21 +361,22 @@ def test_a_whole_program_without_a_result_is_told(
     whole: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_itself(monkeypatch)
-    problem, solved = grid_problem(6, 0.5, 2), resolution.search.solve
+    problem, solved = grid_problem(6, 0.5, 2), search.solve
 
     def only_small(given: om.Problem, *args: Any, **how: Any) -> om.Design:
         if given is problem:
             raise om.SolverError("no luck", where="here", remedy="None")
-        return solved(given, *args, **how)
+        found: om.Design = solved(given, *args, **how)
+        return found
 
     def full() -> int:
         return 2**20
 
     def follow(line: str) -> None:
         if whole == "is too large" and line.startswith("bound from 8"):
-            monkeypatch.setattr(fitting.memory, "available_bytes", full)
+            monkeypatch.setattr("optmech.base.memory.available_bytes", full)
 
-    monkeypatch.setattr(resolution.search, "solve", only_small)
+    monkeypatch.setattr("optmech.pipeline.search.solve", only_small)
     design = om.solve(problem, progress=follow)
     assert design.verified
     assert 0 < design.lower_bound < design.loss
