@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -77,10 +78,12 @@ def grid(side: int, data: Path | None = None) -> om.Problem:
 def designed(problem: om.Problem, **how: Any) -> Found:
     """A design, its file, and the check of it."""
     begun, reached = time.process_time(), {}
+    wall = time.monotonic()
 
     def follow(text: str) -> None:
-        if "gap" in text:
-            gap = float(text.rsplit("gap", 1)[1])
+        # those of smaller problems are not called gaps
+        if ", gap " in text:
+            gap = float(text.rsplit(", gap ", 1)[1])
             for level in (0.1, 0.05, 0.01, 1e-3):
                 if gap <= level:
                     reached.setdefault(f"{level:g}", round(time.process_time() - begun, 1))
@@ -89,6 +92,7 @@ def designed(problem: om.Problem, **how: Any) -> Found:
     found = {
         "loss": design.loss, "bound": design.lower_bound, "gap": design.gap, "reached": reached,
         "seconds": round(time.process_time() - begun, 1), "memory": peak_memory("self"),
+        "wall": round(time.monotonic() - wall, 1), "load": round(os.getloadavg()[0], 1),
         "engine": design.engine, "why": design.engine_reason,
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ from scipy.optimize import linprog
 
 import optmech as om
 from optmech import audit
+from optmech.certificate import check_exact
 from optmech.designs.resolution import limits_of, problem_of_cells
-from optmech.pipeline import fitting
+from optmech.exact.numerators import Numerators
+from optmech.pipeline import fitting, search
+from optmech.pipeline.carried import Carried, Places
 from optmech.reading.sealed import seal
 from optmech.reductions.aggregation import Members
 from optmech.reductions.cells import box_radii, boxed_costs, lifted, radii
@@ -291,3 +296,163 @@ def test_problems_without_cells_are_refused() -> None:
         om.solve(both, resolution=4)
     with pytest.raises(om.ProblemError, match="resolution"):
         om.solve(grid_problem(3, 0.5), resolution=-1)
+
+
+def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small problems count as long ones: eight cells first, then the whole program."""
+    monkeypatch.setattr(fitting, "_LARGE", 30)
+    monkeypatch.setattr(fitting, "_LONG", 0.0)
+    monkeypatch.setattr(fitting, "CELLS", 8)
+
+
+def test_long_programs_follow_cells_and_the_better_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    problem = grid_problem(6, 0.5, 2)
+    best = om.solve(problem, "highs", gap=1e-7)
+    by_itself(monkeypatch)
+    said: list[str] = []
+    design = om.solve(problem, gap=1e-4, progress=said.append)
+    assert "processor seconds: 8 cells first" in design.engine_reason
+    assert any("of the whole program is better" in note for note in design.notes)
+    order = ["mechanism from", "bound from 8 cells", "going on to the whole program"]
+    places = [next(k for k, line in enumerate(said) if line.startswith(text)) for text in order]
+    assert places == sorted(places)
+    assert design.verified
+    assert design.gap <= 1e-4
+    assert best.lower_bound <= design.loss <= best.loss * (1 + 1e-4)
+    assert design.lower_bound <= best.loss
+    path = tmp_path / "design.json"
+    design.save(path)
+    assert om.check(path).passed
+    lines, unchecked = audit.judge(str(path))
+    assert any("bound" in line for line in lines)
+    assert not any("bound" in line for line in unchecked)
+
+
+def test_a_whole_program_that_is_stopped_leaves_the_best_before_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    by_itself(monkeypatch)
+    said: list[str] = []
+
+    def stop(line: str) -> None:
+        said.append(line)
+        if line.startswith("going on to the whole program"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        design = om.solve(grid_problem(6, 0.5, 2), gap=1e-6, progress=stop)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    before = next(line for line in said if line.startswith("going on"))
+    value, bound = (float(part) for part in before.split(":")[1].split(",")[0].split("/"))
+    assert design.verified
+    assert design.loss <= value * (1 + 1e-8)
+    assert design.lower_bound >= bound * (1 - 1e-8) > 0
+    path = tmp_path / "design.json"
+    design.save(path)
+    assert om.check(path).passed
+
+
+@pytest.mark.parametrize("whole", ["fails", "is too large"])
+def test_a_whole_program_without_a_result_is_told(
+    whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_itself(monkeypatch)
+    problem, solved = grid_problem(6, 0.5, 2), search.solve
+
+    def only_small(given: om.Problem, *args: Any, **how: Any) -> om.Design:
+        if given is problem:
+            raise om.SolverError("no luck", where="here", remedy="None")
+        found: om.Design = solved(given, *args, **how)
+        return found
+
+    def full() -> int:
+        return 2**20
+
+    def follow(line: str) -> None:
+        if whole == "is too large" and line.startswith("bound from 8"):
+            monkeypatch.setattr("optmech.base.memory.available_bytes", full)
+
+    monkeypatch.setattr("optmech.pipeline.search.solve", only_small)
+    design = om.solve(problem, progress=follow)
+    assert design.verified
+    assert 0 < design.lower_bound < design.loss
+    words = {"fails": "led to nothing: here: no luck", "is too large": "was not begun: the whole"}
+    assert any(words[whole] in note for note in design.notes)
+
+
+def test_no_cells_are_solved_for_twice_and_only_this_problems_gaps_are_told() -> None:
+    said: list[str] = []
+    design = om.solve(grid_problem(5, 0.5), resolution=16, progress=said.append)
+    assert sum(line.startswith("bound from 16 cells") for line in said) == 1
+    gaps = [float(line.rsplit("gap ", 1)[1]) for line in said if "gap " in line]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] == pytest.approx(design.gap, rel=1e-2)
+    assert any(line.startswith("smaller: ") for line in said)
+
+
+def test_there_are_as_many_cells_as_were_asked_for() -> None:
+    places = Places(grid_problem(30, 0.1))
+    for count in (1, 2, 5, 9):
+        # more than 64 secrets in a cell
+        assert len(np.unique(places.cells(np.full(900, 1 / 900), count))) == count
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_completed_columns_are_a_mechanism_that_keeps_all_ratios(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = grid_problem(5, 0.6, seed)
+    points = np.asarray(problem.secrets.points)
+    apart = 0.6 * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
+    raw = rng.uniform(0.1, 1.0, (25, 4))
+    columns = (np.exp(-apart)[:, :, None] * raw[:, None]).max(axis=0)
+    reports = np.sort(rng.choice(25, 4, replace=False))
+    found = Places(problem).completed(Carried(columns, reports, "a draw"))
+    assert np.allclose(found.columns.sum(axis=1), 1.0, rtol=1e-12)
+    assert (np.diff(found.reports) > 0).all()
+    allowed = np.exp(apart)[:, :, None] * found.columns[None]
+    assert (found.columns[:, None] <= allowed * (1 + 1e-12)).all()
+    # no report of theirs has a posterior under which another costs less
+    joint = problem.prior.weights[:, None] * found.columns
+    costs = joint.T @ problem.loss_matrix
+    assert np.allclose(costs[np.arange(len(costs)), found.reports], costs.min(axis=1), rtol=1e-12)
+
+
+def test_reports_are_where_they_are_used() -> None:
+    problem = grid_problem(8, 0.5)
+    used = np.zeros(64)
+    used[[3, 17, 40, 63]] = 0.4, 0.3, 0.2, 0.1
+    assert Places(problem).reports(4, used).tolist() == [3, 17, 40, 63]
+    assert set(Places(problem).reports(2, used)) < {3, 17, 40, 63}
+
+
+def test_large_tables_are_decided_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = grid_problem(5, 0.5, 1)
+    exact = om.solve(problem, gap=1e-3).exact
+    assert exact is not None
+    swapped = Numerators(exact.bits, (*exact.rows[5:], *exact.rows[:5]))
+    for released, passes in ((exact, True), (swapped, False)):
+        whole = check_exact(grid_problem(5, 0.5, 1).statement, released)
+        with monkeypatch.context() as patch:
+            patch.setattr("optmech.certificate.families.ratio._LARGE", 0)
+            patch.setattr("optmech.certificate.families.ratio._AT_A_TIME", 60)
+            parts = check_exact(grid_problem(5, 0.5, 1).statement, released)
+        assert [check.passed for check in parts] == [True, passes]
+        assert [check.passed for check in whole] == [True, passes]
+        assert [check.inequalities for check in parts] == [check.inequalities for check in whole]
+        assert parts[1].worst == pytest.approx(whole[1].worst, rel=1e-12)
+
+
+def test_placed_columns_are_those_of_the_matrix_with_zeros() -> None:
+    rng = np.random.default_rng(3)
+    columns = rng.dirichlet(np.ones(3), 6) * rng.uniform(0.9, 1.1, (6, 1))
+    matrix = np.zeros((6, 9))
+    matrix[:, [1, 4, 8]] = columns
+    placed, rounded = Numerators.placed(columns, np.array([1, 4, 8]), 9), Numerators.rounded(matrix)
+    assert placed.bits == rounded.bits
+    assert placed.rows == rounded.rows
+    assert np.allclose(placed.matrix, matrix / matrix.sum(axis=1, keepdims=True), rtol=1e-15)

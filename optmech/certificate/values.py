@@ -6,6 +6,7 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import compress
 from typing import Any, Protocol
 
 import flint
@@ -70,7 +71,7 @@ def losses(loss: Floats, released: Scaled) -> list[Fraction]:
     found = []
     for costs, row in zip(loss, released.rows, strict=True):
         # of thousands of observables few are reported
-        used = [o for o, p in enumerate(row) if p]
+        used = list(compress(range(len(row)), row))
         (whole,), exponent = integers(costs[None, used])
         total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
         found.append(Fraction(total, 1 << (exponent + released.bits)))

@@ -254,7 +254,7 @@ class _State:
         local = self._flat.transpose(0, 2, 1) @ weighted
         if isinstance(self.equations, Fronts):
             return self.equations.factor(local, pivots)
-        return Summed(self.equations.factor(local), self.equations.order, threads)
+        return Summed(self.equations.factor(local, threads), self.equations.order, threads)
 
     def advance(self, threads: int) -> None:
         """One step: predictor, corrector."""

@@ -53,9 +53,21 @@ class Levels:
         """About the bytes of these."""
         return 8.0 * (2 * reports * float(self._begin[-1]) + 4 * float(self.ends[-1]) ** 2)
 
-    def factor(self, local: Floats) -> Factor:
+    def factor(self, local: Floats, threads: int = 1) -> Factor:
         """Cholesky factors of Σ_t of ``local`` (O, T, n, n); LinAlgError where one is not positive
         definite."""
+        if threads == 1 or len(local) < 2 * threads:
+            return Factor(self, *self._factored(local))
+        with ThreadPoolExecutor(threads) as pool:
+            parts = list(pool.map(self._factored, np.array_split(local, threads)))
+        inverses, below = (
+            [np.concatenate(level) for level in zip(*(part[k] for part in parts), strict=True)]
+            for k in range(2)
+        )
+        return Factor(self, inverses, below)
+
+    def _factored(self, local: Floats) -> tuple[list[Floats], list[Floats]]:
+        """Inverses of the diagonal blocks of the factors, and the blocks below them."""
         total, size = int(self._begin[-1]), np.diff(self.ends)
         flat = np.array(
             [np.bincount(self._target, part.ravel()[self._kept], total) for part in local]
@@ -74,7 +86,7 @@ class Levels:
                 part = flat[:, self._begin[2 * k + 1] : self._begin[2 * k + 2]]
                 previous = part.reshape(-1, int(size[k + 1]), width) @ inverse.transpose(0, 2, 1)
                 below.append(previous)
-        return Factor(self, inverses, below)
+        return inverses, below
 
 
 class Factor:

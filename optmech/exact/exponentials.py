@@ -84,12 +84,23 @@ def _ends_of(least: float, most: float, distance: Floats) -> tuple[Floats, Float
     """The same for a rate between ``least`` and ``most``."""
     finite = np.isfinite(distance)
     d = np.where(finite, distance, 0.0)
-    low, high = exp_down(down(least * d)), exp_up(up(most * d))
-    same = finite & (d == 0)
-    low[~finite | same] = 1.0
+    high = exp_up(up(most * d))
     high[~finite] = np.inf
-    high[same] = 1.0
-    return np.maximum(low, 1.0), high
+    high[finite & (d == 0)] = 1.0
+    return _low_end_of(least, distance), high
+
+
+def exp_below(epsilon: Exact, distance: Floats) -> Floats:
+    """The lower bounds of ``exp_range`` of a large array: those of a part of it, by themselves."""
+    return _low_end_of(stated_down(epsilon), distance)
+
+
+def _low_end_of(least: float, distance: Floats) -> Floats:
+    finite = np.isfinite(distance)
+    d = np.where(finite, distance, 0.0)
+    low = exp_down(down(least * d))
+    low[~finite | (d == 0)] = 1.0
+    return np.maximum(low, 1.0)
 
 
 def exp_lower(epsilon: Exact, d: float, bits: int) -> Fraction:

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
 
@@ -42,9 +43,13 @@ class WholeRows:
     def matrix(self) -> Floats:
         """The nearest float64 numbers, shape (S, O)."""
         out = np.empty(self.shape)
+        out[:] = 0.0
+        every = range(out.shape[1])
         for row, values in zip(out, self.rows, strict=True):
+            # of thousands of observables few are reported
+            used = list(compress(every, values))
             total = sum(values)
-            row[:] = [value / total if value else 0.0 for value in values]
+            row[used] = [values[o] / total for o in used]
         out.setflags(write=False)
         return out
 
@@ -77,13 +82,19 @@ class Numerators(WholeRows):
         What is left of each row goes to its largest entry: zeros stay zero and equal rows stay
         equal. The least positive entry keeps 64 bits, as far as 1020 bits suffice.
         """
-        bits, count = enough_bits(matrix), matrix.shape[1]
         used = np.flatnonzero(matrix.any(axis=0))
-        whole, _ = integers(matrix[:, used])
+        return cls.placed(matrix[:, used], used, matrix.shape[1])
+
+    @classmethod
+    def placed(cls, columns: Floats, places: Ints, count: int) -> Numerators:
+        """The same of a matrix of ``count`` columns, of which those at ``places`` are given and the
+        others zero."""
+        bits = enough_bits(columns, count)
+        whole, _ = integers(columns)
         rows = (apportioned(row, bits) for row in whole)
-        if len(used) == count:
+        if len(places) == count:
             return cls(bits, tuple(rows))
-        return cls(bits, tuple(_spread(row, used.tolist(), count) for row in rows))
+        return cls(bits, tuple(_spread(row, places.tolist(), count) for row in rows))
 
     def mixed(self, other: Numerators, shift: int) -> Numerators:
         """(1 - 2^-shift) of this matrix and 2^-shift of the other, exactly."""
@@ -119,10 +130,12 @@ def integers(values: Floats) -> tuple[list[list[int]], int]:
     return [[w << k for w, k in zip(*row, strict=True)] for row in rows], -lowest
 
 
-def enough_bits(matrix: Floats) -> int:
-    """Bits with which the least positive entry keeps 64, as far as there are so many."""
+def enough_bits(matrix: Floats, count: int | None = None) -> int:
+    """Bits with which the least positive entry of rows of ``count`` entries, or of as many as there
+    are columns, keeps 64, as far as there are so many."""
     least = float(matrix[matrix > 0].min())
-    needed = _PRECISION + matrix.shape[1].bit_length() - math.frexp(least)[1] + 1
+    count = matrix.shape[1] if count is None else count
+    needed = _PRECISION + count.bit_length() - math.frexp(least)[1] + 1
     return int(min(_ROUNDED_BITS, needed))
 
 

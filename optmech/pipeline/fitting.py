@@ -19,17 +19,27 @@ _LARGE = 1_500
 """Secrets up to which a program is begun however little time there is."""
 _HOPELESS = 8.0
 """Estimated processor seconds for each second there is, from which on it is not."""
+_LONG = 1_800.0
+"""Estimated processor seconds from which on cells come first: they take a few hundred."""
 
 
 def resolution_for(problem: Problem, profile: Profile, *, asked: bool) -> tuple[int, str]:
-    """How many cells to solve a problem with, and why; 0 for the whole program, which it is where
-    that fits, where an engine was chosen, or ``asked`` for by name."""
+    """How many cells to solve a problem with, instead of the whole program or before it, and why; 0
+    for the whole program alone, which it is where that is short, where an engine was chosen, or
+    ``asked`` for by name."""
     if profile.resolution:
         return profile.resolution, f"{profile.resolution:,} cells were asked for"
     if asked or profile.engine != "auto" or profile.device:
         return 0, ""
     statement = problem.statement
-    why = _too_large(statement, profile)
+    why, instead = too_large(statement, profile), "instead"
+    if not why and statement.secrets >= _LARGE:
+        seconds = whole_seconds(statement.secrets, statement.observables)
+        if seconds >= _LONG:
+            why, instead = (
+                f"the whole program takes about {seconds:,.0f} processor seconds",
+                "first",
+            )
     if not why or problem.secrets.points is None:
         return 0, ""
     from optmech.designs.resolution import refusal
@@ -37,10 +47,10 @@ def resolution_for(problem: Problem, profile: Profile, *, asked: bool) -> tuple[
     if refusal(statement):
         return 0, ""
     least = min(CELLS, statement.secrets)
-    return least, f"{why}: {least:,} cells instead"
+    return least, f"{why}: {least:,} cells {instead}"
 
 
-def _too_large(statement: Statement, profile: Profile) -> str:
+def too_large(statement: Statement, profile: Profile) -> str:
     """Why a whole program is not to be tried; empty where it fits."""
     needed, available = whole_bytes(statement), memory.available_bytes()
     if needed > 0.9 * available:

@@ -51,8 +51,8 @@ class Profile:
     threads: int | None = None
     device: str = ""
     resolution: int = 0
-    """Cells of the secrets that prove the bound, with a mechanism from four times as many
-    landmarks; 0 for the whole program."""
+    """Cells of the secrets that prove the bound, with a mechanism from a mesh of the plane, or from
+    four times as many landmarks; 0 for the whole program."""
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

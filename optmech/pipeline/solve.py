@@ -50,10 +50,11 @@ def solve(
         on this machine's processors; default the profile's. With a device ``auto`` takes the
         structured engine wherever it can.
     resolution:
-        So many cells of the secrets for a lower bound, and four times as many landmarks for a
-        mechanism, instead of the whole program (``docs/city.md``): for problems that are too large
-        to solve. 0 for the whole program; default the profile's. ``auto`` takes 256 where the whole
-        program does not fit into memory, and says so.
+        So many cells of the secrets for a lower bound, and a mesh or four times as many landmarks
+        for a mechanism, instead of the whole program (``docs/city.md``): for problems that are too
+        large to solve. 0 for the whole program; default the profile's. ``auto`` takes 256 where the
+        whole program does not fit into memory or would take too long, and says so; where it is
+        long but fits, it goes on to the whole program and keeps what is better.
 
     Returns
     -------
@@ -81,7 +82,8 @@ def solve(
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution
 
-                return solve_at_resolution(problem, chosen.at_resolution(cells), progress, why)
+                own, onward = chosen.at_resolution(cells), not chosen.resolution
+                return solve_at_resolution(problem, own, progress, why, onward=onward)
         elif resolution:
             raise ProblemError(
                 "is not used with a start or a device", where="resolution", remedy="Leave it out"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -18,13 +18,16 @@ from optmech.certificate.families.scan import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import Lagrangian, positive
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.exact.exponentials import at_most, exp_range
+from optmech.exact.exponentials import at_most, exp_below, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement, locked
 
 _LARGEST_LOG = 1e300
 """ε·d beyond this is written as this: still a constraint, where inf would mean none."""
+_LARGE = 10_000_000
+"""Distances from which on powers of e take less memory some at a time."""
+_AT_A_TIME = 2**18
 
 
 def rounded_product(epsilon: Exact, distance: Floats) -> Floats:
@@ -86,6 +89,15 @@ class Ratio(ReadOnly, Trusted):
         low, high = exp_range(self.epsilon, self.distance)
         return locked(low), locked(high)
 
+    def _least_factors(self) -> Iterator[Floats]:
+        """The rows of ``factors[0]``, of a large table some at a time."""
+        if self.distance.size <= _LARGE or "factors" in self.__dict__:
+            yield from self.factors[0]
+            return
+        step = max(1, _AT_A_TIME // len(self.distance))
+        for begin in range(0, len(self.distance), step):
+            yield from exp_below(self.epsilon, self.distance[begin : begin + step])
+
     def fits(self, statement: Statement) -> dict[str, bool]:
         return {
             "epsilon": fits.exact(self.epsilon),
@@ -108,19 +120,18 @@ class Ratio(ReadOnly, Trusted):
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
         rows, epsilon, constrained = released.rows, self.epsilon, np.isfinite(self.distance)
-        factor = self.factors[0] * SAFE
         classes: dict[tuple[int, ...], int] = {}
         same = np.array([classes.setdefault(row, len(classes)) for row in rows])
         matrix = released.matrix
         used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
         scan = Scan(matrix[:, used], columns=used)
-        for i in range(len(rows)):
+        for i, least in enumerate(self._least_factors()):
             others = np.flatnonzero(constrained[i] & (same != same[i]))
             equal = int((constrained[i] & (same == same[i])).sum())
             window = None if self.window is None else np.flatnonzero(self.window[i])
             scan.count += equal * (matrix.shape[1] if window is None else len(window))
             scan.count += len(others) * (matrix.shape[1] - len(used))
-            scan.row(i, others, factor[i, others], window)
+            scan.row(i, others, least[others] * SAFE, window)
         failed = first_failed(
             (at_most(rows[i][o], rows[j][o], epsilon, float(self.distance[i, j])), (i, j, o))
             for i, j, o in scan.open

@@ -46,8 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resolution",
         type=int,
         metavar="CELLS",
-        help="for problems too large to solve: a bound from so many cells, a mechanism from four "
-        "times as many landmarks (0: the whole program; default: where that does not fit)",
+        help="for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
+        "or landmarks (0: the whole program; default: before it where that takes long, instead of "
+        "it where that does not fit)",
     )
     parser.add_argument(
         "-o",

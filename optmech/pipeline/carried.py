@@ -1,0 +1,194 @@
+"""Mechanisms for many secrets, carried over from landmarks or from a mesh of the plane: columns of
+a few reports, which nobody believes before they are released (theory: "Cells and landmarks",
+"Meshes for finitely many secrets")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from optmech.base import memory
+from optmech.base.arrays import Floats, Ints
+from optmech.designs.resolution import limits_of
+from optmech.engines import cones
+from optmech.lp.gradients import row_costs
+from optmech.mesh import Mesh
+from optmech.problem import MetricPrivacy, Problem
+from optmech.reductions.aggregation import partition
+from optmech.reductions.cells import Landmarks, lifted
+from optmech.spaces import distances
+from optmech.spaces.domain import Domain
+from optmech.spaces.prior import Prior
+
+_DEGREE = 3
+_SHARE = 1e-12
+"""Of the ratios that is left unused, so that roundings break none."""
+_ENTRIES = 2_000_000
+_KM_PER_DEGREE = 111.2
+_UNUSED = 1e-9
+"""Probability of a report up to which it is not thought of as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """Columns for all secrets, of some of the observables."""
+
+    columns: Floats
+    """Shape (S, R)."""
+    reports: Ints
+    """Shape (R,), ascending."""
+    source: str
+    """What they are carried over from, in words."""
+
+
+class Places:
+    """The secrets of a problem in the plane, what may lie between them, and their costs."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self._loss = problem, problem.statement.loss
+        self.plane = _plane(problem.secrets)
+        self.stated = limits_of(problem.statement)
+        """Floats not below the stated log ratios."""
+
+    def __len__(self) -> int:
+        return len(self.plane)
+
+    def limits(self, i: Ints, j: Ints) -> Floats:
+        """The log ratios less a hair, which are distances where the stated ones are."""
+        return self.stated(i, j) * (1 - _SHARE)
+
+    def cells(self, weights: Floats, count: int) -> Ints:
+        """A cell for every secret, at most ``count`` of them."""
+        return partition(self.plane, weights, count, len(self))
+
+    @property
+    def _near(self) -> Floats:
+        return np.asarray(0.5 * self.problem.prior.weights + 0.5 / len(self))
+
+    def reports(self, count: int, used: Floats | None = None) -> Ints:
+        """At most so many observables: the likeliest in parts of the plane of about the same
+        weight and size, if it is known how they are ``used`` (O,), else those that suit some part
+        of the secrets best."""
+        every = len(self.problem.observables)
+        if every <= count:
+            return np.arange(every)
+        if used is not None and self.problem.observables.points is not None:
+            some = np.flatnonzero(used > _UNUSED * used.sum())
+            weight, at = used[some], _plane(self.problem.observables)[some]
+            groups = partition(at, weight / weight.sum(), count, len(some))
+            order = np.lexsort((-weight, groups))
+            first = np.unique(groups[order], return_index=True)[1]
+            return np.sort(some[order[first]])
+        cells = self.cells(self._near, count)
+        marks = Landmarks.of(self.plane, self.problem.prior.weights, self._loss, cells)
+        return np.unique(marks.cost.argmin(axis=1))
+
+    def from_landmarks(
+        self, count: int, reports: Ints, solved: Callable[[Problem], Floats]
+    ) -> Carried:
+        """A mechanism from so many landmarks; ``solved`` finds the matrix of a problem over them
+        and the ``reports``."""
+        cells = self.cells(self._near, count)
+        cost = self._loss[:, reports]
+        marks = Landmarks.of(self.plane, self.problem.prior.weights, cost, cells)
+        apart = self.limits(marks.chosen[:, None], marks.chosen[None, :])
+        matrix = solved(
+            Problem(
+                Prior(Domain(range(len(marks.chosen))), marks.weight),
+                np.ascontiguousarray(marks.cost),
+                Domain(reports.tolist()),
+                constraints=[MetricPrivacy(1, distances.matrix(apart))],
+            )
+        )
+        used = np.flatnonzero(matrix.any(axis=0))
+        columns = lifted(matrix[:, used], self.limits, marks.chosen, len(self))
+        return Carried(columns, reports[used], f"{len(marks.chosen):,} landmarks")
+
+    def on_mesh(
+        self,
+        rows: int,
+        rate: float,
+        reports: Ints,
+        gap: float,
+        stop: Callable[[cones.ConePoint], bool],
+        threads: int | None,
+    ) -> Carried | None:
+        """A mechanism that is private at every point of the plane, at ``rate`` for each unit of
+        distance, on a mesh of about so many control points."""
+        low, high = self.plane.min(axis=0), self.plane.max(axis=0)
+        # a little more, so that rounding leaves no place outside
+        more = 1e-9 * float((high - low).max()) + 8 * float(np.spacing(np.abs(self.plane).max()))
+        wide = np.maximum(high - low, 1e-2 * float((high - low).max())) + more
+        low, high = 0.5 * (low + high - wide), 0.5 * (low + high + wide)
+        width = math.sqrt(float(np.prod(wide)) * _DEGREE**2 / rows)
+        mesh = Mesh.grid((*low.tolist(), *high.tolist()), width, degree=_DEGREE)
+        program = cones.ConeProgram.of(mesh, rate)
+        memory.require(
+            program.memory(len(reports)),
+            what=f"a mesh of {mesh.rows:,} control points with {len(reports):,} reports",
+            where="resolution",
+            remedy="Use a coarser domain or fewer observables",
+        )
+        costs = row_costs(mesh, self.plane, self.problem.prior.weights, self._loss[:, reports])
+        found = cones.solve(program, costs, gap, stop, threads)
+        if not np.isfinite(found.matrix).all():
+            return None
+        columns = np.maximum(mesh.interpolation(self.plane) @ found.matrix, 0.0)
+        used = np.flatnonzero(columns.any(axis=0))
+        source = f"a mesh of {mesh.rows:,} control points"
+        return Carried(columns[:, used], reports[used], source)
+
+    def rate(self) -> float:
+        """The largest ε with which ε times the distance in the plane is within all ratios; 0
+        where there is none, or no plane."""
+        if self.plane.shape[1] != 2:
+            return 0.0
+        rate, index = np.inf, np.arange(len(self))
+        for part in self._parts():
+            away = self.plane[part][:, None, :] - self.plane[None, :, :]
+            apart = np.hypot(away[..., 0], away[..., 1])
+            ratio = self.limits(part[:, None], index[None, :])
+            some = apart > 0
+            with np.errstate(over="ignore"):
+                rate = min(rate, float((ratio[some] / apart[some]).min(initial=np.inf)))
+        return rate * (1 - _SHARE) if np.isfinite(rate) else 0.0
+
+    def completed(self, given: Carried) -> Carried:
+        """Rows that sum to one, with the cheapest column raised (theory: "Repair"), and every
+        column as the observable that costs least by it, which nobody can tell more from."""
+        weights, columns = self.problem.prior.weights, given.columns
+        sums = columns.sum(axis=1)
+        total, index = float(sums.max()), np.arange(len(self))
+        for part in self._parts():
+            ratio = self.limits(part[:, None], index[None, :])
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                need = sums[None, :] + (sums[None, :] - sums[part, None]) / np.expm1(ratio)
+            total = max(total, float(np.where(ratio > 0, need, 0.0).max()))
+        missing = total - sums
+        cheapest = int(((weights * missing) @ self._loss[:, given.reports]).argmin())
+        columns = columns / total
+        columns[:, cheapest] += missing / total
+        best = ((weights[:, None] * columns).T @ self._loss).argmin(axis=1)
+        reports, place = np.unique(best, return_inverse=True)
+        merged = np.zeros((len(self), len(reports)))
+        for k, at in enumerate(place.tolist()):
+            merged[:, at] += columns[:, k]
+        merged /= merged.sum(axis=1, keepdims=True)
+        return Carried(merged, reports, given.source)
+
+    def _parts(self) -> list[Ints]:
+        step = max(1, _ENTRIES // len(self))
+        index = np.arange(len(self))
+        return [index[begin : begin + step] for begin in range(0, len(index), step)]
+
+
+def _plane(domain: Domain) -> Floats:
+    """Coordinates that cells are cut by; any partition is valid."""
+    points = domain.require_points("cut them into cells")
+    if domain.coordinates != "lonlat":
+        return np.asarray(points, dtype=np.float64)
+    shrink = np.cos(np.radians(points[:, 1].mean()))
+    return np.asarray(points * [_KM_PER_DEGREE * shrink, _KM_PER_DEGREE])
