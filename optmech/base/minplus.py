@@ -79,8 +79,9 @@ def filled(length: Floats) -> Floats:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import dijkstra
 
-        i, j = np.nonzero(np.isfinite(length))
-        return np.asarray(dijkstra(csr_array((length[i, j], (i, j)), shape=length.shape)))
+        steps_from, to = np.nonzero(np.isfinite(length))
+        graph = csr_array((length[steps_from, to], (steps_from, to)), shape=length.shape)
+        return np.asarray(dijkstra(graph))
     near = np.argpartition(length, min(_NEAREST, count - 1), axis=1)[:, :_NEAREST]
     missing = [np.flatnonzero(~np.isfinite(own)) for own in length]
     order, changed = np.arange(count), True
