@@ -21,6 +21,8 @@ from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 
 _TINY = 1e-300
+_STAGES = 2
+"""A part of the matrix, and all of it."""
 _MOST_RIDGE = 1e-5
 
 
@@ -109,8 +111,7 @@ class SumsSolver:
         """Factors the blocks. The part are the entries ``wanted`` (blocks, m); residuals are to
         fall to ``goal``, relatively. Raises LinAlgError where a block cannot be factored."""
         self._backend, self._state, self._wanted, self._goal = backend, state, wanted, goal
-        self._stages = [self._part, self._whole]
-        self._gradients = 0
+        self._stage, self._gradients = 0, 0
         if kept is None:
             self._advance()
         else:
@@ -128,7 +129,8 @@ class SumsSolver:
 
     def _advance(self) -> None:
         """Take the next better preconditioner."""
-        self._take(self._stages.pop(0)())
+        self._take(self._whole() if self._stage else self._part())
+        self._stage += 1
 
     def _part(self) -> Preconditioner:
         P, wanted = self._state.P, self._wanted
@@ -158,7 +160,7 @@ class SumsSolver:
         taken = 0
         while product > goal:
             if taken == TUNING.most_iterated:
-                if not self._stages:
+                if self._stage == _STAGES:
                     break
                 self._advance()
                 taken = 0
