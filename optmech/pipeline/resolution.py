@@ -326,11 +326,11 @@ class _Resolved:
 
 def _require_memory(problem: Problem, cells: int) -> None:
     """Tables between secrets, the mechanism, and the smaller problems: at least what was measured,
-    4.1 GiB for 247 cells of 4,900 secrets and observables, 8.6 for 256 of 10,000."""
+    4.1 GiB for 247 cells of 4,900 secrets and observables, 11.1 for 256 of 10,000."""
     secrets, observables = float(len(problem.secrets)), float(len(problem.observables))
     marks = min(LANDMARKS * cells, secrets)
     tables = 2 * 8 * secrets**2 + 36 * secrets * observables
-    smaller = max(cells * observables, marks * min(observables, cells)) * 2_300
+    smaller = max(cells * observables, marks * min(observables, cells)) * 2_700
     memory.require(
         tables + smaller + 300 * marks**2,
         what=f"{cells:,} cells of {len(problem.secrets):,} secrets and "
