@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, has
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -81,7 +82,7 @@ def profile(data: Path, size: int) -> Found:
         timed.wrap(SparseBackend, name, f"blocks: {name}")
     timed.wrap(Preconditioner, "__init__", "preconditioner: factor")
     timed.wrap(Preconditioner, "apply", "preconditioner: solve")
-    timed.wrap(bounds.Bounds, "offer", "offer")
+    timed.wrap(bounds.AllColumns, "offer", "offer")
     timed.wrap(newton._Iteration, "run", "iteration: rest")
     timed.wrap(run.Run, "finish", "rest of the engine")
     begun = time.process_time()
@@ -235,16 +236,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("profile", "send", "table"))
     parser.add_argument("size", type=int, nargs="?", default=1000)
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
     store = Store(args.results)
     if args.what == "table":
         print(table(store))
         return
-    needed = "rome_osm_nodes.csv.gz"
-    if args.what == "profile" and not (args.data / needed).exists():
-        print(f"skipped: there is no {needed} in {args.data}; name it with --data")
+    if args.what == "profile" and not has(args.data, "rome_osm_nodes.csv.gz"):
         return
     for size in SIZES if args.what == "send" else (args.size,):
         task = {"part": args.what, "size": size}

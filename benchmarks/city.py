@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from child import peak_memory
 from everywhere_rome import Rome, read
+from given import add_files, has
 from privacy_games.store import Store
 from scipy.sparse.csgraph import dijkstra
 
@@ -133,18 +134,14 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=600.0, help="seconds of any one solve")
     parser.add_argument("--cells", type=int, default=256)
     parser.add_argument("--checkins", action="store_true", help="grid: their prior")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
     store = Store(args.results)
     if args.what == "table":
         print(table(store))
         return
-    needed = "rome_osm_nodes.csv.gz"
-    if args.what == "grid":
-        needed = "fsq_nyc_checkins.csv" if args.checkins else ""
-    if not (args.data / needed).exists():
-        print(f"skipped: there is no {needed} in {args.data}; name it with --data")
+    checkins = ("fsq_nyc_checkins.csv",) if args.checkins else ()
+    if not has(args.data, *(("rome_osm_nodes.csv.gz",) if args.what == "rome" else checkins)):
         return
     task = {"part": args.what, "size": args.size}
     if args.what == "grid":

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from child import SPAWNED, checked, peak_memory
+from given import add_files, has
 from peers import Peer, cvxpy, highs, libqif
 from pool import Run, core_groups
 from privacy_games.store import Store
@@ -204,16 +205,13 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=5.0, help="per km")
     parser.add_argument("--only", nargs="+", default=[""], help="solvers with this in their name")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of any one solver")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
     store = Store(args.results)
     if args.what == "table":
         print(table(store))
         return
-    needed = "rome_osm_nodes.csv.gz"
-    if not (args.data / needed).exists():
-        print(f"skipped: there is no {needed} in {args.data}; name it with --data")
+    if not has(args.data, "rome_osm_nodes.csv.gz"):
         return
     size = int(args.what)
     known = {

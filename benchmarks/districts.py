@@ -1,7 +1,7 @@
 """One sweep over the districts of ten areas: one process, two, Dask, and Dask that loses a worker.
 
     python benchmarks/districts.py sweep            # the four runs, and what they have in common
-    python benchmarks/districts.py table            # the tables of docs/sweeps.md
+    python benchmarks/districts.py table            # the table of docs/scaling.md
 
 The areas are of the five cities that there is data of: three of Rome (road crossings), four of New
 York and one of Jersey City (check-ins), Beijing (GPS fixes in cells of 250 m) and Montréal (car
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from given import add_files, has
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -297,18 +298,14 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("sweep", "table"))
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
     store = Store(args.results)
     if args.what == "table":
         print(table(store))
         return
-    missing = [name for name in NEEDED if not (args.data / name).exists()]
-    if missing:
-        print(f"skipped: there is no {missing[0]} in {args.data}; name it with --data")
-        return
-    swept(args.data, store)
+    if has(args.data, *NEEDED):
+        swept(args.data, store)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import everywhere_joint as joint
 import everywhere_rome as rome
 import everywhere_square as square
 import everywhere_tables as tables
+from given import add_files, has
 from privacy_games.store import Store
 
 HERE = Path(__file__).resolve().parent
@@ -78,8 +79,7 @@ def of_joint(data: Path) -> Work:
     """Every error asked for, on the square and, where the data are there, in the city."""
     for share in joint.SQUARE:
         yield {"part": "joint square", "share": share}, lambda share=share: joint.square(share)
-    if not (data / "fsq_nyc_checkins.csv").exists():
-        print(f"skipped: there is no fsq_nyc_checkins.csv in {data}; name it with --data")
+    if not has(data, "fsq_nyc_checkins.csv"):
         return
     for share in joint.CITY:
         yield {"part": "joint city", "share": share}, lambda share=share: joint.city(data, share)
@@ -92,14 +92,12 @@ def main() -> None:
     parser.add_argument("--only", metavar="PART", help="tasks whose part contains this")
     parser.add_argument("--epsilon", type=float, help="Rome: only this one")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds a linear program")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     args = parser.parse_args()
     if args.what == "figures":
         tables.write(args.results, check=args.check)
         return
-    if args.what == "rome" and not (args.data / "rome_osm_nodes.csv.gz").exists():
-        print(f"skipped: there is no rome_osm_nodes.csv.gz in {args.data}; name it with --data")
+    if args.what == "rome" and not has(args.data, "rome_osm_nodes.csv.gz"):
         return
     store = Store(args.results)
     works = {

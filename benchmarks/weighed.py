@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from child import peak_memory, violation
 from city import rome
+from given import add_files, has
 from privacy_games.store import Store
 
 import optmech as om
@@ -241,8 +242,7 @@ def main() -> None:
     parser.add_argument("size", type=int, nargs="?", default=0)
     parser.add_argument("--method", choices=METHODS, help="only this one, printed")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds of any one solve")
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
-    parser.add_argument("--results", type=Path, default=RESULTS)
+    add_files(parser, RESULTS)
     parser.add_argument("--write", type=Path, help="write the problem as arrays, and stop")
     args = parser.parse_args()
     store = Store(args.results)
@@ -252,11 +252,8 @@ def main() -> None:
     if args.place == "figure":
         figure(store, args.write)
         return
-    needed = {"rome": "rome_osm_nodes.csv.gz", "new-york": "fsq_nyc_checkins.csv"}.get(
-        args.place, ""
-    )
-    if not (args.data / needed).exists():
-        print(f"skipped: there is no {needed} in {args.data}; name it with --data")
+    needed = {"rome": ("rome_osm_nodes.csv.gz",), "new-york": ("fsq_nyc_checkins.csv",)}
+    if not has(args.data, *needed.get(args.place, ())):
         return
     if args.write:
         given = problem_of(args.place, args.size, args.data).statement

@@ -69,8 +69,9 @@ def steps_are_shortest(length: Floats) -> bool:
 
 
 def filled(length: Floats) -> Floats:
-    """Shortest paths where every step that there is is one already: what is missing between
-    different points is made of a step to a near point and what leads on from there."""
+    """Paths where every step that there is is a shortest one: what is missing between different
+    points is made of a step to a near point and what leads on from there. No path is shorter than
+    the shortest; it is as long where that begins with such steps, or steps are few."""
     path, count = length.copy(), len(length)
     steps = int(np.isfinite(path).sum())
     if steps >= count * (count - 1):

@@ -41,7 +41,7 @@ class Backend(Protocol):
     """Most correctors in an iteration, and the gain in step length below which no more follow:
     they pay where solving costs far less than factoring."""
     parts: bool
-    """Whether it makes parts of inverses, so that row sums can be iterated on."""
+    """Whether it makes parts of inverses, with which row sums are iterated on."""
     threads: int
     """How many work at once."""
 

@@ -39,13 +39,11 @@ def iterates(variables: int, blocks: int) -> bool:
     return few and variables >= TUNING.iterated_from
 
 
-def likely(P: Floats) -> NDArray[np.bool_] | None:
+def likely(P: Floats) -> NDArray[np.bool_]:
     """For every variable the blocks where it is likeliest, (blocks, m), of columns P (blocks,
-    m + 1); None where the whole Schur matrix is no more work."""
+    m + 1)."""
     blocks, m = len(P), P.shape[1] - 1
     few = TUNING.likeliest
-    if not iterates(m, blocks):
-        return None
     wanted = np.zeros((blocks, m), dtype=np.bool_)
     top = np.argpartition(-P[:, :-1], few, axis=0)[:few]
     np.put_along_axis(wanted, top, True, axis=0)

@@ -39,10 +39,9 @@ def factored(
     """Factor the blocks at ``state``, whose factors the backend keeps, and the Schur matrix that
     couples them, or a part of it; ``kept`` stands for it where it is iterated on. Raises
     BreakdownError when a block or the Schur matrix cannot be factored."""
-    wanted = likely(state.P) if model.pairs_only and backend.parts else None
     with _solvable():
-        if wanted is not None:
-            sums = SumsSolver(backend, state, wanted, accuracy(model, state), kept)
+        if backend.parts:
+            sums = SumsSolver(backend, state, likely(state.P), accuracy(model, state), kept)
             return System(model, backend, state, None, sums)
         schur = backend.factor(state.rows)
         if schur is None or not np.isfinite(schur.sums).all():

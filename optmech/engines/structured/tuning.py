@@ -72,7 +72,8 @@ class Tuning:
     """Gradients up to which a preconditioner is kept for the next iteration: one of them takes a
     hundredth of what a new one takes."""
     most_iterated: int = 30
-    """Gradients after which the whole matrix is made after all."""
+    """Gradients after which a preconditioner is given up: for a new part of the matrix, and then
+    for the whole."""
 
     # bounds
     quick: int = 2_000_000
