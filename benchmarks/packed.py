@@ -143,7 +143,7 @@ def tabled() -> om.Design:
     )
 
 
-def meshed() -> om.EverywhereDesign:
+def meshed() -> om.Design:
     """Every point of a square of 4 km, cubic, 16 places."""
     euclidean = om.distances.euclidean()
     places = om.Domain(range(16), [[x, y] for x in range(4) for y in range(4)], "km")

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from optmech.certificate.check import CheckReport as CheckReport
     from optmech.designs import prices as prices
     from optmech.designs.design import Design as Design
-    from optmech.designs.everywhere import EverywhereDesign as EverywhereDesign
     from optmech.errors import InfeasibleError as InfeasibleError
     from optmech.errors import OptmechError as OptmechError
     from optmech.errors import ProblemError as ProblemError

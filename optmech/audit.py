@@ -48,8 +48,7 @@ from typing import ClassVar, NamedTuple, TypeVar, cast
 FORMAT = "optmech-design/2"
 BINARY = "optmech-design/3"  # the same with long lists as bytes
 FAMILY = "optmech-targets/2"  # mechanisms with an auxiliary input
-EVERYWHERE = "optmech-everywhere/1"  # mechanisms that are private at every point of a region
-LISTED = {BINARY: FORMAT, "optmech-everywhere/2": EVERYWHERE}
+LISTED = {BINARY: FORMAT}
 NOISE = "optmech-noise/1"  # noise on all whole numbers
 NEAR = Fraction(1, 10**12)  # a limit this close beyond the attainable means the attainable
 OPTIMAL_GAP = 1e-6  # what may be called optimal
@@ -307,8 +306,8 @@ def read(path: str) -> Body:
     body = json.loads(content, parse_constant=refuse, object_pairs_hook=unique)
     if isinstance(body, dict) and isinstance(form := body.get("format"), str) and form in LISTED:
         body = {**keys(Lists().expanded(body), " ".join(body)), "format": LISTED[form]}
-    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, EVERYWHERE, NOISE):
-        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY}, {EVERYWHERE} and {NOISE}")
+    if not isinstance(body, dict) or body.get("format") not in (FORMAT, FAMILY, NOISE):
+        raise Fault(f"is of none of the formats {FORMAT}, {FAMILY} and {NOISE}")
     return body
 
 
@@ -1660,7 +1659,16 @@ FIGURES = ("objective", "bound", "loss", "lower_bound")
 Verdict = tuple[list[str], str]  # what was verified, and what the file says that was not
 
 
+def promises_of(body: Body) -> list[Body]:
+    """The constraints of the problem, as objects."""
+    problem = body["problem"] if isinstance(body["problem"], dict) else {}
+    stated = listing(problem.get("constraints"))
+    return [c if isinstance(c, dict) else {} for c in stated]
+
+
 def judge_design(body: Body) -> Verdict:
+    if any("everywhere" in c for c in promises_of(body)):
+        return Everywhere(body).check()
     keys(body, "digest format problem result mechanism multipliers", "outer")
     lines: list[str] = []
     unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
@@ -2154,7 +2162,6 @@ Point = tuple[int, int]
 Corners = tuple[int, int, int]
 Index = tuple[int, int, int]
 At = tuple[list[int], list[int]]  # control points, and what they count for over their sum
-OWN_WORDS = ("engine", "engine_reason", "reason")
 
 
 class Region:
@@ -2328,16 +2335,12 @@ class Everywhere:
     """The mechanism of a region: gradients, loss, and the bounds."""
 
     def __init__(self, body: Body) -> None:
-        keys(body, "digest format problem result mechanism multipliers outer")
-        problem = body["problem"]
-        if not isinstance(problem, dict):
-            raise Fault("the problem is missing")
-        stated = listing(problem["constraints"])
+        keys(body, "digest format problem result mechanism multipliers", "outer")
+        problem, bodies = body["problem"], promises_of(body)
         self.lines: list[str] = []
-        bodies = [c if isinstance(c, dict) else {} for c in stated]
         everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
         need(len(everywhere) == 1, "there is not one promise at every point")
-        index, constraint = everywhere[0], stated[everywhere[0]]
+        index, constraint = everywhere[0], bodies[everywhere[0]]
         for k, c in enumerate(bodies):
             fits = k == index or c.get("kind") in BESIDE
             need(fits, f"constraints[{k}] does not stand beside a promise at every point")
@@ -2361,20 +2364,21 @@ class Everywhere:
             self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
         with inside("multipliers"):
             self.read_vectors(body["multipliers"])
-        result = keys(body["result"], "status loss bound lower_bound seconds engine engine_reason "
-                      "reason notes")  # fmt: skip
-        self.status = one_of(result["status"], ("optimal", "feasible"), "the status")
-        names = ("loss", "bound", "lower_bound", "seconds")
-        self.loss, self.bound, self.least, _ = fractions([result[name] for name in names], 4)
-        for name in (*listing(result["notes"]), *(result[v] for v in OWN_WORDS)):
-            text(name, "a text")
-        self.outer = body["outer"]
+        with inside("result"):
+            result = read_result(body["result"], True)
+            need(result["approximations"] == [], "an approximation of nothing")
+            self.status = str(result["status"])
+            names = ("objective", "loss", "bound", "lower_bound")
+            value, self.loss, self.bound, self.least = fractions([result[k] for k in names], 4)
+            need(value == self.loss, "the objective is not the loss")
+        self.outer = body.get("outer")
 
     def read_vectors(self, plain: object) -> None:
         """Two numbers for each control point, of the reports of every triangle that have some."""
         numbers = 2 * len(self.region.indices)
-        body = keys(plain, "bits vectors" + " joint" * bool(self.beside))
-        self.joint = body.get("joint")
+        given = dict(plain) if isinstance(plain, dict) else {}
+        (vectors,) = listing(given.pop("gradient", None), 1)
+        self.joint, body = given, keys(vectors, "bits vectors")
         self.bits = whole(body["bits"], 2000)
         self.vectors: list[dict[int, list[int]]] = []
         for part in listing(body["vectors"], len(self.region.triangles)):
@@ -2386,7 +2390,8 @@ class Everywhere:
             self.vectors.append(own)
 
     def check(self) -> Verdict:
-        region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds"
+        region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds, "
+        unchecked += "rounding cost"
         self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
         self.lines.append(f"{region.count} rows of {self.stated.m} whole numbers")
         self.check_gradients()
@@ -2482,12 +2487,10 @@ class Everywhere:
         allowed = [all(column) for column in zip(*self.stated.allowed, strict=True)]
         need(any(allowed), "no observable is allowed at all places")
         bound = Lagrangian([allowed for _ in range(self.region.count)])
-        costs = [[mass * c for c in row] for _, mass, row in self.places()]
-        if self.beside:
-            with inside("multipliers"):
-                joint = self.stated.lagrangian(self.joint)
-            bound.K = joint.K
-            costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
+        with inside("multipliers"):
+            joint = self.stated.lagrangian(self.joint)
+        bound.K = joint.K
+        costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
         for (control, weights), row in zip(self.located, costs, strict=True):
             for k, weight in zip(control, weights, strict=True):
                 share = Fraction(weight, sum(weights))
@@ -3569,8 +3572,8 @@ def judge_packed(path: str, design: str) -> Verdict:
     if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
         raise Fault("the header is missing, or has other entries")
     body = read(design)
-    kind = FORMAT if version == b"1" else EVERYWHERE
-    need(body["format"] == kind, "is packed from another kind of file")
+    mesh = any("everywhere" in c for c in promises_of(body))
+    need(body["format"] == FORMAT and mesh == (version == b"2"), "is of another kind of design")
     if version == b"2":
         return judge_packed_mesh(head, rows, body)
     lines: list[str] = []
@@ -3733,8 +3736,6 @@ def judge(path: str, design: str | None = None) -> Verdict:
         if design is not None:
             return judge_packed(path, design)
         body = read(path)
-        if body["format"] == EVERYWHERE:
-            return Everywhere(body).check()
         if body["format"] == NOISE:
             if "norm" in body:
                 return PlanarNoise(body).check()

@@ -44,19 +44,19 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def cells(design: om.EverywhereDesign) -> int:
+def cells(design: om.Design) -> int:
     assert design.outer is not None
     assert design.outer.cells is not None
     return len(np.unique(design.outer.cells))
 
 
-def solved(progress: Callable[[str], None] | None = None) -> om.EverywhereDesign:
+def solved(progress: Callable[[str], None] | None = None) -> om.Design:
     found = om.solve(problem(), gap=1e-2, progress=progress)
-    assert isinstance(found, om.EverywhereDesign)
+    assert isinstance(found, om.Design)
     return found
 
 
-def saved_and_proved(design: om.EverywhereDesign, path: Path) -> None:
+def saved_and_proved(design: om.Design, path: Path) -> None:
     design.save(path)
     assert om.check(path).passed
     assert om.check(path).lower_bound == design.lower_bound
@@ -133,7 +133,7 @@ def test_time_limits_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_any_time_there_is_no_bound() -> None:
     found = om.solve(problem(), time_limit=1e-9)
-    assert isinstance(found, om.EverywhereDesign)
+    assert isinstance(found, om.Design)
     assert found.verified
     assert found.outer is None
     assert any("no lower bound for every mechanism was proved" in note for note in found.notes)

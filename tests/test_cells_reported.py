@@ -179,7 +179,7 @@ def test_a_design_for_every_point_reports_cells(reduce: str, tmp_path: Path) -> 
     assert design.mechanism.sample_at((1.0, 1.0), seed=3) in {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 
-def degrees() -> om.EverywhereDesign:
+def degrees() -> om.Design:
     rng = np.random.default_rng(5)
     bounds = (12.40, 41.85, 12.50, 41.95)
     places = om.Domain.geographic(range(30), rng.uniform((12.41, 41.86), (12.49, 41.94), (30, 2)))

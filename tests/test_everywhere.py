@@ -12,11 +12,12 @@ import pytest
 from scipy.stats import chi2
 
 import optmech as om
-from optmech.certificate.everywhere import check_gradients, interpolated_loss
+from optmech.certificate.gradients import check_gradients
+from optmech.certificate.places import expected_loss
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
 from optmech.lp import gradients
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.repair.gradients import inside, released_inside
 
 PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
@@ -37,7 +38,7 @@ def half():
     mesh, solved = program(1.0, 0.5)
     released, check = released_inside(mesh, parse_exact("1/2", where=""), solved.matrix)
     assert check.passed
-    return EverywhereMechanism(mesh, REPORTS, released)
+    return MeshMechanism(mesh, REPORTS, released)
 
 
 # width, ε, and the losses of the design page at 16 directions, with all 48 rows a triangle
@@ -136,7 +137,7 @@ def test_points_outside_are_refused(half):
         with pytest.raises(om.ProblemError, match="outside"):
             ask((4.001, 2.0))
     with pytest.raises(om.ProblemError, match="does not fit"):
-        EverywhereMechanism(half.mesh, om.Domain(range(24)), half.exact)
+        MeshMechanism(half.mesh, om.Domain(range(24)), half.exact)
 
 
 def test_the_objective_is_the_same_for_any_number_of_places():
@@ -211,7 +212,7 @@ def test_privacy_on_the_globe():
     solved = everywhere_program.solve(mesh, 0.3, objective)
     released, check = released_inside(mesh, parse_exact("3/10", where=""), solved.matrix)
     assert check.passed
-    design = EverywhereMechanism(mesh, om.Domain(range(6)), released)
+    design = MeshMechanism(mesh, om.Domain(range(6)), released)
     corners = mesh.vertices[mesh.triangles[rng.integers(len(mesh.triangles), size=(2, 20_000))]]
     weights = rng.dirichlet([1.0] * 3, (2, 20_000))
     x, y = np.einsum("skc,skcd->skd", weights, corners)

@@ -22,7 +22,7 @@ from optmech.certificate.joint import joint_bound
 from optmech.certificate.mesh_program import MeshMultipliers
 from optmech.cli.main import main
 from optmech.designs.everywhere import program_of
-from optmech.problem.everywhere import over_places
+from optmech.problem.regions import over_places
 
 E = om.distances.euclidean()
 EPSILON = 1.4

@@ -19,19 +19,19 @@ AWAY = om.distances.haversine()
 PLACES = np.array([(x, y) for y in range(3) for x in range(4)]) * [0.02, 0.01] + [12.4, 41.8]
 
 
-def made(points: np.ndarray) -> om.EverywhereDesign:
+def made(points: np.ndarray) -> om.Design:
     places = om.Domain.geographic(range(len(points)), points)
     promise = om.MetricPrivacy(1, AWAY, everywhere=om.Mesh.around(places, 2))
     return om.solve(om.Problem(om.Prior.uniform(places), AWAY, constraints=[promise]), gap=1e-3)
 
 
 @pytest.fixture(scope="module")
-def design() -> om.EverywhereDesign:
+def design() -> om.Design:
     return made(PLACES)
 
 
 @pytest.fixture
-def saved(design: om.EverywhereDesign, tmp_path: Path) -> Path:
+def saved(design: om.Design, tmp_path: Path) -> Path:
     design.save(tmp_path / "d.json")
     return tmp_path / "d.json"
 

@@ -14,7 +14,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.analysis.everywhere import Everywhere, everywhere
+from optmech.analysis.positions import Everywhere, everywhere
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.checked import distribution, probability

@@ -41,6 +41,8 @@ def lagrangian_of(
     if objective and not _add_objective(lagrangian, statement, multipliers):
         return None
     for family, given in families:
+        if given is None and family.spread() is not None:
+            given = family.zeros(statement)
         if given is not None:
             family.charge(statement, lagrangian, given)
     return lagrangian

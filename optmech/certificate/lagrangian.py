@@ -4,6 +4,7 @@ bound")."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -50,6 +51,8 @@ class Lagrangian:
         self.constant = Fraction(0)
         self.weight = Fraction(1)
         """What the objective was multiplied with."""
+        self.spread: Callable[[Lagrangian, NDArray[np.bool_]], Bound] | None = None
+        """The minimum over rows of control points, where these are what is released."""
 
     def add(self, part: Floats, magnitude: Floats, roundings: Floats | float) -> None:
         """``roundings`` bounds how many any single product of ``part`` went through."""
@@ -83,6 +86,8 @@ class Lagrangian:
     def minimum(self, allowed: NDArray[np.bool_], held: Held | None = None) -> Bound:
         """The constant and the least of every row over the allowed observables; for a row that is
         ``held`` its value there, the only one that it has."""
+        if self.spread is not None:
+            return self.spread(self, allowed)
         with np.errstate(over="ignore", invalid="ignore"):
             error = self.error
             low = [

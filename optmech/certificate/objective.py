@@ -3,6 +3,7 @@ released one, exact and then rounded to the safe side."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from optmech.certificate import values
 from optmech.certificate.families import LossLimit
 from optmech.certificate.lagrangian import Bound
 from optmech.certificate.multipliers import Multipliers
+from optmech.certificate.places import expected_loss
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 from optmech.statement import Statement
@@ -54,6 +56,17 @@ def relative_gap(value: float, bound: float) -> float:
     return difference / abs(value) if value != 0 else np.inf
 
 
+_CLAIMED = 1e-9
+"""Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
+
+
+def claimable(bound: float) -> float:
+    """What is claimed of a proved lower bound of a coarser problem."""
+    if not math.isfinite(bound) or bound <= 0:
+        return 0.0
+    return math.nextafter(bound * (1 - _CLAIMED), 0.0)
+
+
 def trivial_bound(statement: Statement) -> float:
     """What holds for every mechanism: losses are >= 0, distortion is at most that of silence, and
     gains at least that."""
@@ -64,6 +77,14 @@ def trivial_bound(statement: Statement) -> float:
         assert statement.target_factors is not None
         return values.rounded_down(-values.blind(*statement.target_factors))
     return 0.0
+
+
+def exact_objective(statement: Statement, released: Numerators) -> Fraction:
+    """The exact value of what is minimised; of rows that are spread over the secrets a number above
+    it by less than 2^-319 for each of them."""
+    if statement.spread is None:
+        return values.objective(statement, released)
+    return expected_loss(statement.spread, statement.prior, statement.loss, released)[1]
 
 
 class Figures(NamedTuple):
@@ -80,7 +101,7 @@ def figures_of(
     statement: Statement, released: Numerators, bound: Bound, multipliers: Multipliers
 ) -> Figures:
     """Loss rounded up, distortion rounded down; ``bound`` is what these multipliers prove."""
-    value = values.objective(statement, released)
+    value = exact_objective(statement, released)
     top = values.rounded_up(value)
     best = max(bound.value, trivial_bound(statement))
     gap = relative_gap(top, best)

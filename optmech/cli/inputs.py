@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.mesh.mechanism import EverywhereMechanism
     from optmech.problem import Problem
     from optmech.spaces.mechanism import Mechanism
 
@@ -63,15 +62,12 @@ def add_family_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def released_mechanism(
-    path: str, name: str | None, signer: str | None = None
-) -> Mechanism | EverywhereMechanism:
+def released_mechanism(path: str, name: str | None, signer: str | None = None) -> Mechanism:
     """What a file releases, its inequalities decided again: of a family the mechanism of the input
     ``name``; of a packed file, signed with the key ``signer`` where one is given."""
-    from optmech.designs.everywhere_file import load_everywhere
     from optmech.designs.file import load_mechanism
     from optmech.packed.load import is_packed_file, load_packed
-    from optmech.reading.sealed import EVERYWHERE, FAMILY, is_of_format
+    from optmech.reading.sealed import FAMILY, is_of_format
     from optmech.targets import TargetDesign
 
     if signer is not None or (name is None and is_packed_file(path)):
@@ -82,8 +78,6 @@ def released_mechanism(
             raise ProblemError(
                 "has one mechanism for all secrets", where=path, remedy="Leave out --input"
             )
-        if is_of_format(path, EVERYWHERE):
-            return load_everywhere(path).mechanism
         return load_mechanism(path)
     family = TargetDesign.load(path)
     if name is None:

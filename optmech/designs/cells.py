@@ -16,7 +16,6 @@ from optmech.base.arrays import Floats
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.spaces.geometries import closed, geometries
 from optmech.spaces.labels import label_text
@@ -31,7 +30,7 @@ _SHADES = ("#edf2f7", "#c6dbef", "#8dbcdc", "#4a94c7", "#1b66a5", "#08305f")
 
 
 def features(
-    design: Design | EverywhereDesign,
+    design: Design,
     report: Hashable | None = None,
     *,
     degrees: bool = True,
@@ -73,13 +72,13 @@ def features(
         if report is not None:
             raise ProblemError("one report and all of them", where="report", remedy="Give one")
         return list(_reports(design, degrees))
-    if isinstance(design, EverywhereDesign):
+    if design.mesh is not None:
         return list(_triangles(design, report, degrees))
     return list(_cells(design, report, degrees))
 
 
 def to_geopandas(
-    design: Design | EverywhereDesign, report: Hashable | None = None, *, reports: bool = False
+    design: Design, report: Hashable | None = None, *, reports: bool = False
 ) -> gpd.GeoDataFrame:
     """``features`` as a GeoDataFrame in WGS 84."""
     geopandas = needed("geopandas", "geo", where="to_geopandas")
@@ -88,7 +87,7 @@ def to_geopandas(
 
 
 def write_geojson(
-    design: Design | EverywhereDesign,
+    design: Design,
     path: str | Path,
     report: Hashable | None = None,
     *,
@@ -102,7 +101,7 @@ def write_geojson(
 
 
 def explore(
-    design: Design | EverywhereDesign,
+    design: Design,
     report: Hashable | None = None,
     *,
     column: str | None = None,
@@ -179,13 +178,9 @@ def _cells(design: Design, report: Hashable | None, degrees: bool) -> Iterator[F
         yield {"type": "Feature", "properties": properties | numbers, "geometry": shape}
 
 
-def _reports(design: Design | EverywhereDesign, degrees: bool) -> Iterator[Feature]:
+def _reports(design: Design, degrees: bool) -> Iterator[Feature]:
     problem = design.problem
-    if isinstance(design, EverywhereDesign):
-        places = problem.secrets.require_points("say how often each is reported")
-        rows = design.mechanism.at(places)
-    else:
-        rows = design.mechanism.matrix
+    rows = design.mechanism.matrix
     joint = problem.prior.weights[:, None] * rows
     reported, paid = joint.sum(axis=0), (joint * problem.loss_matrix).sum(axis=0)
     for o, shape in enumerate(geometries(problem.observables, degrees=degrees)):
@@ -198,12 +193,10 @@ def _reports(design: Design | EverywhereDesign, degrees: bool) -> Iterator[Featu
         yield {"type": "Feature", "properties": properties, "geometry": shape}
 
 
-def _triangles(
-    design: EverywhereDesign, report: Hashable | None, degrees: bool
-) -> Iterator[Feature]:
-    mesh, reports = design.mesh, design.problem.observables
+def _triangles(design: Design, report: Hashable | None, degrees: bool) -> Iterator[Feature]:
+    mesh, reports = design.region.mesh, design.problem.observables
     corners = mesh.vertices[mesh.triangles]
-    values = design.mechanism.at(corners.mean(axis=1))
+    values = design.region.at(corners.mean(axis=1))
     if mesh.coordinates == "plane" and degrees:
         plane = plane_of(design.problem.secrets)
         if plane.degrees is None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,12 +15,16 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
 from optmech.base.storage import compressed, write_atomically
-from optmech.certificate import Bound, Check, Multipliers
-from optmech.certificate.objective import status_of
+from optmech.certificate import Bound, Check, Multipliers, lower_bound
+from optmech.certificate.families import Gradient
+from optmech.certificate.objective import claimable, relative_gap, status_of
 from optmech.designs.approximation import MEASURED, Approximation
-from optmech.errors import InfeasibleError
+from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
+from optmech.mesh import Mesh
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import Problem
+from optmech.problem.regions import gradient_of
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Statement
 
@@ -46,6 +51,12 @@ class OuterProof(Shown):
     witness: Witness | None = None
     """What proves the numbers of the statement; without it they are found again."""
 
+    @cached_property
+    def bound(self) -> Bound:
+        """What the multipliers prove here, as far as it is claimed."""
+        found = lower_bound(self.statement, self.multipliers)
+        return Bound(claimable(found.value), found.rounding, claimable(found.proved))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Shown):
@@ -71,11 +82,19 @@ class Design:
     ``loss`` is the released matrix's loss: worst case where that is the objective, expected
     otherwise. ``lower_bound`` bounds that loss from below. When distortion is maximised, it is
     the least loss at which the released distortion could be had, by the same multipliers.
+
+    Of ``MetricPrivacy(…, everywhere=mesh)`` the ``bound`` is proved for all mechanisms of the
+    mesh's degree whose coefficients meet its condition, in degree 1 for all that are linear in
+    every triangle. ``lower_bound`` is proved for **every** mechanism that is private at every point
+    of the region, whatever its form (and, where other constraints stand beside that and places are
+    few, keeps these as well); ``total_gap`` is the relative difference to it, which a finer mesh
+    reduces. It is 0 where none was looked for.
     """
 
     problem: Problem
     exact: Numerators | None
-    """What is released: whole numbers over a power of two; None where nothing is feasible."""
+    """What is released: whole numbers over a power of two, a row for every secret, or for every
+    control point of the mesh, its vertices first. None where nothing is feasible."""
     objective: float
     bound: float
     loss: float
@@ -98,6 +117,14 @@ class Design:
         if self.exact is None:
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"
+        if self.mesh is not None:
+            return (
+                f"Design({title}{self.status}, {checked}, private at every point, "
+                f"{len(self.mesh)} vertices, {len(self.problem.observables)} observables, loss "
+                f"{self.loss:.6g}, gap {self.gap:.2g} on the mesh; lower bound "
+                f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g}; "
+                f"{self.seconds:.2f} s)"
+            )
         return (
             f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
             f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
@@ -114,13 +141,18 @@ class Design:
         title = f"Design: {problem.title}" if problem.title else "Design"
         if self.exact is None:
             return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
-        facts += [
-            ("loss", f"{self.loss:.6g}"),
-            ("lower bound", f"{self.lower_bound:.6g}"),
-            ("gap", f"{self.gap:.2g}"),
-            ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
-        ]
-        return html.card(title, facts, self.mechanism._picture())
+        facts.append(("loss", f"{self.loss:.6g}"))
+        if self.mesh is None:
+            facts += [("lower bound", f"{self.lower_bound:.6g}"), ("gap", f"{self.gap:.2g}")]
+        else:
+            facts += [
+                ("private at every point of", self.mesh),
+                ("gap on this mesh", f"{self.gap:.2g}"),
+                ("lower bound for every mechanism", f"{self.lower_bound:.6g}"),
+                ("gap to it", f"{self.total_gap:.2g}"),
+            ]
+        facts.append(("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"))
+        return html.card(title, facts, "" if self.mesh else self.mechanism._picture())
 
     @property
     def status(self) -> Status:
@@ -131,9 +163,24 @@ class Design:
         return status_of(self.gap)
 
     @property
+    def gradient(self) -> Gradient | None:
+        """The promise at every point of a region; None where there is none."""
+        return gradient_of(self.problem.statement.families)
+
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh of the region that it is private at every point of; None where it is not."""
+        return None if self.gradient is None else self.gradient.mesh
+
+    @property
+    def total_gap(self) -> float:
+        """The relative difference of ``loss`` and ``lower_bound``."""
+        return relative_gap(self.loss, self.lower_bound)
+
+    @property
     def matrix(self) -> Floats | None:
-        """The float64 numbers nearest to the released probabilities."""
-        return None if self.exact is None else self.exact.matrix
+        """Probabilities of the observables, (secrets, observables), to the nearest floats."""
+        return None if self.exact is None else self.mechanism.matrix
 
     @property
     def mechanism(self) -> Mechanism:
@@ -141,7 +188,33 @@ class Design:
         InfeasibleError, with the reason, where there is none."""
         if self.exact is None:
             raise InfeasibleError(self.reason, where=self.problem.title)
-        return Mechanism.of(self.problem.secrets, self.problem.observables, self.exact)
+        return mechanism_of(self.problem, self.exact)
+
+    @property
+    def region(self) -> MeshMechanism:
+        """The mechanism that reports from every point of a region. Raises ProblemError where the
+        design is one for its secrets only."""
+        mechanism = self.mechanism
+        if not isinstance(mechanism, MeshMechanism):
+            raise ProblemError(
+                "reports from its secrets only",
+                where="design",
+                remedy="State MetricPrivacy(…, everywhere=mesh) to report from every point",
+            )
+        return mechanism
+
+    @property
+    def indicator(self) -> Floats:
+        """What the loss owes, to first order, to the width of every triangle, (T,), for
+        ``design.mesh.refine``: where it is large a finer mesh helps most. Raises ProblemError
+        where there is no mesh."""
+        from optmech.lp.gradients import indicator_of
+
+        gradient, given = self.gradient, self.certificate.multipliers
+        rows = self.region.rows.matrix
+        assert gradient is not None
+        part = next(own for family, own in given.of(self.problem.statement) if family is gradient)
+        return indicator_of(gradient, rows, part)
 
     @property
     def approximation(self) -> Approximation | None:
@@ -174,6 +247,15 @@ class Design:
             "reason": self.reason,
             "notes": list(self.notes),
         }
+        if self.mesh is not None:
+            found |= {
+                "total_gap": plain(self.total_gap),
+                "places": len(self.problem.secrets),
+                "vertices": len(self.mesh),
+                "degree": self.mesh.degree,
+                "rows": self.mesh.rows,
+                "triangles": len(self.mesh.triangles),
+            }
         if self.approximations:
             found["approximations"] = plain(self.approximations)
         return found
@@ -187,16 +269,18 @@ class Design:
 
     @staticmethod
     def load(path: str | Path) -> Design:
-        """Read a design written by ``save``; raises VerificationError when it was altered. Of one
-        that is private at every point an ``EverywhereDesign``."""
+        """Read a design written by ``save``; raises VerificationError when it was altered."""
         from optmech.designs.file import load_design
-        from optmech.reading.sealed import EVERYWHERE, is_of_format
 
-        if is_of_format(path, EVERYWHERE):
-            from optmech.designs.everywhere_file import load_everywhere
-
-            return cast(Design, load_everywhere(path))
         return load_design(path)
+
+
+def mechanism_of(problem: Problem, exact: Numerators) -> Mechanism:
+    """The mechanism for a problem with these released rows."""
+    gradient = gradient_of(problem.statement.families)
+    if gradient is not None:
+        return MeshMechanism(gradient.mesh, problem.observables, exact, problem.secrets)
+    return Mechanism.of(problem.secrets, problem.observables, exact)
 
 
 def plain(value: Any) -> Any:

@@ -11,16 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import figures_of, relative_gap
 from optmech.designs.approximation import disagreements, measure_approximations
-from optmech.designs.design import Certificate, Design, OuterProof, plain
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, plain
 from optmech.designs.encoding import (
     RESULT,
     StatedResult,
@@ -34,14 +33,13 @@ from optmech.designs.encoding import (
     encode_outer,
     encode_problem,
 )
-from optmech.designs.notes import design_notes
-from optmech.designs.outer import claimable
+from optmech.designs.notes import about_bounds, design_notes
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import require_keys, whole
-from optmech.exact.numerators import Numerators
+from optmech.exact.checked import require_keys
 from optmech.problem import Problem
 from optmech.problem.constraint import idle_notes
 from optmech.problem.given_rows import GivenRows
+from optmech.problem.regions import gradient_of
 from optmech.reading.sealed import (
     DESIGN,
     decoding,
@@ -51,6 +49,9 @@ from optmech.reading.sealed import (
 )
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
+
+if TYPE_CHECKING:
+    from optmech.reductions.witness import Witness
 
 _KEYS = {"digest", "format", "problem", "result", "mechanism", "multipliers"}
 _LONG = 2**20
@@ -103,12 +104,13 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     with decoding(str(path), REWRITE):
         require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
-        exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
-        broken = [c for c in check_exact(problem.statement, exact) if not c.passed]
+        statement = problem.statement
+        exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
+        broken = [c for c in check_exact(statement, exact) if not c.passed]
     if broken:
         said = f"{broken[0].name}: {broken[0].detail}"
         raise VerificationError(said, where=str(path), remedy=REWRITE)
-    return Mechanism.of(problem.secrets, problem.observables, exact), digest
+    return mechanism_of(problem, exact), digest
 
 
 def read_with_digest(path: str | Path) -> tuple[Design, str]:
@@ -141,6 +143,11 @@ def examine_design(body: dict[str, Any], path: str) -> CheckReport:
     return _examine(*_decode(body, path), path)
 
 
+def _proved_outside(certificate: Certificate) -> float:
+    """What the coarser problem proves here; 0 without one."""
+    return 0.0 if certificate.outer is None else certificate.outer.bound.proved
+
+
 def _examine_infeasible(design: Design, path: str) -> CheckReport:
     nan = float("nan")
     unproved = "the file says that the problem is infeasible and has no proof of it"
@@ -161,6 +168,8 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     bound = design.certificate.bound
     proved = replace(bound, value=bound.proved)
     found = figures_of(statement, design.exact, proved, design.certificate.multipliers)
+    if statement.spread is not None:
+        found = found._replace(lower_bound=max(0.0, _proved_outside(design.certificate)))
     faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     maximised = statement.objective == "maximize_distortion"
     sign = -1.0 if maximised else 1.0
@@ -172,7 +181,8 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     ):
         if not (said == proper or (sense and said <= proper)):
             faults.append(f"{name} is {said!r} in the file and {proper!r} recomputed")
-    if statement.target_factors is None and design.bound != design.lower_bound:
+    one = statement.target_factors is None and statement.spread is None
+    if one and design.bound != design.lower_bound:
         faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
     if stated.status == "optimal" and design.status != "optimal":
         faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
@@ -189,7 +199,8 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
         loss=found.loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=_given(design.problem)
+        notes=about_bounds(design)
+        + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),
     )
 
@@ -202,7 +213,7 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
         statement = problem.statement
         exact = None
         if body["mechanism"] is not None:
-            exact = decode_numerators(body["mechanism"], *problem.loss_matrix.shape)
+            exact = decode_numerators(body["mechanism"], statement.rows, statement.observables)
         stated = decode_result(body["result"], exact is not None)
         multipliers = decode_multipliers(body["multipliers"], statement)
         checks = () if exact is None else check_exact(statement, exact)
@@ -215,10 +226,11 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             )
         bound, outer = lower_bound(statement, multipliers), None
         if _OUTER in body:
-            outer, proved = _decode_outer(body[_OUTER], problem)
-            if proved > bound.value:
-                bound = Bound(proved, 0.0, proved)
+            outer = _decode_outer(body[_OUTER], problem)
+            if statement.spread is None and outer.bound.proved > bound.value:
+                bound = Bound(outer.bound.proved, 0.0, outer.bound.proved)
         sign = -1.0 if statement.objective == "maximize_distortion" else 1.0
+        matrix = None if exact is None else mechanism_of(problem, exact).matrix
         design = Design(
             problem=problem,
             exact=exact,
@@ -233,16 +245,16 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             engine_reason=stated.engine_reason,
             seconds=stated.seconds,
             reason=reason,
-            notes=_notes(problem, exact, stated.notes),
-            approximations=() if exact is None else measure_approximations(problem, exact.matrix),
+            notes=_notes(problem, matrix, stated.notes),
+            approximations=() if matrix is None else measure_approximations(problem, matrix),
             rounding_cost=stated.rounding_cost,
         )
         return design, stated
 
 
-def _notes(problem: Problem, exact: Numerators | None, stated: tuple[str, ...]) -> tuple[str, ...]:
+def _notes(problem: Problem, matrix: Floats | None, stated: tuple[str, ...]) -> tuple[str, ...]:
     """What follows from the file's problem, and what else the file says, marked as that."""
-    found = problem.notes if exact is None else design_notes(problem, exact.matrix)
+    found = problem.notes if matrix is None else design_notes(problem, matrix)
     others = (note for note in stated if note not in found)
     return found + tuple(map(_marked, others))
 
@@ -267,18 +279,26 @@ def _given(problem: Problem) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _decode_outer(plain: Any, problem: Problem) -> tuple[OuterProof, float]:
-    """The proof from cells, and the bound that it makes here."""
-    from optmech.designs.resolution import problem_of_cells, refusal
+def _decode_outer(plain: Any, problem: Problem) -> OuterProof:
+    """The proof of a bound by a coarser problem."""
+    gradient = gradient_of(problem.statement.families)
+    if gradient is None:
+        from optmech.designs.resolution import problem_of_cells, refusal
 
-    reason = refusal(problem.statement)
+        reason = refusal(problem.statement)
+    else:
+        from optmech.designs.outer import has_outer, outer_problem
+
+        large = plain["cells"] is not None and not has_outer(problem, gradient)
+        reason = "so many places in degrees have no bound by cells" if large else ""
     if reason:
         raise ProblemError(reason, where=_OUTER)
-    given = [whole(cell, _OUTER) for cell in plain["cells"]]
-    if len(given) != len(problem.secrets):
-        raise ProblemError(f"{len(given)} cells of secrets", where=_OUTER)
-    cells = np.array(given)
-    proof = decode_outer(
-        plain, problem, cells, lambda found: problem_of_cells(problem, cells, found)
-    )
-    return proof, claimable(lower_bound(proof.statement, proof.multipliers).proved)
+
+    def made(cells: Ints | None, witness: Witness | None) -> Problem:
+        if gradient is not None:
+            return outer_problem(problem, gradient, cells, witness)
+        if cells is None:
+            raise ProblemError("has no cells", where=_OUTER)
+        return problem_of_cells(problem, cells, witness)
+
+    return decode_outer(plain, problem, made)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import known
 from optmech.problem import Problem
 from optmech.statement import Statement
+
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
 
 
 def weightless(statement: Statement) -> Ints:
@@ -37,3 +42,33 @@ def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     statement = problem.statement
     limits = tuple(filter(None, (family.note(statement) for family in known(statement))))
     return problem.notes + limits + weightless_notes(problem, matrix)
+
+
+def about_bounds(design: Design) -> tuple[str, ...]:
+    """What gap and lower bound of a design for a mesh are about, in words; nothing of others."""
+    gradient, mesh = design.gradient, design.mesh
+    if gradient is None or mesh is None or design.exact is None:
+        return ()
+    form = "linear" if mesh.degree == 1 else f"such polynomials of degree {mesh.degree}"
+    first = (
+        f"the gap of {design.gap:.2g} is to {design.bound:.6g}, proved for all mechanisms that are "
+        f"{form} in every triangle of the mesh"
+    )
+    others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
+    others.pop(gradient.index)
+    beside = f" and satisfies {', '.join(others)}" if others else ""
+    if beside:
+        first += " and satisfy the other constraints"
+    outer = design.certificate.outer
+    if outer is None:
+        return first, "no lower bound was looked for that holds for every mechanism"
+    what = "the places of the prior"
+    if outer.cells is not None:
+        what = f"{len(np.unique(outer.cells))} cells of the {len(outer.cells):,} {what[4:]}"
+        beside = f", whether it satisfies {', '.join(others)} or not" if others else ""
+    return (
+        first,
+        f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
+        f"every point{beside}, by {what}: the loss is at most {design.total_gap:.2g} of itself "
+        "above it",
+    )

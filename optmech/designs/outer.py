@@ -4,7 +4,6 @@ guarantee over to distributions")."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,14 +12,14 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, lower_bound
-from optmech.certificate.families.ratio import PairMultipliers
+from optmech.certificate.families import Gradient, PairMultipliers
+from optmech.certificate.objective import claimable
 from optmech.designs.coarse import problem_over
 from optmech.designs.design import OuterProof
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.constraint import Constraint
-from optmech.problem.everywhere import Gradient
 from optmech.spaces import distances
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ _UNIT = 2.0**-53
 _LEFT_OUT, _BITS = 1e-5, 20
 """Share of all multipliers whose least ones are left out of a file, and digits of the others: any
 numbers prove a bound, and few digits half the file."""
-_CLAIMED = 1e-9
-"""Share of a bound that is not claimed, so that another machine's roundings prove it as well."""
 
 
 def counts_of(problem: Problem, gradient: Gradient) -> tuple[int, int]:
@@ -174,13 +171,6 @@ def _worth(value: Floats) -> Ints:
     sums = np.cumsum(np.maximum(value[order], 0.0))
     first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
     return np.sort(order[first:])
-
-
-def claimable(bound: float) -> float:
-    """What is claimed of a proved lower bound of the outer problem."""
-    if not math.isfinite(bound) or bound <= 0:
-        return 0.0
-    return math.nextafter(bound * (1 - _CLAIMED), 0.0)
 
 
 def _aggregated(problem: Problem, gradient: Gradient, cells: Ints, limits: Limits) -> Coarse:

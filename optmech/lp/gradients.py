@@ -1,7 +1,7 @@
 """Privacy at every point as rows of a linear program: in every triangle of a mesh, for a few
 directions u, u·∇p <= ε p(v). Rows have three entries and are the same in every block.
 
-Nothing here is trusted: what comes of it is decided by ``certificate.everywhere``.
+Nothing here is trusted: what comes of it is decided by ``certificate.gradients``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.certificate.families import Gradient, MeshMultipliers
+from optmech.certificate.gradients import Edges
 from optmech.errors import ProblemError
 from optmech.mesh import Mesh
 from optmech.mesh.elements import rises
@@ -132,6 +134,18 @@ def indicator(mesh: Mesh, epsilon: float, matrix: Floats, multipliers: Floats) -
     powers = steps[:, None] ** np.arange(mesh.degree + 1)
     growth = (powers / [math.factorial(k) for k in range(mesh.degree + 1)]).sum(axis=1)
     return np.asarray(epsilon * worth * (1 - np.log(growth) / steps))
+
+
+def indicator_of(gradient: Gradient, matrix: Floats, given: MeshMultipliers | None) -> Floats:
+    """``indicator`` of a promise at every point, with the multipliers that prove its bound."""
+    mesh = gradient.mesh
+    if given is None:
+        return np.zeros(len(mesh.triangles))
+    vectors = np.array(given.vectors, dtype=np.float64)
+    pairs = vectors.reshape(*vectors.shape[:2], -1, 2).transpose(1, 0, 2, 3)
+    size = np.ldexp(np.hypot(pairs[..., 0], pairs[..., 1]), -given.bits)
+    area = Edges(mesh).floats[2]
+    return indicator(mesh, float(gradient.epsilon), matrix, size * area[None, :, None])
 
 
 def _corners(mesh: Mesh) -> Floats:

@@ -18,7 +18,7 @@ from optmech.exact.sampler import EachBytes, fresh, seeded_bytes, system_bytes
 from optmech.mesh.arguments import both_rational
 from optmech.mesh.covering import Corners
 from optmech.mesh.elements import basis
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.file import MeshParts
 from optmech.packed.header import Header
 from optmech.packed.meshes import CORNER_BYTES, FAR, WEIGHT_BITS
@@ -28,9 +28,9 @@ _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
 
-class PackedEverywhere(EverywhereMechanism):
+class PackedEverywhere(MeshMechanism):
     """The mechanism of a packed file that is private at every point of a mesh: an
-    ``EverywhereMechanism`` whose rows are whole numbers over 2^bits.
+    ``MeshMechanism`` whose rows are whole numbers over 2^bits.
 
     Positions are moved to a point of their triangle that has whole weights over 2^24, by at most
     ``header.snap``; what is drawn there has exactly the stated probabilities.
@@ -64,11 +64,6 @@ class PackedEverywhere(EverywhereMechanism):
     def digest(self) -> bytes:
         """The file's digest, which tells it from every other."""
         return self._parts.digest
-
-    @property
-    def matrix(self) -> Floats:
-        """Probabilities of every control point, shape (mesh.rows, reports), exactly."""
-        return self.exact.matrix
 
     @property
     def draw_bytes(self) -> int:
@@ -106,9 +101,9 @@ class PackedEverywhere(EverywhereMechanism):
         """One report for each row of ``entropy``, shape (n, draw_bytes), at a triangle and weights
         as ``locate`` gives them."""
         labels = self.observables.labels
-        return [labels[k] for k in self._drawn(place, entropy)]
+        return [labels[k] for k in self._drawn_at(place, entropy)]
 
-    def _drawn(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> Ints:
+    def _drawn_at(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> Ints:
         """The same as numbers of observables."""
         triangle, (first, second, _) = place
         degree = self.mesh.degree
@@ -138,18 +133,20 @@ class PackedEverywhere(EverywhereMechanism):
         for k, position in enumerate(places.tolist()):
             triangle, weights = self._within(position)
             shares = np.array([weights]) / (1 << WEIGHT_BITS)
-            rows = self.matrix[self.mesh.control[triangle]]
+            rows = self.rows.matrix[self.mesh.control[triangle]]
             out[k] = basis(shares, self.mesh.degree)[0] @ rows
         return out
 
-    def draws(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
+    def draws_at(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
         """For every position (n, 2) the index of an observable, as ``report``; made for tables.
         Raises ProblemError as ``sample_at``."""
         places = finite_array(coordinate_rows(points, 2), where="points").tolist()
         each = fresh() if source is None else source
         size = self.draw_bytes
         entropy = np.frombuffer(each(np.arange(len(places)), size, 0), np.uint8).reshape(-1, size)
-        found = [self._drawn(self._within(place), entropy[[k]]) for k, place in enumerate(places)]
+        found = [
+            self._drawn_at(self._within(place), entropy[[k]]) for k, place in enumerate(places)
+        ]
         return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
     def sample_at(

@@ -13,7 +13,6 @@ from optmech.certificate import values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.packed.everywhere import PackedEverywhere
@@ -30,7 +29,7 @@ _COSINES = 1e-9
 
 
 def pack(
-    design: Design | EverywhereDesign,
+    design: Design,
     path: str | Path,
     bits: int = 24,
     *,
@@ -81,7 +80,7 @@ def pack(
 
 
 def packed_content(
-    design: Design | EverywhereDesign,
+    design: Design,
     bits: int,
     allowed: float,
     *,
@@ -92,7 +91,7 @@ def packed_content(
     """The plain file of a design, not written, and the mechanism that it is read as; ``allowed``
     is the increase of the objective relative to the design's. Raises ProblemError as ``pack``."""
     mechanism = getattr(design, "exact", None)
-    if not isinstance(design, Design | EverywhereDesign) or not isinstance(mechanism, Numerators):
+    if not isinstance(design, Design) or not isinstance(mechanism, Numerators):
         raise ProblemError(
             "has no table of probabilities to pack",
             where="design",
@@ -111,7 +110,7 @@ def packed_content(
 
 
 def check_packed(
-    path: str | Path, design: Design | EverywhereDesign, *, signer: str | Path | None = None
+    path: str | Path, design: Design, *, signer: str | Path | None = None
 ) -> CheckReport:
     """Prove that a packed file is what its ``design`` promises: every inequality of the problem on
     the packed numbers, the design's digest, and all that follows from the design in the header.

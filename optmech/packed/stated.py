@@ -15,12 +15,11 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import check_exact, values
 from optmech.certificate.check import Check
-from optmech.certificate.joint import check_joint, reportable
+from optmech.certificate.places import expected_loss
 from optmech.designs.design import Design
 from optmech.designs.encoding import encode_numerators, encode_problem
-from optmech.designs.everywhere import EverywhereDesign, checks_of, program_of
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.cbor import encode
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.file import MeshParts, Parts
@@ -31,7 +30,7 @@ from optmech.packed.places import encode_places, reach_of
 from optmech.packed.table import Table
 from optmech.packed.words import DOES_NOT_PROMISE, MOVED, constraints_of, region_of
 from optmech.problem import Problem
-from optmech.problem.everywhere import over_places
+from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.few_bits import few_bits
 from optmech.repair.gradients import few_bits_inside
 from optmech.repair.mixing import constant_anchors
@@ -180,14 +179,14 @@ class OfMesh(Stated):
 
     objective = "expected loss"
 
-    def __init__(self, design: EverywhereDesign) -> None:
-        self.design, self.problem, self.exact = design, design.problem, design.exact
+    def __init__(self, design: Design) -> None:
+        self.design, self.problem, self.exact = design, design.problem, design.region.rows
         self.before = design.loss
-        self.program = program_of(design.problem)
+        self.promise = gradient_in(design.problem.statement)
 
     def rounded(self, bits: int) -> Numerators | None:
-        promise, places = self.design.gradient, over_places(self.problem.statement)
-        kept = list(reportable(places))
+        promise, statement = self.promise, self.problem.statement
+        kept = np.flatnonzero(statement.allowed.all(axis=0)).tolist()
         matrix = self.exact.matrix[:, kept]
         for candidate in self._mixed(matrix, kept):
             found = few_bits_inside(promise.mesh, promise.epsilon, candidate, bits, promise.index)
@@ -196,7 +195,7 @@ class OfMesh(Stated):
                 rows[:, kept] = found.rows
                 released = Numerators(bits, tuple(map(tuple, rows.tolist())))
                 # rounding may leave what is said of the places beside the promise
-                if all(check.passed for check in check_joint(self.program, places, released)):
+                if all(check.passed for check in check_exact(statement, released)):
                     return released
         return None
 
@@ -207,32 +206,33 @@ class OfMesh(Stated):
         places = over_places(self.problem.statement)
         if not places.families:
             return
-        anchors = [part[0, kept] for part in constant_anchors(places, self.exact.matrix)]
+        anchors = [part[0, kept] for part in constant_anchors(places, self.design.mechanism.matrix)]
         anchors.append(np.eye(len(kept))[places.loss[:, kept].max(axis=0).argmin()])
         for share in _MIXTURES:
             for anchor in anchors:
                 yield (1 - share) * matrix + share * anchor
 
     def value(self, released: Numerators) -> tuple[Fraction, Fraction]:
-        return self.program.loss(released)
+        statement, spread = self.problem.statement, self.promise.spread()
+        return expected_loss(spread, statement.prior, statement.loss, released)
 
     def checks(self, released: Numerators) -> tuple[Check, ...]:
-        return checks_of(self.problem, released)
+        return check_exact(self.problem.statement, released)
 
     def parts(self, released: Numerators, prior_date: str | None, outside: str) -> MeshParts:
         table, row_of = table_of(released)
         header = self.header(released, table.columns, prior_date, outside)
-        mesh = self.design.mesh
+        mesh = self.promise.mesh
         weights = Weights(mesh, aspect(mesh))
         return MeshParts(header, weights, self.problem.observables, row_of, table)
 
     def header(
         self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
     ) -> Header:
-        problem, mesh = self.problem, self.design.mesh
+        problem, mesh = self.problem, self.promise.mesh
         constraints, words = constraints_of(problem), region_of(vertices_of(mesh))
         reports = problem.observables
-        at = EverywhereMechanism(mesh, reports, released).at(problem.secrets.require_points(""))
+        at = MeshMechanism(mesh, reports, released, problem.secrets).matrix
         return Header(
             title=problem.title,
             protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
@@ -253,16 +253,16 @@ class OfMesh(Stated):
         if isinstance(packed, PackedMechanism):
             return ["the file is about places, the design about every point of a region"]
         faults = []
-        if packed.mesh != self.design.mesh:
+        if packed.mesh != self.promise.mesh:
             faults.append("the mesh is not that of the design")
         if not same_places(packed.observables, self.problem.observables):
             faults.append("the reports are not those of the design")
         return faults
 
 
-def stated_of(design: Design | EverywhereDesign) -> Stated:
+def stated_of(design: Design) -> Stated:
     """A design that has a mechanism, as a packed file states it."""
-    return OfMesh(design) if isinstance(design, EverywhereDesign) else OfPlaces(design)
+    return OfPlaces(design) if design.mesh is None else OfMesh(design)
 
 
 def table_of(released: Numerators) -> tuple[Table, Ints]:
@@ -285,7 +285,7 @@ def prior_words(problem: Problem) -> str:
     return f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places"
 
 
-def design_digest(design: Design | EverywhereDesign) -> str:
+def design_digest(design: Design) -> str:
     """SHA-256 of a design's problem and mechanism, however its file is laid out."""
     assert design.exact is not None
     body = {

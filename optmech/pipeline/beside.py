@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate import Multipliers
-from optmech.certificate.check import Check
-from optmech.certificate.joint import check_joint, joint_bound, reportable
-from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
+from optmech.certificate.families import MeshMultipliers
 from optmech.engines import cones
 from optmech.errors import InfeasibleError, SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
+from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.gradients import inside, released_inside, toward
 from optmech.statement import Statement
 
@@ -35,12 +34,20 @@ class Found:
     """A released matrix and multipliers, of all reports."""
 
     released: Numerators
-    multipliers: MeshMultipliers
-    joint: Multipliers
+    multipliers: Multipliers
+
+
+def with_vectors(statement: Statement, joint: Multipliers, vectors: MeshMultipliers) -> Multipliers:
+    """Multipliers of a statement: of its promise at every point, and ``joint`` of what it says of
+    the places."""
+    others = iter((*joint.families, *(None for _ in statement.families)))
+    promise = gradient_in(statement)
+    return Multipliers(
+        tuple(vectors if family is promise else next(others) for family in statement.families)
+    )
 
 
 def solve_beside(
-    program: MeshProgram,
     statement: Statement,
     cone_program: cones.ConeProgram,
     costs: Floats,
@@ -48,8 +55,8 @@ def solve_beside(
     stop: Stop,
     threads: int | None,
 ) -> Found:
-    """The best mechanism of the mesh that satisfies the families of ``statement`` at the places, to
-    a relative ``gap``; ``costs`` (rows, O) are those of the control points.
+    """The best mechanism of the mesh that satisfies all families of ``statement``, to a relative
+    ``gap``; ``costs`` (rows, O) are those of the control points.
 
     Raises
     ------
@@ -58,9 +65,9 @@ def solve_beside(
     SolverError
         Where none was found that satisfies them, and no proof that there is none.
     """
-    search = _Search(program, statement, cone_program, costs, stop, threads)
+    search = _Search(statement, cone_program, costs, stop, threads)
     matrix, found = search.best(gap)
-    return Found(search.release(matrix), found.multipliers, found.joint)
+    return Found(search.release(matrix), found.multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,24 +75,24 @@ class _Solved:
     """A point, and its multipliers for all reports."""
 
     point: cones.ConePoint
-    multipliers: MeshMultipliers
-    joint: Multipliers
+    multipliers: Multipliers
 
 
 class _Search:
     def __init__(
         self,
-        program: MeshProgram,
         statement: Statement,
         cone_program: cones.ConeProgram,
         costs: Floats,
         stop: Stop,
         threads: int | None,
     ) -> None:
-        self.program, self.statement, self.cones = program, statement, cone_program
-        self.kept: Ints = np.array(reportable(statement), dtype=np.int64)
+        self.statement, self.cones, self.promise = statement, cone_program, gradient_in(statement)
+        # what is never reported from one place is not reported from any point
+        self.kept: Ints = np.flatnonzero(statement.allowed.all(axis=0))
         self.costs, self.reports = costs[:, self.kept], costs.shape[1]
-        self.rows = PlaceRows(statement, program.mesh.interpolation(program.places), self.kept)
+        weights = self.promise.mesh.interpolation(self.promise.places)
+        self.rows = PlaceRows(over_places(statement), weights, self.kept)
         self.middle = np.full_like(self.costs, 1 / len(self.kept))
         """All reports as likely."""
         self._stopped, self._stop, self._threads = False, stop, threads
@@ -108,7 +115,8 @@ class _Search:
         vectors[self.kept] = point.multipliers
         # what belongs to the rows that there are now
         joint = Multipliers() if links is None else self.rows.multipliers(point.links)
-        return _Solved(point, MeshMultipliers.rounded(self.program.mesh, vectors), joint)
+        rounded = MeshMultipliers.rounded(self.promise.mesh, vectors)
+        return _Solved(point, with_vectors(self.statement, joint, rounded))
 
     def best(self, gap: float) -> tuple[Floats, _Solved]:
         """A matrix (rows, kept) that satisfies everything but for rounding, and multipliers."""
@@ -167,14 +175,14 @@ class _Search:
 
     def _refuse(self, found: _Solved) -> None:
         """Raise InfeasibleError where multipliers prove that nothing is feasible."""
-        vectors, joint = found.multipliers, found.joint
-        proved = joint_bound(self.program, self.statement, joint, vectors, objective=False)
-        if proved is not None and proved[0] > 0:
-            named = (family.in_words(given) for family, given in joint.of(self.statement))
+        margin = infeasibility_margin(self.statement, found.multipliers)
+        if margin > 0:
+            given = found.multipliers.of(self.statement)
+            named = (family.in_words(part) for family, part in given if family is not self.promise)
             parts = ", ".join(filter(None, named))
             raise InfeasibleError(
                 f"no mechanism on this mesh is private at every point and satisfies {parts}: "
-                f"multipliers demand 0 >= {float(proved[0]):.3g}",
+                f"multipliers demand 0 >= {margin:.3g}",
                 where="constraints",
                 remedy="Relax at least one of them, or use a finer mesh",
             )
@@ -182,7 +190,7 @@ class _Search:
     def _kept_to(self, matrix: Floats, start: Floats, margin: float = _MARGINS[0]) -> Floats:
         """Near ``matrix``, inside cones and constraints, by as much of another matrix as it takes:
         of the cheapest that always reports the same, or of the start."""
-        mesh, rate = self.program.mesh, float(self.program.epsilon)
+        mesh, rate = self.promise.mesh, float(self.promise.epsilon)
         own = inside(mesh, rate, matrix)
         constant = np.zeros_like(own)
         constant[:, self.costs.sum(axis=0).argmin()] = 1.0
@@ -191,14 +199,14 @@ class _Search:
 
     def release(self, matrix: Floats) -> Numerators:
         """Whole numbers near a matrix that pass every exact check."""
-        program = self.program
+        promise = self.promise
         start: Floats | None = None
         failed: list[Check] = []
         for margin in _MARGINS:
             full = np.zeros((len(matrix), self.reports))
             full[:, self.kept] = matrix
-            released, _ = released_inside(program.mesh, program.epsilon, full)
-            failed = [c for c in check_joint(program, self.statement, released) if not c.passed]
+            released, _ = released_inside(promise.mesh, promise.epsilon, full)
+            failed = [c for c in check_exact(self.statement, released) if not c.passed]
             if not failed:
                 return released
             start = self._start() if start is None else start

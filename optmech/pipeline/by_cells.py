@@ -12,7 +12,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers
-from optmech.certificate.families.ratio import Ratio
+from optmech.certificate.families import Gradient, Ratio
 from optmech.designs.design import OuterProof
 from optmech.designs.outer import (
     bytes_of,
@@ -26,7 +26,6 @@ from optmech.engines import cones, pairs
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
-from optmech.problem.everywhere import Gradient
 
 _GAP = 2e-3
 """Of the program over cells: less than the distance of its optimum to every mechanism."""

@@ -6,30 +6,25 @@ import math
 
 from optmech.base import memory
 from optmech.base.interrupts import noticed
-from optmech.certificate import Multipliers
+from optmech.certificate import Multipliers, check_exact, lower_bound
+from optmech.certificate.families import MeshMultipliers
 from optmech.certificate.infeasible import closed_form_reason
-from optmech.certificate.mesh_program import MeshMultipliers
-from optmech.certificate.objective import relative_gap
-from optmech.designs.everywhere import (
-    EverywhereDesign,
-    OuterProof,
-    checks_of,
-    figures_of,
-    gradient_in,
-    program_of,
-)
-from optmech.designs.outer import FEW, claimable, counts_of, has_outer, outer_problem
+from optmech.certificate.objective import claimable, figures_of
+from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
+from optmech.designs.notes import design_notes
+from optmech.designs.outer import FEW, counts_of, has_outer, outer_problem
 from optmech.engines import cones
 from optmech.errors import InfeasibleError, SolverError
+from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import solve_beside
+from optmech.pipeline.beside import solve_beside, with_vectors
 from optmech.pipeline.by_cells import Clock, bound_by_cells
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
-from optmech.problem.everywhere import over_places
+from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.gradients import released_inside
 
 _SHORT = "stopped by the time limit, or as far as floating point leads"
@@ -44,7 +39,7 @@ _MESH_TIME = 0.7
 
 def solve_everywhere(
     problem: Problem, profile: Profile, progress: Progress | None = None
-) -> EverywhereDesign:
+) -> Design:
     """The best mechanism on the mesh that the problem states, with what is proved about it.
 
     Raises
@@ -59,9 +54,9 @@ def solve_everywhere(
         return _solved(problem, profile, clock)
 
 
-def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesign:
-    gradient = gradient_in(problem)
-    mesh, program = gradient.mesh, program_of(problem)
+def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
+    gradient = gradient_in(problem.statement)
+    mesh, statement = gradient.mesh, problem.statement
     reports = len(problem.observables)
     cone_program = cones.ConeProgram.of(mesh, float(gradient.epsilon))
     memory.require(
@@ -70,7 +65,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesig
         where="everywhere",
         remedy="Use a wider mesh or fewer observables",
     )
-    costs = row_costs(mesh, program.places, program.weights, program.costs)
+    costs = row_costs(mesh, gradient.places, statement.prior, statement.loss)
 
     def stop(point: cones.ConePoint) -> bool:
         clock.report(
@@ -85,33 +80,40 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesig
         reason = closed_form_reason(places)
         if reason:
             raise InfeasibleError(reason)
-        besides = solve_beside(program, places, cone_program, costs, own, stop, profile.threads)
-        released, multipliers, joint = besides.released, besides.multipliers, besides.joint
+        besides = solve_beside(problem.statement, cone_program, costs, own, stop, profile.threads)
+        released, multipliers = besides.released, besides.multipliers
     else:
         found = cones.solve(cone_program, costs, own, stop, profile.threads)
         released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
-        multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
-    loss, _, bound = figures_of(problem, released, multipliers, joint)
-    gap = relative_gap(loss, bound)
+        vectors = MeshMultipliers.rounded(mesh, found.multipliers)
+        multipliers = with_vectors(problem.statement, joint, vectors)
+    return _design(problem, released, multipliers, profile, clock)
+
+
+def _design(
+    problem: Problem,
+    released: Numerators,
+    multipliers: Multipliers,
+    profile: Profile,
+    clock: Clock,
+) -> Design:
+    """The design with released rows, and a bound for every mechanism beside it."""
+    statement = problem.statement
+    bound = lower_bound(statement, multipliers)
+    figures = figures_of(statement, released, bound, multipliers)
     outer, lower, notes = _outer(problem, profile, clock)
-    checks = checks_of(problem, released)
-    return EverywhereDesign(
-        problem=problem,
-        exact=released,
-        loss=loss,
-        bound=bound,
-        lower_bound=lower,
-        gap=gap,
+    checks = check_exact(statement, released)
+    return Design(
+        problem,
+        released,
+        *figures._replace(lower_bound=lower),
         verified=all(check.passed for check in checks),
-        checks=checks,
-        multipliers=multipliers,
-        outer=outer,
+        certificate=Certificate(checks, multipliers, bound, outer),
         engine="cones",
         engine_reason=_why(profile),
         seconds=clock.seconds,
-        reason=ending(gap, profile.gap, _SHORT),
-        notes=(*problem.notes, *notes),
-        joint=joint,
+        reason=ending(figures.gap, profile.gap, _SHORT),
+        notes=(*design_notes(problem, mechanism_of(problem, released).matrix), *notes),
     )
 
 
@@ -119,7 +121,7 @@ def _outer(
     problem: Problem, profile: Profile, clock: Clock
 ) -> tuple[OuterProof | None, float, tuple[str, ...]]:
     """The proof of a bound for every mechanism, the bound, and notes on it."""
-    gradient = gradient_in(problem)
+    gradient = gradient_in(problem.statement)
     if not has_outer(problem, gradient) or clock.interrupted:
         return None, 0.0, ()
     clock.report("a lower bound for every mechanism")

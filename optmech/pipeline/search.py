@@ -28,7 +28,7 @@ from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Channel, Progress, Recover, Session
 from optmech.pipeline.warm_start import hint, offer, require_fit
 from optmech.problem import Problem
-from optmech.problem.everywhere import gradient_of
+from optmech.problem.regions import gradient_of
 from optmech.reductions import Reduced
 from optmech.repair import Implied
 from optmech.repair.exactly import released_near

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
@@ -12,7 +11,7 @@ from optmech.pipeline.fitting import resolution_for
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
-from optmech.problem.everywhere import gradient_of
+from optmech.problem.regions import gradient_of
 
 
 def solve(
@@ -58,14 +57,13 @@ def solve(
 
     Returns
     -------
-    Design or EverywhereDesign
+    Design
         With status "optimal" (certified gap at most 1e-6), "feasible" (stopped early, at the gap
         asked for or before) or "infeasible". Its matrix satisfies every stated inequality,
         checked after repair; its bound was evaluated from multipliers that need not be trusted.
-        Ctrl-C ends the search like a time limit. For ``MetricPrivacy(…, everywhere=mesh)`` an
-        ``EverywhereDesign``, whose gap is about the mechanisms on that mesh and whose lower bound
-        holds for every mechanism that is private at every point, by as many cells of the places
-        as time and memory allow.
+        Ctrl-C ends the search like a time limit. For ``MetricPrivacy(…, everywhere=mesh)`` the
+        gap is about the mechanisms on that mesh, and the lower bound holds for every mechanism
+        that is private at every point, by as many cells of the places as time and memory allow.
 
     Raises
     ------
@@ -98,5 +96,4 @@ def solve(
     from optmech.pipeline.everywhere import solve_everywhere
 
     chosen = load_profile(profile).with_limits(gap, time_limit)
-    # what annotations promise of nearly all problems
-    return cast(Design, solve_everywhere(problem, chosen, progress))
+    return solve_everywhere(problem, chosen, progress)

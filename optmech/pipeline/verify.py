@@ -6,7 +6,7 @@ from pathlib import Path
 
 from optmech.certificate.check import CheckReport
 from optmech.designs.file import REWRITE, examine_design
-from optmech.reading.sealed import DESIGN, EVERYWHERE, FAMILY, NOISE, read_sealed
+from optmech.reading.sealed import DESIGN, FAMILY, NOISE, read_sealed
 
 
 def check(path: str | Path) -> CheckReport:
@@ -16,15 +16,11 @@ def check(path: str | Path) -> CheckReport:
     Raises ProblemError if the file cannot be read, VerificationError if it is altered or
     malformed; what merely does not hold is reported in ``faults``.
     """
-    body = read_sealed(path, (DESIGN, FAMILY, EVERYWHERE, NOISE), REWRITE)
+    body = read_sealed(path, (DESIGN, FAMILY, NOISE), REWRITE)
     if body["format"] == FAMILY:
         from optmech.targets.file import examine_target
 
         return examine_target(body, str(path))
-    if body["format"] == EVERYWHERE:
-        from optmech.designs.everywhere_file import examine_everywhere
-
-        return examine_everywhere(body, str(path))
     if body["format"] == NOISE:
         from optmech.additive.file import examine_noise
 

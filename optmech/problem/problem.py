@@ -15,8 +15,8 @@ from optmech.base.shown import short
 from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
 from optmech.problem.constraint import Constraint, idle_notes, kinds
-from optmech.problem.everywhere import gradient_of, require_joint
 from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.regions import gradient_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.mesh.mesh import Mesh
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
@@ -45,9 +45,9 @@ def _frame(domain: Domain) -> tuple[Floats, Floats]:
     return np.zeros(width), np.ones(width)
 
 
-def is_geographic(mechanism: Mechanism | EverywhereMechanism) -> bool:
+def is_geographic(mechanism: Mechanism) -> bool:
     """Whether data are read as longitude and latitude in degrees."""
-    if isinstance(mechanism, EverywhereMechanism):
+    if isinstance(mechanism, MeshMechanism):
         return mechanism.mesh.coordinates == "lonlat"
     secrets = mechanism.secrets
     return secrets.coordinates == "lonlat" or secrets.frame != ()

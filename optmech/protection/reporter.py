@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, unwrapped
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.keyed import LEAST_KEY, Keyed, framed
 from optmech.exact.sampler import EachBytes, fresh, seeded_bytes
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.protection.places import (
     data_coordinates,
     is_geographic,
@@ -27,7 +26,7 @@ from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 
 Outside = Literal["refuse", "nearest", "drop"]
-Protecting = Design | EverywhereDesign | Mechanism | EverywhereMechanism
+Protecting = Design | Mechanism
 Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
@@ -55,7 +54,7 @@ class Reporter:
         Makes all draws reproducible, and unfit for release.
     """
 
-    mechanism: Mechanism | EverywhereMechanism
+    mechanism: Mechanism
     outside: Outside = "refuse"
     max_distance: float | None = None
     key: bytes | None = field(default=None, repr=False)
@@ -101,7 +100,7 @@ class Reporter:
     @property
     def dimensions(self) -> int | None:
         """Coordinates that a point has; None where secrets have none."""
-        if isinstance(self.mechanism, EverywhereMechanism):
+        if isinstance(self.mechanism, MeshMechanism):
             return 2
         points = self.mechanism.secrets.points
         return None if points is None else points.shape[1]
@@ -137,13 +136,13 @@ class Reporter:
         self._judge(points, usable, inside)
         kept = np.flatnonzero(usable if self.outside == "nearest" else inside)
         used = points[kept]
-        if isinstance(self.mechanism, EverywhereMechanism):
+        if isinstance(self.mechanism, MeshMechanism):
             out = ~inside[kept]
             if out.any():
                 used[out] = nearest_of_region(self.mechanism.mesh, used[out])
             content = np.ascontiguousarray(used, dtype=">f8").tobytes()
             messages = [content[16 * k : 16 * k + 16] for k in range(len(used))]
-            drawn = self.mechanism.draws(used, self._source(kept, messages, by))
+            drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
         else:
             secrets = self.mechanism.secrets
             indices = secrets.locate(nearest_inside(secrets, used))
@@ -153,7 +152,7 @@ class Reporter:
     def at_labels(self, labels: Sequence[object], by: Sequence[Sequence[object]] = ()) -> Drawn:
         """Reports for labels of secrets, as they are or as people write them; labels that there
         are not are outside, and cannot be taken to the nearest."""
-        if isinstance(self.mechanism, EverywhereMechanism):
+        if isinstance(self.mechanism, MeshMechanism):
             raise ProblemError(
                 "is private at every point, and has no labels",
                 where="label",
@@ -182,7 +181,7 @@ class Reporter:
         known = self._known.get(label) if isinstance(label, Hashable) else None
         if known is None:
             try:
-                known = find_index(cast(Mechanism, self.mechanism).secrets, label)
+                known = find_index(self.mechanism.secrets, label)
             except ProblemError:
                 known = -1
             if isinstance(label, Hashable) and len(self._known) < 2**20:
@@ -190,7 +189,7 @@ class Reporter:
         return known
 
     def _inside(self, points: Floats) -> Bools:
-        if isinstance(self.mechanism, EverywhereMechanism):
+        if isinstance(self.mechanism, MeshMechanism):
             mesh = self.mechanism.mesh
             found = mesh.locate(points)[0] >= 0
             # floats find what is next to the border on either side of it: decided exactly there
@@ -228,7 +227,6 @@ class Reporter:
 
     def _from_secrets(self, kept: Ints, indices: Ints, by: Sequence[Sequence[object]]) -> Ints:
         messages = [k.to_bytes(8, "big") for k in indices.tolist()] if self.key else []
-        assert isinstance(self.mechanism, Mechanism)
         return self.mechanism.draws(indices, self._source(kept, messages, by))
 
     def _source(
@@ -276,11 +274,11 @@ class Reporter:
         return lines
 
 
-def mechanism_of(design: object) -> Mechanism | EverywhereMechanism:
+def mechanism_of(design: object) -> Mechanism:
     """The mechanism of a design, or what is one already."""
-    if isinstance(design, Design | EverywhereDesign):
+    if isinstance(design, Design):
         design = design.mechanism
-    if not isinstance(design, Mechanism | EverywhereMechanism):
+    if not isinstance(design, Mechanism):
         raise ProblemError(
             f"{type(design).__name__} is no design and no mechanism",
             where="design",

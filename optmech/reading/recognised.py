@@ -24,7 +24,6 @@ WORDS: dict[Kind, tuple[str, str]] = {
 """What each is, and the command for it."""
 _FORMATS: dict[str, Kind] = {
     "optmech-design/": "design",
-    "optmech-everywhere/": "design",
     "optmech-targets/": "family",
     "optmech-noise/": "counts",
     "optmech-sweep/": "run",

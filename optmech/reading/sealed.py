@@ -26,14 +26,12 @@ DESIGN = "optmech-design/2"
 BINARY = "optmech-design/3"
 """A design whose long lists are bytes (``reading.lists``); in every other way as before."""
 FAMILY = "optmech-targets/2"
-EVERYWHERE = "optmech-everywhere/1"
-LISTED = {DESIGN: BINARY, EVERYWHERE: "optmech-everywhere/2"}
+LISTED = {DESIGN: BINARY}
 """Formats and the same with long lists as bytes."""
 NOISE = "optmech-noise/1"
 _WRITERS = {
     DESIGN: "optmech solve -o",
     FAMILY: "optmech transport -o",
-    EVERYWHERE: "optmech solve -o",
     NOISE: "optmech noise -o",
 }
 
@@ -134,12 +132,6 @@ def parse_sealed(
             body = {**lists.expanded(body), **kept, "format": plain}
     elif plain is not None:
         body["format"] = plain
-    if sealed and isinstance(body, dict) and body.get("format") == EVERYWHERE not in formats:
-        raise ProblemError(
-            "is a mechanism for every point of a region, and this works on finitely many secrets",
-            where=where,
-            remedy="Use om.Design.load(file).mechanism.at(points), optmech check or optmech sample",
-        )
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
         kind = kind_of(body) if isinstance(body, dict) else None
         if kind is not None and kind not in ("design", "family"):

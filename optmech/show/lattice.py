@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.mesh import Mesh
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.layout import Plane, plane_of, plane_of_degrees
 from optmech.spaces.prior import Prior
 
@@ -35,7 +35,7 @@ class Lattice:
     inside: NDArray[np.bool_]
     """(rows, columns)."""
 
-    def error(self, mechanism: EverywhereMechanism) -> float:
+    def error(self, mechanism: MeshMechanism) -> float:
         """The largest difference to the mechanism, at the middles of the mesh's triangles."""
         middles = mechanism.mesh.vertices[mechanism.mesh.triangles].mean(axis=1)
         return float(np.abs(self.between(middles) - mechanism.at(middles)).max())
@@ -57,7 +57,7 @@ def _step(axis: Floats, at: Floats) -> tuple[Ints, Floats]:
     return whole, np.clip(place - whole, 0.0, 1.0)
 
 
-def lattice_of(mechanism: EverywhereMechanism, most: int = MOST) -> Lattice:
+def lattice_of(mechanism: MeshMechanism, most: int = MOST) -> Lattice:
     """The mechanism on a lattice of at most about ``most`` probabilities over the region's box."""
     mesh, reports = mechanism.mesh, len(mechanism.observables)
     low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)

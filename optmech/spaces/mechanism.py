@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ from optmech.exact.sampler import (
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
-from optmech.spaces.rationals import RationalRows, composed
+from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 ROW_SUM_TOLERANCE = 1e-9
 
@@ -121,7 +120,7 @@ class Mechanism:
     def _drawn(self) -> list[list[int]]:
         """The probabilities that are drawn with, as whole numbers without a common divisor."""
         rows = integers(self.matrix)[0] if self.exact is None else self.exact.rows
-        return [[value // math.gcd(*row) for value in row] for row in rows]
+        return lowest_terms(rows)
 
     @classmethod
     def of(

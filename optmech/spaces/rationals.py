@@ -116,6 +116,11 @@ class RationalRows(WholeRows):
         return Shares.reduced(out)
 
 
+def lowest_terms(rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Rows of whole numbers without a common divisor."""
+    return [[value // math.gcd(*row) for value in row] for row in rows]
+
+
 def composed(
     first: Numerators | RationalRows, second: Numerators | RationalRows
 ) -> Numerators | RationalRows:

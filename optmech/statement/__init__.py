@@ -5,5 +5,6 @@ from optmech.statement.family import ReadOnly as ReadOnly
 from optmech.statement.family import locked as locked
 from optmech.statement.family import read_only as read_only
 from optmech.statement.held import Held as Held
+from optmech.statement.spread import Spread as Spread
 from optmech.statement.statement import Objective as Objective
 from optmech.statement.statement import Statement as Statement

@@ -15,6 +15,7 @@ from optmech.base.arrays import Floats
 
 if TYPE_CHECKING:
     from optmech.statement.held import Held
+    from optmech.statement.spread import Spread
 
 T = TypeVar("T")
 A = TypeVar("A", bound=NDArray[np.generic])
@@ -42,6 +43,11 @@ class Family(Protocol):
 
     def held_rows(self) -> Held | None:
         """Rows that it fixes; None where it fixes none."""
+        return None
+
+    def spread(self) -> Spread | None:
+        """How rows of control points make those of the secrets, where it is a promise about all
+        points of a region; None where it is one about the secrets."""
         return None
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.statement.family import Family, ReadOnly, locked
 from optmech.statement.held import Held, joined
+from optmech.statement.spread import Spread
 
 Objective = Literal["expected_loss", "worst_loss", "maximize_distortion", "minimize_leakage"]
 T = TypeVar("T")
@@ -40,6 +41,17 @@ class Statement(ReadOnly):
     @property
     def secrets(self) -> int:
         return len(self.prior)
+
+    @cached_property
+    def spread(self) -> Spread | None:
+        """How released rows make those of the secrets; None where they are these."""
+        found = (family.spread() for family in self.families)
+        return next((part for part in found if part is not None), None)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a released matrix."""
+        return self.secrets if self.spread is None else self.spread.rows
 
     @property
     def observables(self) -> int:

@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
-    from optmech.designs.everywhere import EverywhereDesign
 
 
-def figures_of(design: Design | EverywhereDesign) -> dict[str, Any]:
+def figures_of(design: Design) -> dict[str, Any]:
     """Its summary, and ``attack_error``: what the optimal attack on its mechanism is left with, in
-    the distance of ``choose_distance``; None where there is no mechanism, or one that reports from
-    every point of a region."""
-    from optmech.designs.design import Design
-
+    the distance of ``choose_distance``; None where there is no mechanism."""
     found = design.summary()
-    if isinstance(design, Design):
-        found["attack_error"] = None if design.matrix is None else _attack_error(design)
+    found["attack_error"] = None if design.matrix is None else _attack_error(design)
     return found
 
 

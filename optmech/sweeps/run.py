@@ -49,8 +49,7 @@ class SweepResult(Shown):
         return tuple(row for row in self.rows if row["status"] == "failed")
 
     def design(self, task: int) -> Design:
-        """The design of a task, loaded and checked again: an ``EverywhereDesign`` where the problem
-        is about every point of a region.
+        """The design of a task, loaded and checked again.
 
         Raises
         ------

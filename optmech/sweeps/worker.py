@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optmech.designs.design import Design
     from optmech.pipeline.profiles import Profile
-    from optmech.problem import Problem
     from optmech.sweeps.templates import Template
 
 SINGLE = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -97,36 +96,28 @@ def run(job: Job) -> Outcome:
 def _solved(job: Job) -> Outcome:
     global _last  # noqa: PLW0603
     from optmech.designs.file import encode_design
-    from optmech.pipeline.search import solve
-    from optmech.problem.everywhere import gradient_of
+    from optmech.pipeline import search
+    from optmech.pipeline.solve import solve
     from optmech.sweeps.figures import figures_of
 
     problem = job.source.build()
-    if gradient_of(problem.statement.families) is not None:
-        return _everywhere(problem, job)
-    design = solve(problem, profile=job.profile, start=_start(job.start))
+    if problem.statement.spread is None:
+        design = search.solve(problem, profile=job.profile, start=_start(job.start))
+    else:
+        # a task about every point of a region, which nothing can start from
+        design = solve(problem, job.profile)
     content = encode_design(design)
     _last = (hashlib.sha256(content).hexdigest(), design)
     return Outcome(job.task, figures_of(design), content, design.reason)
 
 
-def _everywhere(problem: Problem, job: Job) -> Outcome:
-    """Solve a task that is about every point of a region, which nothing can start from."""
-    from optmech.designs.everywhere_file import encode_everywhere
-    from optmech.pipeline.everywhere import solve_everywhere
-
-    design = solve_everywhere(problem, job.profile)
-    return Outcome(job.task, design.summary(), encode_everywhere(design), design.reason)
-
-
 def _start(content: bytes | None) -> Design | None:
-    from optmech.designs.design import Design
-    from optmech.designs.either import decode_any
+    from optmech.designs.file import decode_design
 
     if content is None:
         return None
     if _last is not None and _last[0] == hashlib.sha256(content).hexdigest():
         return _last[1]
-    found = decode_any(content, "start")
+    found = decode_design(content, "start")
     # an axis may lead from a region to finitely many places
-    return found if isinstance(found, Design) else None
+    return found if found.mesh is None else None

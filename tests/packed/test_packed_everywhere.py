@@ -26,7 +26,7 @@ UNIT = 2**24
 
 
 @pytest.fixture(scope="module")
-def square() -> om.EverywhereDesign:
+def square() -> om.Design:
     """A square of 3 x 3 units, degree 2, of a uniform prior on 16 places."""
     places = om.Domain(range(16), [[x, y] for x in range(4) for y in range(4)], "km")
     euclidean = om.distances.euclidean()
@@ -36,7 +36,7 @@ def square() -> om.EverywhereDesign:
 
 
 @pytest.fixture(scope="module")
-def city() -> om.EverywhereDesign:
+def city() -> om.Design:
     """Degrees around 180 degrees east, degree 3, ε = 0.1 per km."""
     rng = np.random.default_rng(4)
     points = rng.uniform((179.6, 47.1), (180.3, 47.6), (7, 2))
@@ -48,7 +48,7 @@ def city() -> om.EverywhereDesign:
 
 
 @pytest.fixture(scope="module")
-def packed(square: om.EverywhereDesign, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(square: om.Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("packed") / "square.omm"
     om.pack(square, path, bits=16, prior_date="2026-10")
     return path
@@ -94,7 +94,7 @@ def test_every_inequality_of_the_mesh_is_kept(
         assert all(one <= most * other for one, other in zip(p, q, strict=True))
 
 
-def test_the_loss_is_stated_and_limited(square: om.EverywhereDesign, tmp_path: Path) -> None:
+def test_the_loss_is_stated_and_limited(square: om.Design, tmp_path: Path) -> None:
     found = om.pack(square, tmp_path / "m.omm", bits=16)
     points = square.problem.secrets.points
     expected = (found.at(points) * square.problem.loss_matrix).sum() / 16
@@ -109,7 +109,7 @@ def test_the_loss_is_stated_and_limited(square: om.EverywhereDesign, tmp_path: P
 
 
 def test_positions_are_moved_by_less_than_is_stated(
-    city: om.EverywhereDesign, packed: Path, tmp_path: Path
+    city: om.Design, packed: Path, tmp_path: Path
 ) -> None:
     """Exactly, in the plane and in degrees; corners, edges and points beside these included."""
     for found in (om.load_packed(packed), om.pack(city, tmp_path / "m.omm")):
@@ -168,7 +168,7 @@ def test_all_bytes_of_a_draw_give_the_exact_probabilities(packed: Path) -> None:
     assert {o: p for o, p in zip(found.observables.labels, exact, strict=True) if p} == expected
 
 
-def test_positions_outside(square: om.EverywhereDesign, tmp_path: Path) -> None:
+def test_positions_outside(square: om.Design, tmp_path: Path) -> None:
     refusing = om.pack(square, tmp_path / "r.omm")
     assert refusing.locate((3.0001, 1)) is None
     assert refusing.report((-1, 1), bytes(refusing.draw_bytes)) is None
@@ -188,7 +188,7 @@ def test_positions_outside(square: om.EverywhereDesign, tmp_path: Path) -> None:
             nearest.locate(wrong)
 
 
-def test_longitudes_are_the_same_a_turn_away(city: om.EverywhereDesign, tmp_path: Path) -> None:
+def test_longitudes_are_the_same_a_turn_away(city: om.Design, tmp_path: Path) -> None:
     found = om.pack(city, tmp_path / "m.omm")
     for x, y in ((180.25, 47.25), (179.75, 47.5)):
         assert found.locate((x, y)) == found.locate((x - 360, y))
@@ -215,7 +215,7 @@ def test_others_of_the_same_interface_agree(packed: Path) -> None:
 
 
 def test_check_finds_what_is_not_of_the_design(
-    packed: Path, square: om.EverywhereDesign, city: om.EverywhereDesign, tmp_path: Path
+    packed: Path, square: om.Design, city: om.Design, tmp_path: Path
 ) -> None:
     report = om.check_packed(packed, city)
     assert "the mesh is not that of the design" in report.faults
@@ -259,7 +259,7 @@ def _lower_epsilon(header: dict) -> None:
 
 @pytest.mark.parametrize("forge", [_moved_vertex, _swapped_rows, _less_moved, _lower_epsilon])
 def test_forged_files_do_not_pass(
-    packed: Path, square: om.EverywhereDesign, tmp_path: Path, forge: Callable[[dict], None]
+    packed: Path, square: om.Design, tmp_path: Path, forge: Callable[[dict], None]
 ) -> None:
     path = tmp_path / "forged.omm"
     path.write_bytes(resealed(packed.read_bytes(), forge))
@@ -318,7 +318,7 @@ def test_files_that_are_none_are_refused(
 
 
 def test_mutated_files_are_refused(
-    packed: Path, square: om.EverywhereDesign, tmp_path: Path
+    packed: Path, square: om.Design, tmp_path: Path
 ) -> None:
     content, original = packed.read_bytes(), om.load_packed(packed)
     path, rng = tmp_path / "m.omm", random.Random(17)
@@ -337,7 +337,7 @@ def test_mutated_files_are_refused(
 
 
 def test_the_command_line(
-    square: om.EverywhereDesign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    square: om.Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     design, city = str(tmp_path / "d.json"), str(tmp_path / "c.omm")
     square.save(design)
@@ -411,7 +411,7 @@ def test_constraints_beside_the_promise_are_kept(
 
 @pytest.mark.parametrize("point", [5, None, (1,), (1, 2, 3), "xyz"])
 def test_what_is_no_point_is_refused(
-    square: om.EverywhereDesign, packed: Path, point: object
+    square: om.Design, packed: Path, point: object
 ) -> None:
     for ask in (
         om.load_packed(packed).locate,

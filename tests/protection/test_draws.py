@@ -21,7 +21,7 @@ from optmech.exact.keyed import Keyed, framed
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import Table, draw_each
 from optmech.mesh.drawing import draw_control_points
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.rationals import RationalRows
 
 ROW = st.lists(st.integers(0, 30), min_size=3, max_size=3).filter(any)
@@ -203,7 +203,7 @@ def test_vertices_are_drawn_with_exactly_their_weights() -> None:
 def test_reports_at_points_have_their_probabilities(degree: int) -> None:
     rng = np.random.default_rng(3)
     mesh = om.Mesh(MESH.vertices, MESH.triangles, degree=degree)
-    m = EverywhereMechanism(
+    m = MeshMechanism(
         mesh, om.Domain.range(3), Numerators.rounded(rng.dirichlet(np.ones(3) / 5, mesh.rows))
     )
     point = (1.0, 2.0)

@@ -14,7 +14,7 @@ import xarray as xr
 import optmech as om
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
-from optmech.mesh.mechanism import EverywhereMechanism
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.protection.reporter import Reporter
 
 BOX = (-74.0, 40.0, -73.0, 42.0)
@@ -169,7 +169,7 @@ def test_places_of_points_and_how_far_they_reach() -> None:
 def test_every_point_of_a_region() -> None:
     mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
     corners = om.Domain("abcd", mesh.vertices)
-    m = EverywhereMechanism(mesh, corners, Numerators.rounded(np.eye(4)))
+    m = MeshMechanism(mesh, corners, Numerators.rounded(np.eye(4)))
     at_corners = np.array([[0, 0], [2, 2], [2, 0]], dtype=float)
     assert om.protect(m, at_corners).tolist() == at_corners.tolist()
     with pytest.raises(ProblemError, match="row 1"):

@@ -64,7 +64,7 @@ def design() -> om.Design:
 
 
 @pytest.fixture(scope="module", params=["plane", "lonlat"])
-def region(request: pytest.FixtureRequest) -> om.EverywhereDesign:
+def region(request: pytest.FixtureRequest) -> om.Design:
     points = np.array([(x, y) for y in range(3) for x in range(3)], dtype=float)
     if request.param == "lonlat":
         places = om.Domain.geographic(range(9), points * [0.02, 0.01] + [12.4, 41.8])
@@ -104,7 +104,7 @@ def test_reports_of_a_secret_are_pythons(design: om.Design, show: Show, tmp_path
 
 
 def test_reports_at_a_point_are_pythons(
-    region: om.EverywhereDesign, show: Show, tmp_path: Path
+    region: om.Design, show: Show, tmp_path: Path
 ) -> None:
     page = show(region)
     found = packed(page, tmp_path)

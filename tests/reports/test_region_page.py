@@ -19,7 +19,7 @@ PLACES = np.array([(x, y) for y in range(3) for x in range(4)], dtype=float)
 
 
 @pytest.fixture(scope="module")
-def design() -> om.EverywhereDesign:
+def design() -> om.Design:
     places = om.Domain([f"place {k}" for k in range(12)], PLACES, unit="km")
     prior = om.Prior(places, np.arange(1.0, 13.0))
     mesh = om.Mesh.grid((-0.5, -0.5, 3.5, 2.5), 1, unit="km")
@@ -28,7 +28,7 @@ def design() -> om.EverywhereDesign:
 
 
 @pytest.fixture(scope="module")
-def globe() -> om.EverywhereDesign:
+def globe() -> om.Design:
     degrees = PLACES * [0.02, 0.01] + [12.4, 41.8]
     places = om.Domain.geographic(range(12), degrees)
     mesh = om.Mesh.around(places, 2)
@@ -50,7 +50,7 @@ def pixel(page: Any, x: float, y: float) -> tuple[float, float]:
     )
 
 
-def test_figures_and_bounds_are_the_designs(design: om.EverywhereDesign, show: Show) -> None:
+def test_figures_and_bounds_are_the_designs(design: om.Design, show: Show) -> None:
     page = show(design)
     for name in ("loss", "bound", "gap", "lower_bound", "total_gap"):
         assert page.value(name) == getattr(design, name)
@@ -64,7 +64,7 @@ def test_figures_and_bounds_are_the_designs(design: om.EverywhereDesign, show: S
 
 
 def test_a_chosen_point_has_the_mechanisms_distribution(
-    design: om.EverywhereDesign, show: Show
+    design: om.Design, show: Show
 ) -> None:
     from selenium.webdriver import ActionChains
 
@@ -94,7 +94,7 @@ def test_a_chosen_point_has_the_mechanisms_distribution(
     page.assert_quiet()
 
 
-def test_keys_move_the_point_and_zoom(design: om.EverywhereDesign, show: Show) -> None:
+def test_keys_move_the_point_and_zoom(design: om.Design, show: Show) -> None:
     from selenium.webdriver import Keys
 
     page = show(design)
@@ -122,7 +122,7 @@ def test_keys_move_the_point_and_zoom(design: om.EverywhereDesign, show: Show) -
     page.assert_quiet()
 
 
-def test_the_point_is_in_the_address(design: om.EverywhereDesign, show: Show) -> None:
+def test_the_point_is_in_the_address(design: om.Design, show: Show) -> None:
     page = show(design)
     page.choose("report", 4)
     page.js("location.hash = 'report=7&point=2.5,1.25'")
@@ -135,7 +135,7 @@ def test_the_point_is_in_the_address(design: om.EverywhereDesign, show: Show) ->
     assert page.js("return document.querySelector('[data-field=point]').dataset.value") != "9,9"
 
 
-def test_a_report_that_is_a_cell_is_outlined(design: om.EverywhereDesign, show: Show) -> None:
+def test_a_report_that_is_a_cell_is_outlined(design: om.Design, show: Show) -> None:
     promise = design.problem.constraints[0]
     cells = om.Grid(2, 3, (4 / 3, 1.5), origin=(-0.5, -0.5), unit="km")
     loss = om.losses.over_cells(KM)
@@ -157,7 +157,7 @@ def test_a_report_that_is_a_cell_is_outlined(design: om.EverywhereDesign, show: 
     )
 
 
-def test_degrees_stand_along_the_sides(globe: om.EverywhereDesign, show: Show) -> None:
+def test_degrees_stand_along_the_sides(globe: om.Design, show: Show) -> None:
     page = show(globe)
     marks = page.js(
         "return [...document.querySelectorAll('#field-chart .tick')].map((t) => t.textContent)"
@@ -169,7 +169,7 @@ def test_degrees_stand_along_the_sides(globe: om.EverywhereDesign, show: Show) -
 
 
 def test_reports_of_both_kinds_are_compared(
-    design: om.EverywhereDesign, show: Show, tmp_path: Path
+    design: om.Design, show: Show, tmp_path: Path
 ) -> None:
     places = design.problem.secrets
     stated = om.Problem(
@@ -188,7 +188,7 @@ def test_reports_of_both_kinds_are_compared(
 
 
 def test_the_lattice_is_the_mechanism(
-    design: om.EverywhereDesign, globe: om.EverywhereDesign, rng: np.random.Generator
+    design: om.Design, globe: om.Design, rng: np.random.Generator
 ) -> None:
     for one in (design, globe):
         lattice = lattice_of(one.mechanism)

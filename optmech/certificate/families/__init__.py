@@ -14,6 +14,8 @@ from optmech.certificate.families.distortion import Distortion as Distortion
 from optmech.certificate.families.divergence import Divergence as Divergence
 from optmech.certificate.families.divergence import DivergenceMultipliers as DivergenceMultipliers
 from optmech.certificate.families.fixed import Fixed as Fixed
+from optmech.certificate.families.gradient import Gradient as Gradient
+from optmech.certificate.families.gradient import MeshMultipliers as MeshMultipliers
 from optmech.certificate.families.information import Information as Information
 from optmech.certificate.families.leakage import Leakage as Leakage
 from optmech.certificate.families.lifted import LiftedRatio as LiftedRatio

@@ -14,6 +14,7 @@ import numpy as np
 from optmech.certificate.check import Check
 from optmech.certificate.families.plain import Plain, decoded, encoded
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.values import Scaled
 from optmech.errors import VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.statement import Family, Statement
@@ -42,6 +43,13 @@ class Trusted(Family, Protocol):
     @abstractmethod
     def decide(self, statement: Statement, released: Numerators) -> Check:
         """Whether its inequalities hold, exactly."""
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        """As ``decide``, for a mechanism between two matrices that differ by a unit at most."""
+        raise VerificationError(
+            f"nothing is decided of {self.kind} families beside privacy at every point",
+            where=f"constraints[{self.index}]",
+        )
 
     @abstractmethod
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Any) -> None:
@@ -109,13 +117,6 @@ def _known(statement: Statement) -> tuple[Trusted, ...]:
     ]
     if statement.objective not in _OBJECTIVES:
         unknown.append(f"objective: {statement.objective!r}")
-    if any(getattr(family, "kind", "") == "gradient" for family in statement.families):
-        raise VerificationError(
-            "privacy at every point is no promise about finitely many secrets",
-            where="constraints",
-            remedy="Use om.solve or optmech solve, which design for a mesh; leave everywhere out "
-            "for what works on secrets",
-        )
     if unknown:
         raise _unknown(unknown)
     families = cast(tuple[Trusted, ...], statement.families)

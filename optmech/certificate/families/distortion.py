@@ -15,6 +15,7 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
@@ -68,7 +69,11 @@ class Distortion(ReadOnly, Trusted):
         return self.kind, self.weighted.shape
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        value = values.distortion(self.distance, self.prior, released)
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        # distances and weights are >= 0
+        value = values.distortion(self.distance, self.prior, low)
         passed = value >= self.least[1]
         detail = f"distortion {float(value):.12g}, required {float(self.minimum):.12g}"
         return Check("distortion", self.index, 1, passed, float(value), detail)

@@ -16,6 +16,7 @@ from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.distortion import AttackMultipliers
 from optmech.certificate.lagrangian import LARGEST, Lagrangian, mixture
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
@@ -75,7 +76,14 @@ class Leakage(ReadOnly, Trusted):
         return self.kind, self.weighted.shape, self.natural
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        value = values.gained(self.gain, self.weights, released)
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        # gains have any sign: every term is above that of the lower bound by a unit at most
+        value = values.gained(self.gain, self.weights, low)
+        if low is not high:
+            most = values.blind_gain(np.abs(self.gain), self.weights)
+            value += most * statement.observables / (1 << low.bits)
         passed = value <= self.most[0]
         if not passed and self.natural and value > 0:
             passed = at_most(value.numerator, value.denominator, self.maximum, 1.0)

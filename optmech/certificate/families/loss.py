@@ -16,6 +16,7 @@ from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.plain import Plain
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
@@ -75,7 +76,11 @@ class LossLimit(ReadOnly, Trusted):
         return self.kind, self.per_secret, self.loss.shape
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        found = values.losses(self.loss, released)
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        # losses and weights are >= 0
+        found = values.losses(self.loss, high)
         spent = found if self.per_secret else [values.expected(statement.prior, found)]
         top = float(max(spent))
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"

@@ -12,6 +12,7 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian
+from optmech.certificate.values import Scaled
 from optmech.exact.numerators import Numerators
 from optmech.statement import ReadOnly, Statement
 
@@ -42,9 +43,12 @@ class Support(ReadOnly, Trusted):
         return zero | ~self.allowed
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        outside = [released.rows[s][o] for s, o in np.argwhere(~self.allowed).tolist()]
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        outside = [high.rows[s][o] for s, o in np.argwhere(~self.allowed).tolist()]
         most = max(outside, default=0)
-        worst = most / (1 << released.bits)
+        worst = most / (1 << high.bits)
         detail = f"largest entry {worst:.3g}" if outside else "constrains nothing"
         return Check("support", self.index, len(outside), most == 0, worst, detail)
 

@@ -10,7 +10,7 @@ from optmech.cli.inputs import add_input, read_input
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
-    from optmech.analysis.everywhere import Everywhere
+    from optmech.analysis.positions import Everywhere
     from optmech.problem import Problem
     from optmech.show.leaks import Found
     from optmech.spaces.distances import Distance

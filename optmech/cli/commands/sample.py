@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One label a line."""
-    from optmech.mesh.mechanism import EverywhereMechanism
+    from optmech.mesh.mechanism import MeshMechanism
     from optmech.reading.errors import printable
     from optmech.reading.sealed import NOISE, is_of_format
     from optmech.spaces.labels import find_label, label_text
@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
     mechanism = None if noise else released_mechanism(args.design, args.input, args.signer)
     if mechanism is None:
         drawn = _noisy(args.design, shown, args.n, args.seed)
-    elif isinstance(mechanism, EverywhereMechanism):
-        from optmech.cli.everywhere import point
+    elif isinstance(mechanism, MeshMechanism):
+        from optmech.cli.positions import point
 
         drawn = mechanism.sample_at(point(shown), args.n, args.seed)
     elif args.at is not None:
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _place_at(mechanism: Mechanism, text: str) -> Hashable:
     """The label of the place that a position belongs to."""
-    from optmech.cli.everywhere import point
+    from optmech.cli.positions import point
     from optmech.packed.load import PackedMechanism
 
     if not isinstance(mechanism, PackedMechanism):

@@ -12,7 +12,6 @@ from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
-    from optmech.designs.everywhere import EverywhereDesign
     from optmech.files import ProblemFile
     from optmech.show.measured import Measured
 
@@ -73,7 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Solve, report, save; 0 when verified, 1 when not, 3 when infeasible."""
     from optmech.cli.progress import showing
-    from optmech.designs.everywhere import EverywhereDesign
     from optmech.files import read_problem
     from optmech.pipeline.profiles import load_profile
     from optmech.pipeline.solve import solve
@@ -106,13 +104,6 @@ def run(args: argparse.Namespace) -> int:
         except OptmechError:
             output.written("design", args.output)
             raise
-    given: object = design
-    if isinstance(given, EverywhereDesign):
-        if args.picture:
-            from optmech.show.plots import region_picture
-
-            region_picture(given, args.picture)
-        return _everywhere(given, file, args)
     found = design.matrix is not None
     if args.picture and found:
         from optmech.show.plots import mechanism_picture
@@ -167,22 +158,7 @@ def attack_on(design: Design) -> dict[str, Any]:
     }
 
 
-def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Namespace) -> int:
-    """Report a design that is private at every point."""
-    from optmech.cli import everywhere
-
-    if args.json:
-        written = {"output": args.output, "picture": args.picture, "report": args.page}
-        output.print_json(everywhere.plain(design, file) | written)
-    else:
-        everywhere.show(design, file)
-        output.written("design", args.output)
-        output.written("picture", args.picture)
-        output.written(_PAGE, args.page)
-    return 0 if design.verified else 1
-
-
-def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
+def _write_page(design: Design, args: argparse.Namespace) -> None:
     """The page, of what the file says where there is one: reading it decides every claim again."""
     from pathlib import Path
 
@@ -239,6 +215,7 @@ def show_design(
     measured: list[Measured],
 ) -> None:
     """Print a design: what was asked for, what came out, what was checked."""
+    from optmech.designs.notes import about_bounds
     from optmech.show import words
     from optmech.show.reports.sentences import threshold_notes
 
@@ -250,7 +227,7 @@ def show_design(
     if design.certificate.checks:
         output.blank()
         output.checks(design.certificate.checks)
-    for line in (*design.notes, *threshold_notes(design)):
+    for line in (*design.notes, *about_bounds(design), *threshold_notes(design)):
         output.note(f"note: {line}")
     if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
         output.note("note: NumPy did the work; compiled it takes half the time: extra fast (numba)")
@@ -266,10 +243,10 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
     if design.status == "feasible":
         rows.append(("", nearness(design)))
     if attack is not None:
-        rows += [
-            ("loss", number(design.loss)),
-            ("lower bound", f"{number(design.lower_bound)} {best}"),
-        ]
+        rows.append(("loss", number(design.loss)))
+        if design.mesh is not None:
+            rows.append(("gap on this mesh", f"{design.gap:.2g}"))
+        rows.append(("lower bound", f"{number(design.lower_bound)} {best}"))
         if design.problem.statement.objective == "maximize_distortion":
             rows += [
                 ("distortion", number(design.objective)),
@@ -281,8 +258,9 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
                 ("least leakage", f"{number(design.bound)} {best}"),
             ]
         unit = unit_of(design.problem, attack["distance"])
+        whole = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows += [
-            ("gap", f"{design.gap:.2g}"),
+            ("gap", f"{design.gap:.2g}") if design.mesh is None else ("gap to it", whole),
             ("verified", "yes" if design.verified else "NO"),
             (
                 "optimal attack",

@@ -16,7 +16,7 @@ from optmech.certificate.families.plain import WHERE, dense, sparse
 from optmech.certificate.families.ratio import decode_pairs, everywhere, shared_out
 from optmech.certificate.multipliers import pairs_of
 from optmech.errors import ProblemError
-from optmech.exact.checked import require_keys
+from optmech.exact.checked import require_keys, whole
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
@@ -62,18 +62,25 @@ def encode_outer(outer: OuterProof) -> Plain:
 
 
 def decode_outer(
-    plain: Plain, problem: Problem, cells: Ints, make: Callable[[Witness | None], Problem]
+    plain: Plain, problem: Problem, make: Callable[[Ints | None, Witness | None], Problem]
 ) -> OuterProof:
-    """The inverse for ``cells`` that were read; ``make`` makes the coarser problem, from what
-    proves its numbers where the file has that."""
+    """The inverse; ``make`` makes the coarser problem of cells (None for the secrets themselves),
+    from what proves its numbers where the file has that."""
     from optmech.designs.design import OuterProof
     from optmech.reductions.witness import read_witness
 
     witness, more = None, WITNESS & plain.keys()
     require_keys(plain, OUTER | WITNESS if more else OUTER, "outer")
+    cells, count = None, len(problem.secrets)
+    if plain["cells"] is not None:
+        cells = np.array([whole(cell, "outer", 0, count - 1) for cell in plain["cells"]])
+        if len(cells) != count:
+            raise ProblemError(f"{len(cells)} cells of {count} secrets", where="outer")
     if more:
+        if cells is None:
+            raise ProblemError("proves numbers of cells that there are not", where="outer")
         witness = read_witness(plain, problem.prior, cells, len(problem.observables))
-    statement = make(witness).statement
+    statement = make(cells, witness).statement
     multipliers = decode_multipliers(plain["multipliers"], statement)
     return OuterProof(cells, statement, multipliers, witness)
 

@@ -9,6 +9,7 @@ from optmech.certificate.families import (
     Distortion,
     Divergence,
     Fixed,
+    Gradient,
     Information,
     Leakage,
     LiftedRatio,
@@ -16,6 +17,7 @@ from optmech.certificate.families import (
     Ratio,
     Support,
 )
+from optmech.errors import ProblemError
 from optmech.lp.families.approximate import ApproximatePart
 from optmech.lp.families.base import ROUNDING as ROUNDING
 from optmech.lp.families.base import ColumnRows as ColumnRows
@@ -32,6 +34,17 @@ from optmech.lp.families.ratio import Ratios as Ratios
 from optmech.lp.families.ratio import Window as Window
 from optmech.statement import Family
 
+
+def no_part(number: int, family: Gradient) -> None:
+    """Refuse what is about control points: programs and repairs here are about secrets."""
+    raise ProblemError(
+        "privacy at every point is no promise about finitely many secrets",
+        where=f"constraints[{family.index}]",
+        remedy="Use om.solve or optmech solve, which design for a mesh; leave everywhere out for "
+        "what works on secrets",
+    )
+
+
 PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Ratio: Window.of,
     LiftedRatio: LiftedPart.of,
@@ -46,6 +59,7 @@ PROGRAMS: dict[type[Family], Callable[[int, Any], Part | None]] = {
     Support: lambda number, family: None,
     # their columns are known
     Fixed: lambda number, family: None,
+    Gradient: no_part,
 }
 """For every class of families its part, from the place in the statement and the family, or None
 where it has none of its own; in the order in which programs have their rows."""

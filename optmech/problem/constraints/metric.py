@@ -8,15 +8,15 @@ from typing import Self
 import numpy as np
 from attrs import field, frozen
 
-from optmech.certificate.families import Approximate, Ratio
+from optmech.certificate.families import Approximate, Gradient, Ratio
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
 from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
-from optmech.problem.everywhere import Gradient, measure_of, require_distance, require_places
 from optmech.problem.fields import Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
+from optmech.problem.regions import measure_of, require_distance, require_places
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
@@ -91,8 +91,8 @@ class MetricPrivacy(Constraint):
 
     def families(self, index: int, space: Space) -> Iterator[Ratio | Approximate | Gradient]:
         if self.everywhere is not None:
-            require_places(self.everywhere, space)
-            yield Gradient(index, self.epsilon, self.everywhere)
+            points = require_places(self.everywhere, space)
+            yield Gradient(index, self.epsilon, self.everywhere, points)
             return
         distance = np.array(space.apart(self.distance))
         if self.threshold is not None:

@@ -46,6 +46,11 @@ def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | No
         Where the design has no mechanism.
     """
     require_matplotlib(path)
+    if design.mesh is not None:
+        from optmech.show.plots.region import region_picture
+
+        region_picture(design, path, backdrop=backdrop)
+        return
     mechanism, problem = design.mechanism, design.problem
     figure = new_figure(12.5, 8.2)
     axes: dict[str, Axes] = figure.subplot_mosaic([["prior"] * 3 + ["matrix"] * 3, list("aabbcc")])

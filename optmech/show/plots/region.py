@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from optmech.designs.everywhere import EverywhereDesign
+    from optmech.designs.design import Design
 
 _COLUMNS = 3
 _LEVELS = 10
@@ -39,7 +39,7 @@ _MOST_DOTS = 2000
 
 
 def field(
-    design: EverywhereDesign,
+    design: Design,
     reports: Sequence[Hashable] | None = None,
     *,
     backdrop: Source | None = None,
@@ -55,24 +55,15 @@ def field(
     ProblemError
         Without matplotlib, on an unknown label, or on a design over finitely many secrets.
     """
-    from optmech.designs.everywhere import EverywhereDesign
-
-    if not isinstance(design, EverywhereDesign):
-        raise ProblemError(
-            f"a {type(design).__name__} has no region",
-            where="design",
-            remedy="Draw it with om.plots.mechanism",
-        )
+    region = design.region
     problem, observables = design.problem, design.problem.observables
     if reports is None:
-        places = problem.secrets.require_points("draw them")
-        marginal = problem.prior.weights @ design.mechanism.at(places)
-        chosen = telling_secrets(np.asarray(marginal))
+        chosen = telling_secrets(region.push(problem.prior))
     else:
         chosen = [observables.index(label) for label in reports]
     if not chosen:
         raise ProblemError("no label is given", where="reports", remedy="Give at least one")
-    lattice = lattice_of(design.mechanism)
+    lattice = lattice_of(region)
     top = float(lattice.values[:, :, chosen].max())
     columns = min(len(chosen), _COLUMNS)
     rows = -(-len(chosen) // columns)
@@ -81,22 +72,20 @@ def field(
     for axes, o in zip(grid, chosen, strict=False):
         _draw(axes, design, lattice, o, top)
         if backdrop is not None:
-            plane = plane_of_mesh(design.mesh, problem.prior)
-            draw_backdrop(axes, backdrop, plane, design.mesh.coordinates)
+            plane = plane_of_mesh(region.mesh, problem.prior)
+            draw_backdrop(axes, backdrop, plane, region.mesh.coordinates)
     for spare in grid[len(chosen) :]:
         spare.set_axis_off()
     return figure
 
 
-def region_picture(
-    design: EverywhereDesign, path: str | Path, *, backdrop: Source | None = None
-) -> None:
+def region_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
     """Write ``field`` of a design with its loss and both bounds above it; raises ProblemError where
     it cannot."""
     require_matplotlib(path)
     figure = field(design, backdrop=backdrop)
     outer = "nothing is known of other mechanisms"
-    if design.outer is not None:
+    if design.certificate.outer is not None:
         least = within_least(design.loss, design.lower_bound)
         outer = f"bound for every mechanism {design.lower_bound:.6g}: {least}"
     caption = (
@@ -107,11 +96,11 @@ def region_picture(
     save(figure, path)
 
 
-def _draw(axes: Axes, design: EverywhereDesign, lattice: Lattice, o: int, top: float) -> None:
+def _draw(axes: Axes, design: Design, lattice: Lattice, o: int, top: float) -> None:
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Polygon
 
-    problem, mesh = design.problem, design.mesh
+    problem, mesh = design.problem, design.region.mesh
     values = lattice.values[:, :, o]
     x, y = lattice.x, lattice.y
     picture = axes.imshow(

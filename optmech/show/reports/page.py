@@ -11,7 +11,6 @@ from pathlib import Path
 
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import ProblemError
 from optmech.reading.errors import printable
 from optmech.show.backdrop import Source
@@ -40,13 +39,12 @@ _SCRIPTS = (
 _MOST = 64
 """Designs that are shown with their mechanisms; of more the page has the figures only."""
 _MOST_COMPARED = 1000
-AnyDesign = Design | EverywhereDesign
 _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 
 
 def report(
-    designs: AnyDesign | Iterable[AnyDesign],
+    designs: Design | Iterable[Design],
     path: str | Path,
     names: Sequence[str] | None = None,
     *,
@@ -92,15 +90,14 @@ def report(
         cannot be written, on a backdrop that is no GeoJSON or lies elsewhere, or for designs
         without degrees.
     """
-    chosen: tuple[AnyDesign, ...]
-    chosen = (designs,) if isinstance(designs, Design | EverywhereDesign) else tuple(designs)
+    chosen = (designs,) if isinstance(designs, Design) else tuple(designs)
     _require_designs(chosen, names)
     titles = names or [
         design.problem.title
         or (f"design {k}" if len(chosen) > 1 else domain(design.problem.secrets))
         for k, design in enumerate(chosen, start=1)
     ]
-    finite = [design for design in chosen if isinstance(design, Design)]
+    finite = [design for design in chosen if design.mesh is None]
     store = Store(sum(design.problem.loss_matrix.size for design in finite) <= _DOUBLE)
     store.light = len(chosen) > _MOST
     listed = [_payload(*named, store) for named in zip(chosen, titles, strict=True)]
@@ -120,15 +117,15 @@ def report(
     return len(content)
 
 
-def _payload(design: AnyDesign, name: str, store: Store) -> Plain:
-    if isinstance(design, EverywhereDesign):
+def _payload(design: Design, name: str, store: Store) -> Plain:
+    if design.mesh is not None:
         return region_payload(design, name, store)
     return design_payload(design, name, store)
 
 
 def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:
     for k, design in enumerate(chosen):
-        if not isinstance(design, Design | EverywhereDesign):
+        if not isinstance(design, Design):
             raise ProblemError(
                 f"{type(design).__name__} is not a Design",
                 where=f"designs[{k}]",

@@ -13,7 +13,6 @@ from optmech.certificate import Check
 from optmech.certificate.families import Ratio
 from optmech.designs import prices
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.problem import MetricPrivacy, Problem
 from optmech.problem.attacked import choose_distance
 from optmech.show import words
@@ -35,7 +34,7 @@ _RINGS = 2**16 - 1
 
 
 def heading(
-    design: Design | EverywhereDesign,
+    design: Design,
     name: str,
     lead: str,
     notes: Sequence[str],

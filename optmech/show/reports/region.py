@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.designs.everywhere import EverywhereDesign
-from optmech.designs.everywhere_file import about_bounds
+from optmech.designs.design import Design
+from optmech.designs.notes import about_bounds
+from optmech.problem.regions import gradient_in
 from optmech.show import words
 from optmech.show.lattice import border, lattice_of, plane_of_mesh
 from optmech.show.measured import measure_constraints
@@ -26,19 +27,19 @@ _PLACES = 2000
 _TRIANGLES = 20_000
 
 
-def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
+def region_payload(design: Design, name: str, store: Store) -> Plain:
     """Everything that the page says about one design for every point."""
     problem = design.problem
     lead = _lead(design, figures.loss_name(problem))
     alone = len(problem.constraints) == 1
-    measured = [] if alone else measure_constraints(problem, design.at_places)
-    out = heading(design, name, lead, about_bounds(design), design.checks) | {
+    measured = [] if alone else measure_constraints(problem, design.mechanism)
+    out = heading(design, name, lead, about_bounds(design), design.certificate.checks) | {
         "rounding_cost": None,
         "mechanism": None,
         "pairs": [],
         "attack": None,
         "constraints": constraints(problem, measured, []),
-        "unproved": design.outer is None,
+        "unproved": design.certificate.outer is None,
         "value": number(design.loss),
     }  # fmt: skip
     for key in ("loss", "bound", "lower_bound", "gap", "total_gap"):
@@ -47,9 +48,10 @@ def region_payload(design: EverywhereDesign, name: str, store: Store) -> Plain:
     return out | {"region": _region(design, store), "sampler": drawn}
 
 
-def _lead(design: EverywhereDesign, loss: str) -> str:
-    problem, mesh = design.problem, design.mesh
-    promise = problem.constraints[design.gradient.index].promise(problem.space)
+def _lead(design: Design, loss: str) -> str:
+    problem, mesh = design.problem, design.region.mesh
+    own = gradient_in(problem.statement).index
+    promise = problem.constraints[own].promise(problem.space)
     start = (
         f"What is reported is a random one of {words.domain(problem.observables)}, from any point "
         f"of a region of {len(mesh.triangles):,} triangles: {promise}. "
@@ -57,7 +59,7 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     beside = [
         f"{stated.title}: {stated.promise(problem.space)}"
         for k, stated in enumerate(problem.constraints)
-        if k != design.gradient.index
+        if k != own
     ]
     if beside:
         start += f"At the places of the prior it also keeps {'; '.join(beside)}. "
@@ -65,7 +67,7 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     if design.status != "optimal":
         best = f"its expected loss ({loss}) is {within_least(design.loss, design.bound)}"
     outer = "how far that is from the best of all mechanisms is not known"
-    if design.outer is not None:
+    if design.certificate.outer is not None:
         outer = (
             f"of all that keep {'these promises' if beside else 'this promise'}, on whatever "
             f"mesh or none, it is {within_least(design.loss, design.lower_bound)}"
@@ -73,10 +75,10 @@ def _lead(design: EverywhereDesign, loss: str) -> str:
     return f"{start}Of all mechanisms on this mesh{' that do' if beside else ''}, {best}; {outer}."
 
 
-def _region(design: EverywhereDesign, store: Store) -> Plain:
-    mesh, problem = design.mesh, design.problem
+def _region(design: Design, store: Store) -> Plain:
+    mesh, problem = design.region.mesh, design.problem
     plane = plane_of_mesh(mesh, problem.prior)
-    lattice = lattice_of(design.mechanism)
+    lattice = lattice_of(design.region)
     low, high = plane.into(np.array([(lattice.x[k], lattice.y[k]) for k in (0, -1)]))
     size = float((high - low).max())
     top = float(lattice.values.max())
@@ -113,7 +115,7 @@ def _region(design: EverywhereDesign, store: Store) -> Plain:
             "columns": len(lattice.x),
             "rows": len(lattice.y),
             "top": top,
-            "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.mechanism),
+            "error": replace(lattice, values=(coded / _STEPS) ** 2 * top).error(design.region),
         },
     }
 

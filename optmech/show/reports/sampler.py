@@ -12,7 +12,6 @@ from importlib.resources import files
 from typing import Any
 
 from optmech.designs.design import Design
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 
@@ -28,7 +27,7 @@ _MOST = 2**17
 """Probabilities of a mechanism that is embedded once more."""
 
 
-def sampler(design: Design | EverywhereDesign) -> Plain:
+def sampler(design: Design) -> Plain:
     """The packed file of a design, and at what loss; None where it is large, or no whole numbers
     were found that keep its promises at a similar loss."""
     if design.exact is None or design.exact.shape[0] * design.exact.shape[1] > _MOST:

@@ -1,18 +1,24 @@
 """Metric privacy at every point of a meshed region, as a part of a problem over places.
 
 The places of such a problem are what the prior and the loss speak of. What is promised is not about
-them: the mechanism has a row for every vertex of the mesh.
+them: the mechanism has a row for every control point of the mesh.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import numpy as np
 
-from optmech.certificate.families import Distortion, Leakage, LossLimit, Support, known
+from optmech.base.arrays import Floats
+from optmech.certificate.families import (
+    Distortion,
+    Gradient,
+    Leakage,
+    LossLimit,
+    Support,
+    known,
+)
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
@@ -20,29 +26,17 @@ from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.statement import Family, Statement
 
-Plain = Any
-
-
-@dataclass(frozen=True, eq=False)
-class Gradient(Family):
-    """‖∇p_o‖ <= ε p_o in every triangle of ``mesh``, by the coefficients at its control points.
-
-    No inequality between secrets, so that the certificate of statements refuses it: it is decided
-    by ``certificate.everywhere``, and its bound is that of ``certificate.mesh_program``.
-    """
-
-    kind: ClassVar[str] = "gradient"
-    index: int
-    epsilon: Exact
-    mesh: Mesh
-
-    def signature(self) -> Hashable:
-        return self.kind
-
 
 def gradient_of(families: tuple[Family, ...]) -> Gradient | None:
     """The promise at every point among the families of a statement; None without one."""
     return next((f for f in families if type(f) is Gradient), None)
+
+
+def gradient_in(statement: Statement) -> Gradient:
+    """The promise at every point that a statement has; AssertionError where it has none."""
+    found = gradient_of(statement.families)
+    assert found is not None
+    return found
 
 
 _BESIDE = {
@@ -86,7 +80,7 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
             where="objective",
             remedy='Use objective="expected_loss"',
         )
-    known(over_places(statement))
+    known(statement)
     allowed = np.array([f.allowed.all(axis=0) for f in statement.of_kind(Support)])
     if len(allowed) and not allowed.all(axis=0).any():
         raise ProblemError(
@@ -134,8 +128,9 @@ def measure_of(mesh: Mesh) -> tuple[str, Distance]:
     return "euclidean", euclidean()
 
 
-def require_places(mesh: Mesh, space: Space) -> None:
-    """Raise ProblemError unless the secrets are points of the region, in the mesh's coordinates."""
+def require_places(mesh: Mesh, space: Space) -> Floats:
+    """Where the secrets lie, (S, 2). Raises ProblemError unless they are points of the region, in
+    the mesh's coordinates."""
     secrets = space.secrets
     points = secrets.require_points("promise privacy at every point")
     if points.shape[1] != 2:
@@ -166,3 +161,4 @@ def require_places(mesh: Mesh, space: Space) -> None:
             where="everywhere",
             remedy="Use a mesh around all of the places",
         )
+    return points

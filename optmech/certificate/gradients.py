@@ -9,7 +9,6 @@ proved bound of its error comes first, and whole numbers decide the rest.
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -18,7 +17,6 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.check import Check
-from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
 from optmech.exact.numerators import Numerators, integers
@@ -32,7 +30,6 @@ _NORMAL = 1e-250
 """Below this, products could lose digits to underflow: decided in whole numbers."""
 _ENTRIES = 2**20
 """Triangles times reports at a time."""
-_SHARE_BITS = 320
 
 Vector = tuple[int, int]
 
@@ -171,43 +168,3 @@ def _tightness(values: Floats, degree: int, edges: tuple[Floats, Floats], limit:
         found = np.where(sure, (np.hypot(x, y) + error) / allowed, np.inf).max(axis=1)
     # what no control point reports is constant
     return np.asarray(np.where(values.max(axis=1) == 0, 0.0, found))
-
-
-def interpolated_loss(
-    mesh: Mesh, places: Floats, weights: Floats, costs: Floats, released: Numerators
-) -> tuple[Fraction, Fraction]:
-    """Lower and upper bound of Σ_x w_x Σ_o p_o(x) c(x, o), over all places x of the region.
-
-    ``places`` (n, 2) are points, ``weights`` (n,) and ``costs`` (n, O) numbers >= 0, all as the
-    binary fractions that they are; weights count over their exact sum. The bounds differ by less
-    than 2^-320 per place.
-
-    Raises
-    ------
-    ProblemError
-        On a place outside of the region.
-    """
-    held: dict[int, list[tuple[int, tuple[int, int, int]]]] = {}
-    for x, place in enumerate(places.tolist()):
-        found = mesh.locate_exactly(place)
-        if found is None:
-            raise ProblemError(
-                f"({place[0]}, {place[1]}) lies outside of the region",
-                where=f"places[{x}]",
-                remedy="Use a mesh around all places of the prior",
-            )
-        held.setdefault(found[0], []).append((x, found[1]))
-    (mass,), _ = integers(weights[None, :])
-    cost, cost_bits = integers(costs)
-    low = high = 0
-    for t, inside in held.items():
-        rows = [released.rows[k] for k in mesh.control[t].tolist()]
-        for x, weights_there in inside:
-            # Σ_α B_α Σ_o c_o N[α, o], the values B_α over their sum
-            own = elements.whole_basis(weights_there, mesh.degree)
-            terms = [sum(map(operator.mul, cost[x], row)) for row in rows]
-            top = mass[x] * sum(map(operator.mul, own, terms)) << _SHARE_BITS
-            share, rest = divmod(top, sum(own))
-            low, high = low + share, high + share + (rest > 0)
-    unit = sum(mass) << (released.bits + cost_bits + _SHARE_BITS)
-    return Fraction(low, unit), Fraction(high, unit)

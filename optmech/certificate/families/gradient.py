@@ -1,0 +1,239 @@
+"""Privacy at every point of a meshed region: gradients of at most ε, and what they cost at least
+(theory: "Privacy at every point", "Polynomials on the triangles of a mesh").
+
+In a triangle with edges d₁, d₂, cross product D and rises a, b of a column p along the edges,
+D G = a d₂' − b d₁' are the coefficients of its gradient, where (x, y)' = (y, −x). For any vectors
+w, one for every control point α of the triangle,
+
+    |w| ε D P[α] + w·(D G[α]) >= 0  wherever ‖G[α]‖ <= ε P[α],
+
+so that these terms, taken off the costs of the entries, leave a bound: the sum over the rows of the
+least entry of each. Nothing about the vectors is trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats
+from optmech.certificate import values
+from optmech.certificate.check import Check
+from optmech.certificate.families import fits
+from optmech.certificate.families.base import Trusted, trusted
+from optmech.certificate.families.plain import WHERE, Plain
+from optmech.certificate.gradients import Edges, Vector, check_gradients, rise_terms
+from optmech.certificate.lagrangian import Bound, Lagrangian
+from optmech.errors import ProblemError
+from optmech.exact.checked import require_keys
+from optmech.exact.exponentials import bracket
+from optmech.exact.number import Exact
+from optmech.exact.numerators import Numerators, integers
+from optmech.mesh import Mesh
+from optmech.statement import ReadOnly, Spread, Statement
+
+_BITS = 320
+_DIGITS = 40
+"""Bits of the largest component of a vector that are kept."""
+_MOST_BITS = 2000
+_MOST = 2**63
+_LEAST = 2.0**-300
+"""Costs nearer to zero count as minus this."""
+
+Vectors = tuple[tuple[tuple[int, ...], ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MeshMultipliers:
+    """Vectors in whole numbers over 2^bits: for every triangle and report x and y at each of the
+    n control points, 2n numbers."""
+
+    bits: int
+    vectors: Vectors
+
+    @classmethod
+    def none(cls, mesh: Mesh, reports: int) -> MeshMultipliers:
+        """Zeros."""
+        triangles, each = mesh.control.shape
+        return cls(0, (((0,) * (2 * each),) * reports,) * triangles)
+
+    @classmethod
+    def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
+        """Those of an engine: (O, T, n, 3), of ε P[α] and of the two components of G[α]; zeros
+        where they are no numbers."""
+        area = Edges(mesh).floats[2]
+        found = (multipliers[..., 1:] / area[None, :, None, None]).transpose(1, 0, 2, 3)
+        largest = float(np.abs(found).max(initial=0.0))
+        if not 0 < largest < 2.0**60:
+            return cls.none(mesh, found.shape[1])
+        bits = min(_MOST_BITS - 1, max(0, _DIGITS - math.frexp(largest)[1]))
+        whole = np.rint(np.ldexp(found, bits)).astype(np.int64).reshape(*found.shape[:2], -1)
+        return cls(bits, tuple(tuple(map(tuple, part)) for part in whole.tolist()))
+
+
+@trusted
+@dataclass(frozen=True, eq=False)
+class Gradient(ReadOnly, Trusted):
+    """‖∇p_o‖ <= ε p_o in every triangle of ``mesh``, by the coefficients at its control points,
+    whose rows are what is released; the secrets lie at ``places`` (S, 2).
+
+    Multipliers are vectors, whose terms are evaluated in whole numbers.
+    """
+
+    kind = "gradient"
+    named = "gradient <= {.epsilon.words}"
+    index: int
+    epsilon: Exact
+    mesh: Mesh
+    places: Floats
+
+    def fits(self, statement: Statement) -> dict[str, bool]:
+        spread = statement.spread
+        return {
+            "epsilon": fits.exact(self.epsilon) and self.epsilon > 0,
+            "mesh": type(self.mesh) is Mesh,
+            "places": fits.finite(self.places, (statement.secrets, 2)),
+            "mesh, a second time": spread is not None and spread.mesh is self.mesh,
+            "objective": statement.objective == "expected_loss",
+        }
+
+    def signature(self) -> Hashable:
+        return self.kind, self.mesh.control.shape
+
+    def spread(self) -> Spread:
+        return Spread(self.mesh, self.places)
+
+    def decide(self, statement: Statement, released: Numerators) -> Check:
+        return check_gradients(self.mesh, self.epsilon, released, self.index)
+
+    def charge(self, statement: Statement, lagrangian: Lagrangian, given: MeshMultipliers) -> None:
+        """What remains of the costs at the places is spread over the control points, where these
+        terms are taken off in whole numbers."""
+        lagrangian.spread = lambda whole, allowed: self._minimum(statement, whole, allowed, given)
+
+    def _minimum(
+        self,
+        statement: Statement,
+        lagrangian: Lagrangian,
+        allowed: NDArray[np.bool_],
+        given: MeshMultipliers,
+    ) -> Bound:
+        """What every mechanism on the mesh pays at least. What is private at every point and never
+        reported from one place is not reported from any."""
+        columns = np.flatnonzero(allowed.all(axis=0)).tolist()
+        spread, found = statement.spread, []
+        assert spread is not None
+        for costs in lagrangian.below():
+            if not np.isfinite(costs).all() or not columns:
+                return Bound(-math.inf, 0.0)
+            # lower still, so that whole numbers stay short
+            low = np.where(np.abs(costs) < _LEAST, -_LEAST, costs)
+            least = self._least(_row_costs(spread, low), given, columns)
+            found.append(values.rounded_down((least + lagrangian.constant) / lagrangian.weight))
+        return Bound(found[1], abs(found[0] - found[1]), found[0])
+
+    def _least(
+        self, costs: list[list[int]], given: MeshMultipliers, columns: Sequence[int]
+    ) -> Fraction:
+        """Σ_α min_o of costs over 2^320 without the terms of the vectors."""
+        reports, (triangles, each) = len(costs[0]), self.mesh.control.shape
+        if len(given.vectors) != triangles or any(
+            len(part) != reports or any(len(vectors) != 2 * each for vectors in part)
+            for part in given.vectors
+        ):
+            raise ProblemError("are not those of the mesh and the reports", where=WHERE)
+        edges = Edges(self.mesh)
+        rate = bracket(self.epsilon)[1]
+        # everything over rate.denominator · 2^(whole + _BITS)
+        scale = rate.denominator << (2 * edges.exponent + given.bits)
+        left = [[scale * c for c in row] for row in costs]
+        for control, (first, second, area), part in zip(
+            self.mesh.control.tolist(), edges.exact, given.vectors, strict=True
+        ):
+            rows = [left[k] for k in control]
+            steep = (rate.numerator * area) << _BITS
+            plain = rate.denominator << (edges.exponent + _BITS)
+            for o, vectors in enumerate(part):
+                if any(vectors):
+                    _charge(rows, o, vectors, (first, second), (steep, plain), self.mesh.degree)
+        return Fraction(sum(min(row[o] for o in columns) for row in left), scale << _BITS)
+
+    def in_words(self, given: Any) -> str:
+        return "privacy at every point"
+
+    def zeros(self, statement: Statement) -> MeshMultipliers:
+        return MeshMultipliers.none(self.mesh, statement.observables)
+
+    def encode(self, given: MeshMultipliers | None, statement: Statement) -> Plain:
+        """For every triangle the reports with vectors other than zero, and these."""
+        given = self.zeros(statement) if given is None else given
+        kept = [[o for o, vectors in enumerate(part) if any(vectors)] for part in given.vectors]
+        parts = zip(kept, given.vectors, strict=True)
+        vectors = [[own, [list(part[o]) for o in own]] for own, part in parts]
+        return {"bits": given.bits, "vectors": vectors}
+
+    def decode(self, plain: Plain, statement: Statement) -> MeshMultipliers:
+        require_keys(plain, {"bits", "vectors"}, WHERE)
+        bits, parts = plain["bits"], plain["vectors"]
+        triangles, each = self.mesh.control.shape
+        if type(bits) is not int or not 0 <= bits < _MOST_BITS or len(parts) != triangles:
+            raise ProblemError("are not those of the mesh", where=WHERE)
+        dense = (_dense(part, 2 * each, statement.observables) for part in parts)
+        return MeshMultipliers(bits, tuple(dense))
+
+
+def _row_costs(spread: Spread, costs: Floats) -> list[list[int]]:
+    """At most 2^320 Σ_x B_α(x) c(x, o) for every control point α, (rows, O)."""
+    cost, cost_bits = integers(costs)
+    out = [[0] * costs.shape[1] for _ in range(spread.rows)]
+    for (control, own), paid in zip(spread.weights, cost, strict=True):
+        unit = sum(own) << cost_bits
+        for k, share in zip(control, own, strict=True):
+            factor = share << _BITS
+            if factor:
+                row = out[k]
+                for o, c in enumerate(paid):
+                    row[o] += factor * c // unit
+    return out
+
+
+def _charge(
+    rows: list[list[int]],
+    o: int,
+    vectors: Sequence[int],
+    edges: tuple[Vector, Vector],
+    units: tuple[int, int],
+    degree: int,
+) -> None:
+    """Take the terms of one triangle off the costs of a report at its control points."""
+    (first, second), (steep, plain) = edges, units
+    one, other = rise_terms(degree)
+    for i, (x, y) in enumerate(zip(vectors[::2], vectors[1::2], strict=True)):
+        if x or y:
+            rows[i][o] -= steep * (math.isqrt(x * x + y * y - 1) + 1)
+            along = plain * (second[1] * x - second[0] * y)
+            back = plain * (first[1] * x - first[0] * y)
+            for k, count in one[i]:
+                rows[k][o] -= count * along
+            for k, count in other[i]:
+                rows[k][o] += count * back
+
+
+def _dense(plain: Plain, numbers: int, reports: int) -> tuple[tuple[int, ...], ...]:
+    kept, vectors = plain
+    out = [(0,) * numbers] * reports
+    before = -1
+    if len(kept) != len(vectors):
+        raise ProblemError("lists of different lengths", where=WHERE)
+    for o, vector in zip(kept, vectors, strict=True):
+        whole = len(vector) == numbers and all(type(v) is int and abs(v) < _MOST for v in vector)
+        if type(o) is not int or not before < o < reports or not whole or not any(vector):
+            raise ProblemError(f"{o!r}: {vector!r} are no vectors", where=WHERE)
+        out[o], before = tuple(vector), o
+    return tuple(out)
