@@ -71,7 +71,7 @@ def _solved(
         "loss": design.loss,
         "bound": design.bound,
         "lower_bound": design.lower_bound,
-        "wrong": om.measures.distortion(design.at_places, prior, WRONG),
+        "wrong": om.measures.distortion(design.mechanism, prior, WRONG),
         "blind": float(1 - prior.weights.max()),
         "places": len(prior),
         "rows": design.mesh.rows,

@@ -15,6 +15,7 @@ from optmech.exact.number import parse_exact
 from optmech.lp import gradients
 from optmech.mesh import Mesh
 from optmech.repair.gradients import released_inside
+from optmech.statement import Spread
 
 _FINER = 2.0
 """Times as many vertices from one mesh to the next."""
@@ -53,7 +54,9 @@ def certified(places: Places, mesh: Mesh, epsilon: float, point: cones.ConePoint
     for check in (check_mesh(mesh), check_gradients(mesh, exact, released)):
         if not check.passed:
             raise SystemExit(f"{check.kind}: {check.detail}")
-    return float(interpolated_loss(mesh, places.points, places.weights, places.costs, released)[1])
+    return float(
+        expected_loss(Spread(mesh, places.points), places.weights, places.costs, released)[1]
+    )
 
 
 def adapted(

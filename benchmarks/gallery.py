@@ -22,7 +22,6 @@ import optmech as om
 from optmech.base import html
 from optmech.base.resources import data_folder
 from optmech.base.storage import write_atomically
-from optmech.designs.everywhere import EverywhereDesign
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
 from optmech.spaces.labels import label_text
@@ -105,7 +104,7 @@ def picture_of(design: Any) -> str:
     prior = design.problem.prior
     place = int(prior.weights.argmax())
     secrets, observables = design.problem.secrets, design.problem.observables
-    if isinstance(design, EverywhereDesign):
+    if design.mesh is not None:
         points = secrets.require_points("draw")
         row = design.mechanism.at(points[[place]])[0]
     else:

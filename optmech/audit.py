@@ -39,7 +39,7 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -2360,25 +2360,31 @@ class Everywhere:
             self.region = Region(promise["everywhere"], secrets.points or [])
             need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
         self.located = [self.region.shares(place) for place in self.region.places]
-        with inside("mechanism"):
-            self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
+        self.released = body["mechanism"] is not None
         with inside("multipliers"):
             self.read_vectors(body["multipliers"])
         with inside("result"):
-            result = read_result(body["result"], True)
+            result = read_result(body["result"], self.released)
+        self.outer = body.get("outer")
+        if not self.released:
+            return
+        with inside("mechanism"):
+            self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
+        with inside("result"):
             need(result["approximations"] == [], "an approximation of nothing")
             self.status = str(result["status"])
             names = ("objective", "loss", "bound", "lower_bound")
             value, self.loss, self.bound, self.least = fractions([result[k] for k in names], 4)
             need(value == self.loss, "the objective is not the loss")
-        self.outer = body.get("outer")
 
     def read_vectors(self, plain: object) -> None:
         """Two numbers for each control point, of the reports of every triangle that have some."""
         numbers = 2 * len(self.region.indices)
         given = dict(plain) if isinstance(plain, dict) else {}
-        (vectors,) = listing(given.pop("gradient", None), 1)
-        self.joint, body = given, keys(vectors, "bits vectors")
+        stated = listing(given.pop("gradient", None))
+        none = {"bits": 0, "vectors": [[[], []] for _ in self.region.triangles]}
+        need(len(stated) < 2, "there is not one promise at every point")
+        self.joint, body = given, keys(stated[0] if stated else none, "bits vectors")
         self.bits = whole(body["bits"], 2000)
         self.vectors: list[dict[int, list[int]]] = []
         for part in listing(body["vectors"], len(self.region.triangles)):
@@ -2393,6 +2399,9 @@ class Everywhere:
         region, unchecked = self.region, "title, labels, units, engine, reason, notes, seconds, "
         unchecked += "rounding cost"
         self.lines.append(f"{len(region.triangles)} triangles tile a convex region edge to edge")
+        if not self.released:
+            self.lines.append(self.why_infeasible())
+            return self.lines, unchecked
         self.lines.append(f"{region.count} rows of {self.stated.m} whole numbers")
         self.check_gradients()
         self.check_beside()
@@ -2479,7 +2488,16 @@ class Everywhere:
     def places(self) -> Iterator[tuple[At, Fraction, list[Fraction]]]:
         return zip(self.located, self.stated.prior, self.stated.loss, strict=True)
 
-    def mesh_bound(self) -> Fraction:
+    def why_infeasible(self) -> str:
+        """What proves that the mesh has no mechanism that satisfies everything."""
+        with inside("multipliers"):
+            bound = self.stated.lagrangian(self.joint, objective=False)
+        with suppress(Fault):
+            return why_infeasible(self.stated, bound)
+        need(self.mesh_bound(False) > 0, "nothing proves that the problem is infeasible")
+        return "infeasible: the multipliers of all constraints demand more than there is"
+
+    def mesh_bound(self, objective: bool = True) -> Fraction:
         """For any vectors w, |w| ε D P[α] + w·(D G[α]) >= 0 at every control point α, G those of
         ∇p: taken off the costs, these leave the sum of the least entries of the rows."""
         rate, unit = self.epsilon.bounds().high, self.region.unit
@@ -2488,7 +2506,7 @@ class Everywhere:
         need(any(allowed), "no observable is allowed at all places")
         bound = Lagrangian([allowed for _ in range(self.region.count)])
         with inside("multipliers"):
-            joint = self.stated.lagrangian(self.joint)
+            joint = self.stated.lagrangian(self.joint, objective)
         bound.K = joint.K
         costs = [[Fraction(v, 1 << SCALE) for v in row] for row in joint.L]
         for (control, weights), row in zip(self.located, costs, strict=True):

@@ -49,12 +49,13 @@ def moved_mass(body):
 
 def drop_triangle(body):
     mesh_of(body)["triangles"].pop()
-    body["multipliers"]["vectors"].pop()
+    body["multipliers"]["gradient"][0]["vectors"].pop()
 
 
 def raise_figure(name, by=1e-6):
     def change(body):
         body["result"][name] *= 1 + by
+        body["result"]["objective"] = body["result"]["loss"]
 
     return change
 

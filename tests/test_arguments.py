@@ -152,7 +152,7 @@ RESULTS = {
     "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "NoiseDesign", "RobustNoise",
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
     "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
-    "CellSequence", "CarryOver", "Everywhere", "EverywhereDesign",
+    "CellSequence", "CarryOver", "Everywhere",
     "Capacity", "Frequencies", "Hyper", "PriorEstimate", "Refinement", "Repeated",
     "ShannonCapacity",
 }  # fmt: skip

@@ -45,9 +45,9 @@ def interruptible() -> Iterator[None]:
 
 
 def cells(design: om.Design) -> int:
-    assert design.outer is not None
-    assert design.outer.cells is not None
-    return len(np.unique(design.outer.cells))
+    assert design.certificate.outer is not None
+    assert design.certificate.outer.cells is not None
+    return len(np.unique(design.certificate.outer.cells))
 
 
 def solved(progress: Callable[[str], None] | None = None) -> om.Design:
@@ -99,7 +99,7 @@ def test_an_interrupt_of_the_mesh_keeps_the_mechanism(tmp_path: Path, interrupti
 
     design = solved(stop)
     assert design.verified
-    assert design.outer is None
+    assert design.certificate.outer is None
     assert design.lower_bound == 0
     design.save(tmp_path / "d.json")
     assert om.check(tmp_path / "d.json").passed
@@ -135,7 +135,7 @@ def test_without_any_time_there_is_no_bound() -> None:
     found = om.solve(problem(), time_limit=1e-9)
     assert isinstance(found, om.Design)
     assert found.verified
-    assert found.outer is None
+    assert found.certificate.outer is None
     assert any("no lower bound for every mechanism was proved" in note for note in found.notes)
 
 

@@ -113,7 +113,7 @@ def test_pairs_of_points(design, apart):
     if apart is not None:
         angle = rng.random(len(x)) * 2 * np.pi
         y = x + apart * np.column_stack([np.cos(angle), np.sin(angle)])
-    p, q = (own_probabilities(design.mesh, design.matrix, at) for at in (x, y))
+    p, q = (own_probabilities(design.mesh, design.exact.matrix, at) for at in (x, y))
     limit = 0.5 * np.hypot(*(x - y).T)[:, None]
     assert (np.log(p / q) <= limit * (1 + 1e-6) + 1e-12).all()
     assert np.abs(design.mechanism.at(x) - p).max() < 1e-12
@@ -126,7 +126,7 @@ def test_exact_probabilities_and_draws(design):
     point = (Fraction(1, 3), Fraction(7, 4))
     found = design.mechanism.exactly_at(point)
     assert sum(found) == 1
-    floats = own_probabilities(design.mesh, design.matrix, np.array([[1 / 3, 7 / 4]]))[0]
+    floats = own_probabilities(design.mesh, design.exact.matrix, np.array([[1 / 3, 7 / 4]]))[0]
     assert np.abs(np.array(found, dtype=float) - floats).max() < 1e-14
     drawn = np.bincount(design.mechanism.sample_at(point, 20_000, seed=3), minlength=25)
     expected = 20_000 * floats

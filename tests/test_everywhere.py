@@ -19,6 +19,7 @@ from optmech.exact.numerators import Numerators
 from optmech.lp import gradients
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.repair.gradients import inside, released_inside
+from optmech.statement import Spread
 
 PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
 APART = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
@@ -50,7 +51,7 @@ FINER = [(0.5, 0.5, 1.69110), (0.5, 1.0, 1.41260)]
 def test_losses_of_the_table(width, epsilon, most):
     mesh, solved = program(width, epsilon)
     released, check = released_inside(mesh, parse_exact(epsilon, where=""), solved.matrix)
-    loss = float(interpolated_loss(mesh, PLACES, PRIOR, APART, released)[1])
+    loss = float(expected_loss(Spread(mesh, PLACES), PRIOR, APART, released)[1])
     assert check.passed
     assert loss <= most + 6e-6
 
@@ -66,7 +67,7 @@ def test_tangents_where_they_are_needed_lose_less():
     places alone, 1.61953."""
     mesh, solved = program(1.0, 0.5, directions=8, rounds=4)
     released, check = released_inside(mesh, parse_exact("1/2", where=""), solved.matrix)
-    loss = float(interpolated_loss(mesh, PLACES, PRIOR, APART, released)[1])
+    loss = float(expected_loss(Spread(mesh, PLACES), PRIOR, APART, released)[1])
     assert check.passed
     assert 1.61953 < loss < 1.7300
 
@@ -78,7 +79,7 @@ def own_probabilities(mechanism, points):
     for corners in mesh.triangles:
         weights = lifted @ np.linalg.inv(np.column_stack([mesh.vertices[corners], np.ones(3)]))
         held = weights.min(axis=1) >= -1e-13
-        out[held] = weights[held] @ mechanism.exact.matrix[corners]
+        out[held] = weights[held] @ mechanism.rows.matrix[corners]
     return out
 
 
@@ -117,7 +118,7 @@ def test_exact_probabilities_sum_to_one_and_are_those_of_the_weights(half):
     assert np.abs(np.array(found, dtype=float) - floats).max() < 1e-14
     vertex = half.exactly_at((2, 3))
     k = half.mesh.vertices.tolist().index([2.0, 3.0])
-    assert vertex == tuple(Fraction(n, 1 << half.exact.bits) for n in half.exact.rows[k])
+    assert vertex == tuple(Fraction(n, 1 << half.rows.bits) for n in half.rows.rows[k])
 
 
 def test_draws_follow_the_probabilities(half):
@@ -137,7 +138,7 @@ def test_points_outside_are_refused(half):
         with pytest.raises(om.ProblemError, match="outside"):
             ask((4.001, 2.0))
     with pytest.raises(om.ProblemError, match="does not fit"):
-        MeshMechanism(half.mesh, om.Domain(range(24)), half.exact)
+        MeshMechanism(half.mesh, om.Domain(range(24)), half.rows)
 
 
 def test_the_objective_is_the_same_for_any_number_of_places():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -16,13 +17,9 @@ from altered_regions import altered, last_digit, moved_mass, raise_figure
 
 import optmech as om
 from optmech import audit
-from optmech.certificate import Multipliers
-from optmech.certificate.families import AttackMultipliers
-from optmech.certificate.joint import joint_bound
-from optmech.certificate.mesh_program import MeshMultipliers
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families import AttackMultipliers, MeshMultipliers
 from optmech.cli.main import main
-from optmech.designs.everywhere import program_of
-from optmech.problem.regions import over_places
 
 E = om.distances.euclidean()
 EPSILON = 1.4
@@ -165,7 +162,7 @@ def test_constraints_hold_exactly_at_the_places(designs):
     )
     assert error >= Fraction(0.92)
     assert all(row[3] == 0 for row in at)
-    assert design.at_places.matrix == pytest.approx(np.array(at, dtype=float), abs=1e-12)
+    assert design.matrix == pytest.approx(np.array(at, dtype=float), abs=1e-12)
 
 
 def test_pairs_of_points(designs):
@@ -173,7 +170,7 @@ def test_pairs_of_points(designs):
     x, y = rng.uniform(1e-6, 2 - 1e-6, (2, 10_000, 2))
     design = designs["all"]
     kept = [o for o in range(9) if o != 3]
-    p, q = ((own_weights(points) @ design.matrix)[:, kept] for points in (x, y))
+    p, q = ((own_weights(points) @ design.exact.matrix)[:, kept] for points in (x, y))
     limit = EPSILON * np.hypot(*(x - y).T)[:, None]
     assert (np.log(p / q) <= limit * (1 + 1e-6) + 1e-12).all()
 
@@ -181,19 +178,18 @@ def test_pairs_of_points(designs):
 def test_any_multipliers_bound(designs):
     rng = np.random.default_rng(5)
     design = designs["all"]
-    program, statement = program_of(design.problem), over_places(design.problem.statement)
+    statement = design.problem.statement
     for scale in (1e-3, 1e-1, 1.0):
         strategy = rng.random((9, 9)) * (rng.random((9, 9)) < 0.3)
-        given = Multipliers(
-            (scale * rng.random(9), AttackMultipliers(scale, strategy), None, np.array([scale]))
-        )
         vectors = rng.normal(size=(9, len(MESH.triangles), 3, 3)) * scale / 30
-        found = joint_bound(program, statement, given, MeshMultipliers.rounded(MESH, vectors))
-        assert found is not None
-        assert found[1] <= found[0] < design.loss
-    proved, reported = joint_bound(program, statement, design.joint, design.multipliers)
-    assert design.bound <= float(proved)
-    assert float(reported) == pytest.approx(design.bound, rel=1e-12)
+        attack = AttackMultipliers(scale, strategy)
+        beside = (scale * rng.random(9), attack, None, np.array([scale]))
+        given = Multipliers((MeshMultipliers.rounded(MESH, vectors), *beside))
+        found = lower_bound(statement, given)
+        assert found.value <= found.proved < design.loss
+    found = lower_bound(statement, design.certificate.multipliers)
+    assert design.bound <= found.proved
+    assert found.value == pytest.approx(design.bound, rel=1e-12)
 
 
 @pytest.fixture
@@ -241,15 +237,15 @@ def dearer(stated):
 
 
 def without_joint(body):
-    del body["multipliers"]["joint"]
+    body["multipliers"]["distortion"] = []
 
 
 def heavier_attack(body):
-    body["multipliers"]["joint"]["distortion"][0]["weight"] *= 2
+    body["multipliers"]["distortion"][0]["weight"] *= 2
 
 
 def heavier_loss(body):
-    body["multipliers"]["joint"]["loss_limits"][0] = [1.0] * 9
+    body["multipliers"]["loss_limits"][0] = [1.0] * 9
 
 
 def another_kind(body):
@@ -312,15 +308,25 @@ def test_cubic_columns_lose_less(designs, tmp_path):
     assert audit.audit(str(tmp_path / "d.json"))
 
 
-def test_what_cannot_be_kept_is_refused_with_its_reason():
+def test_what_cannot_be_kept_is_refused_with_its_reason(tmp_path):
+    def infeasible(match, *beside):
+        design = om.solve(problem(*beside), gap=1e-3)
+        assert design.status == "infeasible"
+        assert re.search(match, design.reason)
+        design.save(tmp_path / "none.json")
+        assert om.check(tmp_path / "none.json").status == "infeasible"
+        assert om.Design.load(tmp_path / "none.json").reason == design.reason
+        assert any("infeasible" in line or "than any" in line
+                   for line in audit.audit(str(tmp_path / "none.json")))  # fmt: skip
+
     def refused(kind, match, *beside, **more):
         with pytest.raises(kind, match=match):
             om.solve(problem(*beside, **more), gap=1e-3)
 
-    refused(om.InfeasibleError, "d_max", om.DistortionPrivacy(5, E))
-    refused(om.InfeasibleError, "no mechanism on this mesh", om.LossBound(0.6))
-    refused(om.InfeasibleError, "constraints\\[1\\].*constraints\\[2\\]",
-            om.LossBound(0.8), om.DistortionPrivacy(0.9, E))  # fmt: skip
+    infeasible("d_max", om.DistortionPrivacy(5, E))
+    infeasible("privacy at every point", om.LossBound(0.6))
+    infeasible(r"constraints\[1\].*constraints\[2\]",
+               om.LossBound(0.8), om.DistortionPrivacy(0.9, E))  # fmt: skip
     refused(om.ProblemError, "Widen the support", om.Support(np.eye(9, dtype=int)))
     refused(om.ProblemError, "maximal_leakage cannot", om.MaximalLeakage(1))
     refused(om.ProblemError, "differential_privacy cannot", om.DifferentialPrivacy(1))

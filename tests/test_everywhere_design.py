@@ -25,9 +25,9 @@ from altered_regions import (
 
 import optmech as om
 from optmech import audit
-from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.certificate import Multipliers, lower_bound
+from optmech.certificate.families import MeshMultipliers
 from optmech.cli.main import main
-from optmech.exact.number import parse_exact
 
 E = om.distances.euclidean()
 PLACES = np.array([(x, y) for y in range(5) for x in range(5)], dtype=float)
@@ -90,14 +90,14 @@ def test_pairs_of_points(design, apart):
     if apart is not None:
         angle = rng.random(len(x)) * 2 * np.pi
         y = x + apart * np.column_stack([np.cos(angle), np.sin(angle)])
-    p, q = (own_probabilities(design.mesh, design.matrix, at) for at in (x, y))
+    p, q = (own_probabilities(design.mesh, design.exact.matrix, at) for at in (x, y))
     limit = 0.5 * np.hypot(*(x - y).T)[:, None]
     assert (np.log(p / q) <= limit * (1 + 1e-6) + 1e-12).all()
     assert np.abs(design.mechanism.at(x) - p).max() < 1e-12
 
 
 def test_the_loss_is_that_of_the_probabilities(design):
-    p = own_probabilities(design.mesh, design.matrix, PLACES)
+    p = own_probabilities(design.mesh, design.exact.matrix, PLACES)
     apart = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
     assert design.loss == pytest.approx((p * apart).sum() / 25, rel=1e-12)
 
@@ -121,7 +121,7 @@ def test_places_need_not_be_vertices(tmp_path):
     points, reports = problem.secrets.points, problem.observables
     found = om.solve(problem, gap=1e-4)
     apart = np.hypot(*(points[:, None] - reports.points).transpose(2, 0, 1))
-    p = own_probabilities(found.mesh, found.matrix, points)
+    p = own_probabilities(found.mesh, found.exact.matrix, points)
     weights = problem.prior.weights
     assert found.loss == pytest.approx(weights @ (p * apart).sum(axis=1), rel=1e-12)
     # below the optimum over these places alone, which bounds all mechanisms
@@ -164,17 +164,20 @@ def test_the_bound_is_below_every_mechanism_on_the_mesh():
     problem = square(2, "1/2")
     mesh = problem.constraints[0].everywhere
     apart = np.hypot(*(PLACES[:, None] - PLACES).transpose(2, 0, 1))
-    program = MeshProgram(mesh, parse_exact("1/2", where=""), PLACES, np.full(25, 1 / 25), apart)
-    best = om.solve(problem, gap=1e-6)
+    statement, best = problem.statement, om.solve(problem, gap=1e-6)
+
+    def bound(vectors):
+        return lower_bound(statement, Multipliers((vectors,))).proved
+
     for scale in (1e-4, 1e-2, 1.0):
         given = scale * rng.normal(size=(25, len(mesh.triangles), 3, 3))
-        bound = program.bound(MeshMultipliers.rounded(mesh, given))
-        assert bound < best.loss
+        assert bound(MeshMultipliers.rounded(mesh, given)) < best.loss
     # without multipliers every row has its cheapest entry
-    zero = program.bound(MeshMultipliers.none(mesh, 25))
+    zero = bound(MeshMultipliers.none(mesh, 25))
     costs = mesh.interpolation(PLACES).T @ (apart / 25)
-    assert float(zero) == pytest.approx(costs.min(axis=1).sum(), rel=1e-12)
-    assert float(program.bound(best.multipliers)) == pytest.approx(best.loss, rel=2e-6)
+    assert zero == pytest.approx(costs.min(axis=1).sum(), rel=1e-12)
+    (vectors,) = best.certificate.multipliers.families
+    assert bound(vectors) == pytest.approx(best.loss, rel=2e-6)
 
 
 def test_files_are_read_and_checked_again(design, saved):
@@ -201,11 +204,11 @@ def claim_optimal(body):
 
 
 def stretch_vectors(body):
-    body["multipliers"]["bits"] -= 3
+    body["multipliers"]["gradient"][0]["bits"] -= 3
 
 
 def no_outer(body):
-    body["outer"] = None
+    del body["outer"]
 
 
 def no_cells(body):
@@ -302,13 +305,23 @@ def test_what_is_refused(design):
         om.solve(design.problem, start=design)
 
 
-def test_what_works_on_secrets_says_so(design, saved, capsys, tmp_path):
+def test_what_works_on_secrets_says_so(design, capsys, tmp_path):
     with pytest.raises(om.ProblemError, match=r"om\.solve"):
         om.frontier.least_epsilon(design.problem, 2.0, 0.1, 1.0)
-    for command in (["measure", saved], ["attack", saved],
-                    ["export", "square-everywhere", "-o", tmp_path / "x.mps"]):  # fmt: skip
-        assert main([*map(str, command)]) in (1, 2)
-        assert "point" in capsys.readouterr().err
+    assert main(["export", "square-everywhere", "-o", str(tmp_path / "x.mps")]) == 2
+    assert "point" in capsys.readouterr().err
+
+
+def test_at_its_places_it_is_a_mechanism_like_any_other(design, saved, capsys):
+    exact = np.array([design.mechanism.exactly_at(place) for place in PLACES.tolist()])
+    assert np.allclose(design.mechanism.matrix, exact.astype(float), rtol=1e-14, atol=0)
+    assert om.measures.epsilon(design.mechanism, E) <= 0.5
+    # the best guess from a report is at most as far off as the report itself
+    attack = om.attacks.optimal(design.mechanism, design.problem.prior, E)
+    assert 0.9 * design.loss < attack.error <= design.loss
+    for command in ("measure", "attack"):
+        assert main([command, str(saved)]) == 0
+        assert capsys.readouterr().err == ""
 
 
 def test_the_gallery_s_square(tmp_path, capsys):

@@ -12,7 +12,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Check, Multipliers, check_exact, infeasibility_margin
 from optmech.certificate.families import MeshMultipliers
 from optmech.engines import cones
-from optmech.errors import InfeasibleError, SolverError, VerificationError
+from optmech.errors import SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
 from optmech.problem.regions import gradient_in, over_places
@@ -27,6 +27,14 @@ _START_GAP = 1e-2
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 Stop = Callable[[cones.ConePoint], bool]
+
+
+class Infeasible(Exception):  # noqa: N818
+    """The mesh has no mechanism that satisfies everything, as its multipliers prove."""
+
+    def __init__(self, multipliers: Multipliers) -> None:
+        super().__init__("infeasible")
+        self.multipliers = multipliers
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +68,7 @@ def solve_beside(
 
     Raises
     ------
-    InfeasibleError
+    Infeasible
         Where multipliers prove that the mesh has none.
     SolverError
         Where none was found that satisfies them, and no proof that there is none.
@@ -174,18 +182,9 @@ class _Search:
         )
 
     def _refuse(self, found: _Solved) -> None:
-        """Raise InfeasibleError where multipliers prove that nothing is feasible."""
-        margin = infeasibility_margin(self.statement, found.multipliers)
-        if margin > 0:
-            given = found.multipliers.of(self.statement)
-            named = (family.in_words(part) for family, part in given if family is not self.promise)
-            parts = ", ".join(filter(None, named))
-            raise InfeasibleError(
-                f"no mechanism on this mesh is private at every point and satisfies {parts}: "
-                f"multipliers demand 0 >= {margin:.3g}",
-                where="constraints",
-                remedy="Relax at least one of them, or use a finer mesh",
-            )
+        """Raise Infeasible where multipliers prove that nothing is feasible."""
+        if infeasibility_margin(self.statement, found.multipliers) > 0:
+            raise Infeasible(found.multipliers)
 
     def _kept_to(self, matrix: Floats, start: Floats, margin: float = _MARGINS[0]) -> Floats:
         """Near ``matrix``, inside cones and constraints, by as much of another matrix as it takes:

@@ -8,18 +8,18 @@ from optmech.base import memory
 from optmech.base.interrupts import noticed
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.families import MeshMultipliers
-from optmech.certificate.infeasible import closed_form_reason
+from optmech.certificate.infeasible import closed_form_reason, multiplier_reason
 from optmech.certificate.objective import claimable, figures_of
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
 from optmech.designs.outer import FEW, counts_of, has_outer, outer_problem
 from optmech.engines import cones
-from optmech.errors import InfeasibleError, SolverError
+from optmech.errors import SolverError
 from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import solve_beside, with_vectors
+from optmech.pipeline.beside import Infeasible, solve_beside, with_vectors
 from optmech.pipeline.by_cells import Clock, bound_by_cells
-from optmech.pipeline.finish import ending
+from optmech.pipeline.finish import ending, infeasible_design
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Progress
@@ -77,10 +77,18 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
     own, places = profile.gap * _ROOM, over_places(problem.statement)
     joint = Multipliers()
     if places.families:
-        reason = closed_form_reason(places)
+        reason = closed_form_reason(statement)
         if reason:
-            raise InfeasibleError(reason)
-        besides = solve_beside(problem.statement, cone_program, costs, own, stop, profile.threads)
+            return infeasible_design(
+                problem, joint, reason, "closed form", "no search was needed", clock.seconds
+            )
+        try:
+            besides = solve_beside(statement, cone_program, costs, own, stop, profile.threads)
+        except Infeasible as proof:
+            reason = multiplier_reason(statement, proof.multipliers)
+            return infeasible_design(
+                problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
+            )
         released, multipliers = besides.released, besides.multipliers
     else:
         found = cones.solve(cone_program, costs, own, stop, profile.threads)
@@ -136,8 +144,9 @@ def _outer(
         found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     except SolverError:
         return None, 0.0, ()
-    if found.status == "infeasible":
-        raise InfeasibleError(f"of the places alone: {found.reason}")
+    if found.exact is None:
+        # the mechanism that was found says otherwise
+        return None, 0.0, ()
     proof = OuterProof(None, outer.statement, found.certificate.multipliers)
     return proof, claimable(found.bound), ()
 

@@ -30,18 +30,8 @@ def make_design(
 ) -> Design:
     """The design that a session ends with."""
     if infeasible:
-        nan = float("nan")
-        return Design(
-            problem,
-            None,
-            *Figures(nan, nan, nan, nan, nan),
-            verified=False,
-            certificate=Certificate((), session.multipliers, Bound(nan, nan)),
-            engine=engine,
-            engine_reason=engine_reason,
-            seconds=session.seconds,
-            reason=infeasible,
-            notes=problem.notes,
+        return infeasible_design(
+            problem, session.multipliers, infeasible, engine, engine_reason, session.seconds
         )
     session.serve_unseen()
     assert session.released is not None
@@ -61,6 +51,30 @@ def make_design(
         notes=design_notes(problem, released.exact.matrix),
         approximations=measure_approximations(problem, released.exact.matrix),
         rounding_cost=_rounding_cost(problem.statement, session),
+    )
+
+
+def infeasible_design(
+    problem: Problem,
+    multipliers: Multipliers,
+    reason: str,
+    engine: str,
+    engine_reason: str,
+    seconds: float,
+) -> Design:
+    """The result where ``reason`` proves that nothing is feasible."""
+    nan = float("nan")
+    return Design(
+        problem,
+        None,
+        *Figures(nan, nan, nan, nan, nan),
+        verified=False,
+        certificate=Certificate((), multipliers, Bound(nan, nan)),
+        engine=engine,
+        engine_reason=engine_reason,
+        seconds=seconds,
+        reason=reason,
+        notes=problem.notes,
     )
 
 

@@ -12,6 +12,7 @@ from optmech.certificate.gradients import check_gradients, check_mesh
 from optmech.certificate.places import expected_loss
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import Numerators
+from optmech.statement import Spread
 
 SQUARE = om.Mesh.grid((0, 0, 1, 1), 1)
 COLUMN = (10, 13, 14, 15)
@@ -156,9 +157,8 @@ def test_the_loss_is_that_of_fractions():
                 for w, k in zip(own, corners, strict=True)
             )
             expected += Fraction(weight) * Fraction(cost[o]) * p / (1 << released.bits)
-    expected /= sum(Fraction(weight) for weight in weights.tolist())
-    low, high = interpolated_loss(mesh, places, weights, costs, released)
+    low, high = expected_loss(Spread(mesh, places), weights, costs, released)
     assert low <= expected <= high
     assert high - low < Fraction(1, 2**250)
     with pytest.raises(om.ProblemError, match="outside"):
-        interpolated_loss(mesh, places + 50, weights, costs, released)
+        expected_loss(Spread(mesh, places + 50), weights, costs, released)

@@ -74,7 +74,7 @@ def test_every_inequality_of_the_mesh_is_kept(
     assert report.passed, report.faults
     design.save(tmp_path / "m.json")
     audit.judge(str(tmp_path / "m.omm"), str(tmp_path / "m.json"))
-    whole = found.matrix * 2.0**bits
+    whole = found.rows.matrix * 2.0**bits
     assert (whole == np.round(whole)).all()
     assert (whole.sum(axis=1) == 2.0**bits).all()
     # the mechanism's own log ratios at pairs of points, exactly, which share no code with the check
@@ -160,7 +160,7 @@ def test_all_bytes_of_a_draw_give_the_exact_probabilities(packed: Path) -> None:
     order = [(2 - j - k, j, k) for k in range(3) for j in range(3 - k)]
     shares = bernstein([Fraction(n, UNIT) for n in weights], 2)
     for alpha, number in zip(order, found.mesh.control[triangle], strict=True):
-        for label, p in zip(found.observables.labels, found.matrix[number], strict=True):
+        for label, p in zip(found.observables.labels, found.rows.matrix[number], strict=True):
             if p:
                 expected[label] += shares[alpha] * Fraction(p)
     assert seen == expected
@@ -317,9 +317,7 @@ def test_files_that_are_none_are_refused(
         om.load_packed(path)
 
 
-def test_mutated_files_are_refused(
-    packed: Path, square: om.Design, tmp_path: Path
-) -> None:
+def test_mutated_files_are_refused(packed: Path, square: om.Design, tmp_path: Path) -> None:
     content, original = packed.read_bytes(), om.load_packed(packed)
     path, rng = tmp_path / "m.omm", random.Random(17)
     for _ in range(150):
@@ -332,7 +330,7 @@ def test_mutated_files_are_refused(
         except om.VerificationError:
             continue
         assert changed[-32:] == hashlib.sha256(changed[:-32]).digest()
-        same = found.mesh == original.mesh and found.exact.rows == original.exact.rows
+        same = found.mesh == original.mesh and found.rows.rows == original.rows.rows
         assert same or not om.check_packed(path, square).passed
 
 
@@ -410,9 +408,7 @@ def test_constraints_beside_the_promise_are_kept(
 
 
 @pytest.mark.parametrize("point", [5, None, (1,), (1, 2, 3), "xyz"])
-def test_what_is_no_point_is_refused(
-    square: om.Design, packed: Path, point: object
-) -> None:
+def test_what_is_no_point_is_refused(square: om.Design, packed: Path, point: object) -> None:
     for ask in (
         om.load_packed(packed).locate,
         square.mechanism.sample_at,

@@ -103,9 +103,7 @@ def test_reports_of_a_secret_are_pythons(design: om.Design, show: Show, tmp_path
     page.assert_quiet()
 
 
-def test_reports_at_a_point_are_pythons(
-    region: om.Design, show: Show, tmp_path: Path
-) -> None:
+def test_reports_at_a_point_are_pythons(region: om.Design, show: Show, tmp_path: Path) -> None:
     page = show(region)
     found = packed(page, tmp_path)
     assert om.check_packed(tmp_path / "page.omm", region).passed

@@ -63,9 +63,7 @@ def test_figures_and_bounds_are_the_designs(design: om.Design, show: Show) -> No
     page.assert_quiet()
 
 
-def test_a_chosen_point_has_the_mechanisms_distribution(
-    design: om.Design, show: Show
-) -> None:
+def test_a_chosen_point_has_the_mechanisms_distribution(design: om.Design, show: Show) -> None:
     from selenium.webdriver import ActionChains
 
     page = show(design)
@@ -168,9 +166,7 @@ def test_degrees_stand_along_the_sides(globe: om.Design, show: Show) -> None:
     page.assert_quiet()
 
 
-def test_reports_of_both_kinds_are_compared(
-    design: om.Design, show: Show, tmp_path: Path
-) -> None:
+def test_reports_of_both_kinds_are_compared(design: om.Design, show: Show, tmp_path: Path) -> None:
     places = design.problem.secrets
     stated = om.Problem(
         design.problem.prior, KM, constraints=[om.MetricPrivacy("ln 2", KM)], title="Between them"
