@@ -197,7 +197,7 @@ class Design:
         mechanism = self.mechanism
         if not isinstance(mechanism, MeshMechanism):
             raise ProblemError(
-                "reports from its secrets only",
+                "has no region: it reports from its secrets only",
                 where="design",
                 remedy="State MetricPrivacy(…, everywhere=mesh) to report from every point",
             )

@@ -104,7 +104,7 @@ def packed_content(
         raise _refusal(stated, bits, increase, allowed)
     content = encode_parts(stated.parts(released, prior_date, outside))
     found = mechanism_of(decode_parts(content, where))
-    if found.exact.rows != released.rows:
+    if _rows(found) != released.rows:
         raise ProblemError("was not written as it was released", where=where)
     return content, found
 
@@ -123,7 +123,7 @@ def check_packed(
     if faults:
         nan = math.nan
         return CheckReport(str(path), "failed", (), nan, nan, nan, nan, nan, tuple(faults))
-    numbers = Numerators(packed.bits, packed.exact.rows)
+    numbers = Numerators(packed.bits, _rows(packed))
     checks = stated.checks(numbers)
     faults += [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     columns = packed._parts.table.columns
@@ -143,6 +143,11 @@ def check_packed(
         lower_bound=design.lower_bound,
         faults=tuple(faults),
     )
+
+
+def _rows(packed: PackedMechanism | PackedEverywhere) -> tuple[tuple[int, ...], ...]:
+    """What was released: a row for every secret, or for every control point."""
+    return (packed.rows if isinstance(packed, PackedEverywhere) else packed.exact).rows
 
 
 def _agree(said: object, proper: object) -> bool:

@@ -195,9 +195,12 @@ class OfMesh(Stated):
                 rows[:, kept] = found.rows
                 released = Numerators(bits, tuple(map(tuple, rows.tolist())))
                 # rounding may leave what is said of the places beside the promise
-                if all(check.passed for check in check_exact(statement, released)):
+                if self._kept(released):
                     return released
         return None
+
+    def _kept(self, released: Numerators) -> bool:
+        return all(check.passed for check in self.checks(released))
 
     def _mixed(self, matrix: Floats, kept: list[int]) -> Iterator[Floats]:
         """The matrix, and where constraints stand beside the promise more and more of constant

@@ -116,8 +116,7 @@ def _start(content: bytes | None) -> Design | None:
 
     if content is None:
         return None
-    if _last is not None and _last[0] == hashlib.sha256(content).hexdigest():
-        return _last[1]
-    found = decode_design(content, "start")
+    known = _last is not None and _last[0] == hashlib.sha256(content).hexdigest()
+    found = _last[1] if _last is not None and known else decode_design(content, "start")
     # an axis may lead from a region to finitely many places
     return found if found.mesh is None else None

@@ -173,7 +173,7 @@ def test_positions_outside(square: om.Design, tmp_path: Path) -> None:
     assert refusing.locate((3.0001, 1)) is None
     assert refusing.report((-1, 1), bytes(refusing.draw_bytes)) is None
     with pytest.raises(om.ProblemError, match="outside of the region"):
-        refusing.sample((-1, 1))
+        refusing.sample_at((-1, 1))
     nearest = om.pack(square, tmp_path / "n.omm", outside="nearest")
     rng = np.random.default_rng(8)
     for x, y in rng.uniform(-4, 7, (200, 2)).tolist():
@@ -199,7 +199,7 @@ def test_others_of_the_same_interface_agree(packed: Path) -> None:
     found = om.load_packed(packed)
     points = np.random.default_rng(3).uniform(0, 3, (50, 2))
     content = random.Random(2).randbytes(50 * found.draw_bytes)
-    drawn = found.draws(points, lambda which, size, attempt: content)
+    drawn = found.draws_at(points, lambda which, size, attempt: content)
     for k, point in enumerate(points.tolist()):
         part = content[k * found.draw_bytes : (k + 1) * found.draw_bytes]
         assert found.observables.labels[drawn[k]] == found.report(point, part)
@@ -401,7 +401,7 @@ def test_constraints_beside_the_promise_are_kept(
     with pytest.raises(om.ProblemError, match=r"no whole numbers .* bits cost"):
         packed(limited, bits=16)
     assert packed(limited, bits=48) == "packed"
-    monkeypatch.setattr(stated, "check_joint", lambda *_: [])
+    monkeypatch.setattr(stated.OfMesh, "_kept", lambda *_: True)
     assert packed(limited, bits=16) == "failed"
     assert audit.main([str(path), str(own)]) == 1
     assert "the loss is" in capsys.readouterr().out

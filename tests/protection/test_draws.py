@@ -207,15 +207,15 @@ def test_reports_at_points_have_their_probabilities(degree: int) -> None:
         mesh, om.Domain.range(3), Numerators.rounded(rng.dirichlet(np.ones(3) / 5, mesh.rows))
     )
     point = (1.0, 2.0)
-    drawn = Counter(m.draws(np.tile(point, (30_000, 1))).tolist())
+    drawn = Counter(m.draws_at(np.tile(point, (30_000, 1))).tolist())
     expected = [30_000 * float(p) for p in m.exactly_at(point)]
     assert sum(
         (drawn[o] - e) ** 2 / e for o, e in enumerate(expected)
     ) < chi2.ppf(1 - 1e-8, 2)  # fmt: skip
     with pytest.raises(ProblemError, match="outside of the region"):
-        m.draws([[9.0, 9.0]])
+        m.draws_at([[9.0, 9.0]])
     with pytest.raises(ProblemError, match="NaN"):
-        m.draws([[np.nan, 1.0]])
+        m.draws_at([[np.nan, 1.0]])
 
 
 def test_rational_rows_repeat_their_attempts() -> None:

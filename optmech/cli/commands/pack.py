@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
         outside=args.outside,
         sign=args.sign,
     )
-    loss, rows = packed.header.loss, packed.exact
+    loss = packed.header.loss
+    rows = packed.rows if isinstance(packed, PackedEverywhere) else packed.exact
     size = Path(args.output).stat().st_size if Path(args.output).is_file() else None
     columns = int(packed.matrix.any(axis=0).sum())
     of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
