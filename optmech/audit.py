@@ -559,25 +559,36 @@ class Pair(NamedTuple):  # two distributions over secrets, and what multiplies �
 
 
 class Mechanism(NamedTuple):
-    """P[s,o] = rows[s][o] / 2^bits."""
+    """P[s,o] = rows[s][o] / 2^bits; or between that and ``above``, of which the side that is harder
+    to keep counts."""
 
     bits: int
     rows: list[list[int]]
+    above: list[list[int]] | None = None
+
+    @property
+    def high(self) -> list[list[int]]:
+        return self.rows if self.above is None else self.above
+
+    @property
+    def unit(self) -> Fraction:
+        """By so much a probability may be above that of ``rows``."""
+        return ZERO if self.above is None else Fraction(1, 1 << self.bits)
 
     def pushed(self, pair: Pair) -> tuple[list[int], list[int], int]:
         """aP and bP in whole numbers, and the number that stands for one."""
         scale = math.lcm(*(v.denominator for side in (pair.a, pair.b) for v in side.values()))
         sides = []
-        for side in (pair.a, pair.b):
-            parts = [(int(share * scale), self.rows[s]) for s, share in side.items()]
+        for side, rows in ((pair.a, self.high), (pair.b, self.rows)):
+            parts = [(int(share * scale), rows[s]) for s, share in side.items()]
             sides.append([sum(v * row[o] for v, row in parts) for o in range(len(self.rows[0]))])
         return sides[0], sides[1], scale << self.bits
 
     def losses(self, loss: Matrix) -> list[Fraction]:
-        """Σ_o loss[s][o] P[s,o] for every s."""
+        """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
         return [
             sum((c * p for c, p in zip(*rows, strict=True) if p), ZERO) / (1 << self.bits)
-            for rows in zip(loss, self.rows, strict=True)
+            for rows in zip(loss, self.high, strict=True)
         ]
 
     def distortion(self, w: Matrix) -> Fraction:
@@ -711,7 +722,7 @@ class Ratios:
         """By a lower bound of e^{ε d}, or else exactly. Counts, and finds the largest
         P[i,o] / (e^{ε d} P[j,o])."""
         checked, top, bottom = 0, 0, 1
-        for i, row in enumerate(p.rows):
+        for i, row in enumerate(p.high):
             seen = self.seen(i, len(row))
             for d, (j, other) in zip(self.d[i], enumerate(p.rows), strict=True):
                 if d is None:
@@ -1000,7 +1011,7 @@ class Leakage:
         return low, high
 
     def check(self, p: Mechanism) -> str:
-        value = -p.distortion(self.regret)
+        value = -p.distortion(self.regret) if p.above is None else most_gained(self.w, p)
         holds = value <= self.limit[0]
         if self.natural and value > 0:
             holds = holds or at_most(value.numerator, value.denominator, self.most, ONE)
@@ -1052,8 +1063,9 @@ class Bias:
     family: ClassVar[str] = "bias"
 
     def check(self, p: Mechanism) -> str:
-        means = p.losses([self.reported] * len(p.rows))
+        means = Mechanism(p.bits, p.rows).losses([self.reported] * len(p.rows))
         off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
+        off += sum(map(abs, self.reported), ZERO) * p.unit
         need(off <= self.most.low, f"a bias is {float(off)}")
         return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
 
@@ -1073,7 +1085,7 @@ class Support:
     mask: Mask
 
     def check(self, p: Mechanism) -> str:
-        rows = zip(p.rows, self.mask, strict=True)
+        rows = zip(p.high, self.mask, strict=True)
         empty = all(ok or not v for row in rows for v, ok in zip(*row, strict=True))
         need(empty, "an observable outside the support has a probability")
         return "nothing outside the support"
@@ -2315,20 +2327,19 @@ def cross(a: Point, b: Point) -> int:
     return a[0] * b[1] - a[1] * b[0]
 
 
-BESIDE = ("loss_bound", "support", "distortion_privacy", "gain_leakage")
-
-
-def most_gained(w: Matrix, low: Mechanism, high: Mechanism) -> Fraction:
+def most_gained(w: Matrix, p: Mechanism) -> Fraction:
     """At least Σ_o max_g Σ_s w[g][s] P[s,o] for P between two matrices, w of any sign."""
+    columns = zip(zip(*p.rows, strict=True), zip(*p.high, strict=True), strict=True)
     return sum(
         (
             max(
-                sum(v * (b if v > 0 else a) for v, a, b in zip(row, p, q, strict=True)) for row in w
+                sum(v * (b if v > 0 else a) for v, a, b in zip(row, low, high, strict=True))
+                for row in w
             )
-            for p, q in zip(zip(*low.rows, strict=True), zip(*high.rows, strict=True), strict=True)
+            for low, high in columns
         ),
         ZERO,
-    ) / (1 << low.bits)
+    ) / (1 << p.bits)
 
 
 class Everywhere:
@@ -2341,12 +2352,12 @@ class Everywhere:
         everywhere = [k for k, c in enumerate(bodies) if "everywhere" in c]
         need(len(everywhere) == 1, "there is not one promise at every point")
         index, constraint = everywhere[0], bodies[everywhere[0]]
-        for k, c in enumerate(bodies):
-            fits = k == index or c.get("kind") in BESIDE
-            need(fits, f"constraints[{k}] does not stand beside a promise at every point")
         # the promise is not one about secrets: it is read here
         self.stated = Statement(problem, self.lines, index)
         self.beside = self.stated.parts
+        for k, part in self.beside:
+            alone = isinstance(part, Divergences | Information | Fixed)
+            need(not alone, f"constraints[{k}] does not stand beside a promise at every point")
         need(self.stated.objective == "expected_loss", "the objective is not the expected loss")
         with inside(f"constraints[{index}]"):
             promise = keys(constraint, "kind epsilon distance everywhere")
@@ -2371,7 +2382,7 @@ class Everywhere:
         with inside("mechanism"):
             self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)
         with inside("result"):
-            need(result["approximations"] == [], "an approximation of nothing")
+            need(result["approximations"] == [], "an approximation of a promise at every point")
             self.status = str(result["status"])
             names = ("objective", "loss", "bound", "lower_bound")
             value, self.loss, self.bound, self.least = fractions([result[k] for k in names], 4)
@@ -2458,22 +2469,21 @@ class Everywhere:
     def check_beside(self) -> None:
         """What is said of the places, of the mechanism there: Σ_α B_α(x) P[α,o] between multiples
         of 2^-(bits + 64), of which the one that is harder to keep counts."""
-        low, high = Mechanism(self.rows.bits + 64, []), Mechanism(self.rows.bits + 64, [])
-        for control, weights in self.located if self.beside else ():
+        if not self.beside:
+            return
+        low: list[list[int]] = []
+        high: list[list[int]] = []
+        for control, weights in self.located:
             rows = zip(*(self.rows.rows[k] for k in control), strict=True)
             tops = [
                 sum(w * v for w, v in zip(weights, column, strict=True)) << 64 for column in rows
             ]
-            low.rows.append([top // sum(weights) for top in tops])
-            high.rows.append([-(-top // sum(weights)) for top in tops])
+            low.append([top // sum(weights) for top in tops])
+            high.append([-(-top // sum(weights)) for top in tops])
+        there = Mechanism(self.rows.bits + 64, low, high)
         for k, part in self.beside:
             with inside(f"constraints[{k}]"):
-                if isinstance(part, Leakage):
-                    value = most_gained(part.w, low, high)
-                    need(value <= part.limit[0], f"the best guess gains {float(value)}")
-                    found = f"gain of the best guess {float(value):.12g}"
-                else:
-                    found = part.check(low if isinstance(part, Distortion) else high)
+                found = part.check(there)
             self.lines.append(f"constraints[{k}]: {found}, at the places")
 
     def expected(self) -> Interval:

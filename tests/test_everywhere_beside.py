@@ -74,6 +74,13 @@ def distortion_of(at, apart, prior):
     return cp.sum([cp.min((apart * prior) @ at[:, o]) for o in range(9)])
 
 
+def ratios(at, factor, window=None):
+    for i, j in itertools.permutations(range(9), 2):
+        seen = range(9) if window is None else np.flatnonzero(window[i])
+        for o in seen:
+            yield at[i, o] <= factor[i, j] * at[j, o]
+
+
 CASES = {
     "distortion": (
         [om.DistortionPrivacy(1.34, om.distances.matrix(SQUARED))],
@@ -98,6 +105,35 @@ CASES = {
     "support": (
         [om.Support(mask((3, 4), (0, 8), (1, 8)))],
         lambda at: [at[:, 4] == 0, at[:, 8] == 0],
+    ),
+    "ratios": (
+        [om.MetricPrivacy(1.0, E)],
+        lambda at: ratios(at, np.exp(APART)),
+    ),
+    "window": (
+        [om.MetricPrivacy(0.8, E, observable_threshold=1.2)],
+        lambda at: ratios(at, np.exp(0.8 * APART), APART <= 1.2),
+    ),
+    "differential": (
+        [om.DifferentialPrivacy(0.9)],
+        lambda at: ratios(at, np.full((9, 9), math.exp(0.9))),
+    ),
+    "approximate": (
+        [om.DifferentialPrivacy(0.5, delta=0.2)],
+        lambda at: [
+            cp.sum(cp.pos(at[i] - math.exp(0.5) * at[j])) <= 0.2
+            for i, j in itertools.permutations(range(9), 2)
+        ],
+    ),
+    "distributions": (
+        [om.DistributionPrivacy(0.05, [(PRIOR, OTHER)])],
+        lambda at: [
+            a @ at <= math.exp(0.05) * (b @ at) for a, b in itertools.permutations((PRIOR, OTHER))
+        ],
+    ),
+    "bias": (
+        [om.Bias(0.6, PLACES[:, 0])],
+        lambda at: [cp.abs(at @ PLACES[:, 0] - PLACES[:, 0]) <= 0.6],
     ),
     "all": (
         [
@@ -328,9 +364,8 @@ def test_what_cannot_be_kept_is_refused_with_its_reason(tmp_path):
     infeasible(r"constraints\[1\].*constraints\[2\]",
                om.LossBound(0.8), om.DistortionPrivacy(0.9, E))  # fmt: skip
     refused(om.ProblemError, "Widen the support", om.Support(np.eye(9, dtype=int)))
-    refused(om.ProblemError, "maximal_leakage cannot", om.MaximalLeakage(1))
-    refused(om.ProblemError, "differential_privacy cannot", om.DifferentialPrivacy(1))
-    refused(om.ProblemError, "metric_privacy cannot", om.MetricPrivacy(1, E))
+    refused(om.ProblemError, "mutual_information cannot", om.MutualInformation(1))
+    refused(om.ProblemError, "metric_privacy cannot", PROMISE)
 
 
 def test_one_report_left():

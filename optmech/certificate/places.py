@@ -10,6 +10,9 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.exact.numerators import Numerators, integers
@@ -26,6 +29,12 @@ class Enclosed:
 
     bits: int
     rows: tuple[tuple[int, ...], ...]
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The nearest floats, (places, O)."""
+        unit = 1 << self.bits
+        return np.array([[value / unit for value in row] for row in self.rows])
 
 
 def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]:

@@ -7,16 +7,29 @@ linear in Q is linear in P. Nothing here is trusted: ``certificate.joint`` decid
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers
-from optmech.certificate.families import AttackMultipliers, Distortion, Leakage, LossLimit
+from optmech.certificate.families import (
+    Approximate,
+    ApproximateMultipliers,
+    AttackMultipliers,
+    Bias,
+    Distortion,
+    Leakage,
+    LiftedRatio,
+    LossLimit,
+    PairMultipliers,
+    Ratio,
+)
+from optmech.lp.families.base import LARGEST_LOG
 from optmech.lp.links import Links
 from optmech.statement import Statement
 
@@ -35,6 +48,10 @@ class Part(Protocol):
     @property
     def free(self) -> int:
         """Free unknowns that it has."""
+
+    @property
+    def standing(self) -> int:
+        """Rows that are always there, before those of keys."""
 
     def excess(self, at: Floats) -> float:
         """How far Q (S, O) is beyond it, relative to its numbers; <= 0 where it holds."""
@@ -60,6 +77,7 @@ class _Total:
     most: float
     weights: sp.csr_array
     free: int = 0
+    standing: int = 1
 
     def excess(self, at: Floats) -> float:
         return (float((self.weighted * at).sum()) - self.most) / _size(self.most)
@@ -88,6 +106,7 @@ class _Each:
     most: float
     weights: sp.csr_array
     free: int = 0
+    standing: int = 0
 
     def excess(self, at: Floats) -> float:
         return (float((self.loss * at).sum(axis=1).max()) - self.most) / _size(self.most)
@@ -124,6 +143,7 @@ class _Guesses:
     most: float
     weights: sp.csr_array
     free: int
+    standing: int = 1
 
     def excess(self, at: Floats) -> float:
         return (float((self.table @ at).max(axis=0).sum()) - self.most) / _size(self.most)
@@ -158,6 +178,144 @@ class _Guesses:
         return np.asarray(values + abs(self.most - values.sum()) / (2 * self.free))
 
 
+@dataclass(frozen=True, eq=False)
+class _Ratios:
+    """table Q <= 0 in every report, or where ``window`` (K, kept) says so; table (K, S)."""
+
+    table: sp.csr_array
+    window: NDArray[np.bool_] | None
+    weights: sp.csr_array
+    read: Callable[[Ints, Ints, Floats], Any]
+    """From rows, reports and values to multipliers."""
+    free: int = 0
+    standing: int = 0
+
+    def _tightness(self, at: Floats) -> Floats:
+        """(left - right) / left, (K, kept); -1 where there is nothing on the left."""
+        sides = np.asarray(self.table @ at), np.asarray(abs(self.table) @ at)
+        left = (sides[0] + sides[1]) / 2
+        found = np.divide(sides[0], left, out=np.full_like(left, -1.0), where=left > 0)
+        return found if self.window is None else np.where(self.window, found, -1.0)
+
+    def excess(self, at: Floats) -> float:
+        return float(self._tightness(at).max(initial=-1.0))
+
+    def wanted(self, at: Floats) -> list[Key]:
+        tight = self._tightness(at)
+        order = np.argsort(-tight, axis=0, kind="stable")[: 2 * _MOST]
+        return [
+            (int(k), o) for o in range(tight.shape[1]) for k in order[:, o] if tight[k, o] > -1e-3
+        ]
+
+    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
+        for k, o in keys:
+            own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
+            points = np.flatnonzero(own)
+            yield np.full(len(points), o), points, own[points], {}, 0.0
+
+    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
+        places = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        return self.read(places[:, 0], places[:, 1], np.maximum(values, 0.0))
+
+    def inside(self, at: Floats) -> Floats:
+        return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """Σ_o max(0, table[k]·Q[:, o]) <= most for every k: Σ_o φ_o table[k]·Q[:, o] <= most for every
+    test φ, of which those are taken that bind."""
+
+    table: sp.csr_array
+    most: float
+    weights: sp.csr_array
+    read: Callable[[Ints, Floats, Floats], Any]
+    """From rows, tests and values to multipliers."""
+    free: int = 0
+    standing: int = 0
+    tests: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    taken: list[tuple[int, Floats]] = field(default_factory=list)
+
+    def excess(self, at: Floats) -> float:
+        spent = np.maximum(np.asarray(self.table @ at), 0.0).sum(axis=1)
+        return (float(spent.max()) - self.most) / _size(self.most)
+
+    def wanted(self, at: Floats) -> list[Key]:
+        over = np.asarray(self.table @ at)
+        spent = np.maximum(over, 0.0).sum(axis=1)
+        out = []
+        for k in np.argsort(-spent, kind="stable")[: _MOST * at.shape[1]].tolist():
+            if spent[k] > self.most * (1 - 1e-3):
+                test = (over[k] > 0).astype(np.float64)
+                number = self.tests.setdefault((k, test.tobytes()), len(self.taken))
+                if number == len(self.taken):
+                    self.taken.append((k, test))
+                out.append((k, number))
+        return out
+
+    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
+        for k, number in keys:
+            own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
+            points, used = np.flatnonzero(own), np.flatnonzero(self.taken[number][1])
+            report, point = np.repeat(used, len(points)), np.tile(points, len(used))
+            yield report, point, np.tile(own[points], len(used)), {}, self.most
+
+    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
+        rows = np.array([k for k, _ in keys], dtype=np.int64)
+        tests = np.array([self.taken[number][1] for _, number in keys])
+        return self.read(rows, tests, np.maximum(values, 0.0))
+
+    def inside(self, at: Floats) -> Floats:
+        return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """|Σ_o reported[o] Q[s,o] - meant[s]| <= most for every place s."""
+
+    reported: Floats
+    meant: Floats
+    most: float
+    weights: sp.csr_array
+    free: int = 0
+    standing: int = 0
+
+    def _off(self, at: Floats) -> Floats:
+        """By how much the means are too large, and too small, (2, S)."""
+        off = at @ self.reported - self.meant
+        return np.stack([off, -off])
+
+    def excess(self, at: Floats) -> float:
+        return (float(self._off(at).max()) - self.most) / _size(self.most)
+
+    def wanted(self, at: Floats) -> list[Key]:
+        off = self._off(at)
+        worst = np.argsort(-off, axis=1, kind="stable")[:, : _MOST * at.shape[1]]
+        return [
+            (int(s), side) for side in (0, 1) for s in worst[side] if off[side, s] > self.most / 2
+        ]
+
+    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
+        reports = len(self.reported)
+        for s, side in keys:
+            sign = 1.0 - 2.0 * side
+            begin, end = self.weights.indptr[s : s + 2]
+            points, own = self.weights.indices[begin:end], self.weights.data[begin:end]
+            both = sign * own[:, None] * self.reported
+            report = np.tile(np.arange(reports), len(points))
+            most = self.most + sign * float(self.meant[s])
+            yield report, np.repeat(points, reports), both.ravel(), {}, most
+
+    def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
+        out = np.zeros((2, len(self.meant)))
+        for (s, side), value in zip(keys, values, strict=True):
+            out[side, s] = max(float(value), 0.0)
+        return out
+
+    def inside(self, at: Floats) -> Floats:
+        return np.zeros(0)
+
+
 @dataclass(eq=False)
 class PlaceRows:
     """The constraints of a statement over places, with ``weights`` W (S, N) of N control points,
@@ -185,7 +343,53 @@ class PlaceRows:
         if isinstance(family, Leakage):
             most = float(family.most[0])
             return _Guesses(family.weighted, most, self.weights, len(self.kept))
+        if isinstance(family, Bias):
+            reported = family.reported[self.kept]
+            return _Means(reported, family.meant, float(family.maximum), self.weights)
+        if isinstance(family, Ratio):
+            return self._ratios(family)
+        if isinstance(family, LiftedRatio):
+            return _Ratios(_differences(family), None, self.weights, self._lifted(family))
+        if isinstance(family, Approximate):
+            most = float(family.delta)
+            return _Tests(_differences(family), most, self.weights, self._tested(family))
         return None
+
+    def _ratios(self, family: Ratio) -> _Ratios:
+        limited = np.isfinite(family.distance) & ~np.eye(len(family.distance), dtype=bool)
+        i, j = np.nonzero(limited)
+        count = np.arange(len(i))
+        factor = np.exp(np.minimum(family.log_ratio[i, j], LARGEST_LOG))
+        entries = np.concatenate([np.ones(len(i)), -factor])
+        places = np.concatenate([count, count]), np.concatenate([i, j])
+        table = sp.csr_array((entries, places), shape=(len(i), len(limited)))
+        window = None if family.window is None else family.window[i][:, self.kept]
+
+        def read(rows: Ints, reports: Ints, values: Floats) -> PairMultipliers:
+            return PairMultipliers(i[rows], j[rows], self.kept[reports], values)
+
+        return _Ratios(table, window, self.weights, read)
+
+    def _lifted(self, family: LiftedRatio) -> Callable[[Ints, Ints, Floats], Floats]:
+        def read(rows: Ints, reports: Ints, values: Floats) -> Floats:
+            out = np.zeros((len(family.scale), self.statement.observables))
+            np.add.at(out, (rows, self.kept[reports]), values)
+            return out
+
+        return read
+
+    def _tested(
+        self, family: Approximate
+    ) -> Callable[[Ints, Floats, Floats], ApproximateMultipliers]:
+        def read(rows: Ints, tests: Floats, values: Floats) -> ApproximateMultipliers:
+            weight: Floats = np.zeros(len(family.scale))
+            np.add.at(weight, rows, values)
+            played = np.zeros((len(weight), self.statement.observables))
+            for k, test, value in zip(rows, tests, values, strict=True):
+                played[k, self.kept] += test * (value / (weight[k] or 1.0))
+            return ApproximateMultipliers(weight, played)
+
+        return read
 
     @property
     def any(self) -> bool:
@@ -250,7 +454,7 @@ class PlaceRows:
                 out.append(None)
                 continue
             keys = list(chosen)
-            end = begin + len(keys) + (0 if isinstance(part, _Each) else 1)
+            end = begin + len(keys) + part.standing
             given = part.multipliers(keys, values[begin:end])
             if isinstance(given, AttackMultipliers):
                 given = AttackMultipliers(given.weight, self._spread(given.strategy))
@@ -263,6 +467,15 @@ class PlaceRows:
         out = np.zeros((self.statement.observables, strategy.shape[1]))
         out[self.kept] = strategy
         return out
+
+
+def _differences(family: LiftedRatio | Approximate) -> sp.csr_array:
+    """left − e^r right, of distributions that sum to one, (m, S)."""
+    left, right = (sp.csr_array(side) for side in (family.left, family.right))
+    first, second = (1 / np.asarray(side.sum(axis=1)).ravel() for side in (left, right))
+    factor = np.exp(np.minimum(family.log_ratio, LARGEST_LOG))
+    both = sp.diags_array(first) @ left - sp.diags_array(factor * second) @ right
+    return sp.csr_array(both)
 
 
 def _size(limit: float) -> float:

@@ -12,11 +12,9 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.certificate.families import (
-    Distortion,
     Gradient,
-    Leakage,
-    LossLimit,
     Support,
+    Trusted,
     known,
 )
 from optmech.errors import ProblemError
@@ -39,16 +37,6 @@ def gradient_in(statement: Statement) -> Gradient:
     return found
 
 
-_BESIDE = {
-    "loss_bound": LossLimit,
-    "support": Support,
-    "distortion_privacy": Distortion,
-    "gain_leakage": Leakage,
-}
-"""The kinds that may stand beside privacy at every point, as they speak of the places of the prior,
-and their families."""
-
-
 def over_places(statement: Statement) -> Statement:
     """What a statement with a promise at every point says of the places alone."""
 
@@ -67,12 +55,13 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
     if promise is None:
         return
     for family in statement.families:
-        kind = kinds[family.index]
-        if family is not promise and type(family) is not _BESIDE.get(kind):
+        beside = getattr(type(family), "decide_between", Trusted.decide_between)
+        if family is not promise and beside is Trusted.decide_between:
             raise ProblemError(
-                f"{kind} cannot be combined with privacy at every point",
+                f"{kinds[family.index]} cannot be combined with privacy at every point",
                 where=f"constraints[{family.index}]",
-                remedy=f"Beside it {', '.join(_BESIDE)} may stand, which speak of the places",
+                remedy="Beside it may stand what is linear in the probabilities at the places: "
+                "ratios, (ε, δ), losses, distortion, leakage, bias and supports",
             )
     if statement.objective != "expected_loss":
         raise ProblemError(

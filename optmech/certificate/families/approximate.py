@@ -18,6 +18,7 @@ from optmech.certificate.families import fits
 from optmech.certificate.families.base import trusted
 from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.lagrangian import UNIT, Lagrangian, positive
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket, exp_lower
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
@@ -66,42 +67,46 @@ class Approximate(Pushed):
         }
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        matrix = released.matrix
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        ends = high.matrix, low.matrix
         allowed = bracket(self.delta)[0]
         # cut, so that no digit lost to underflow is blown up; a lower factor is safe
-        low = np.minimum(self.factors[0], 2.0**100)
+        factor = np.minimum(self.factors[0], 2.0**100)
         widest = int(max(np.diff(self.left.indptr).max(), np.diff(self.right.indptr).max()))
         slack = (2 * widest + 16) * UNIT
         worst, undecided = 0.0, []
-        step = max(1, 2**22 // matrix.size)
-        for begin in range(0, len(low), step):
+        step = max(1, 2**22 // ends[0].size)
+        for begin in range(0, len(factor), step):
             chunk = slice(begin, begin + step)
             left, right = (
                 (side[chunk] @ matrix) / np.asarray(side[chunk].sum(axis=1))[:, None]
-                for side in (self.left, self.right)
+                for side, matrix in zip((self.left, self.right), ends, strict=True)
             )
-            over = left * (1 + slack) - right * (low[chunk, None] * (1 - slack))
-            spent = np.maximum(over, 0.0).sum(axis=1) * (1 + (matrix.shape[1] + 16) * UNIT) + _LOST
+            over = left * (1 + slack) - right * (factor[chunk, None] * (1 - slack))
+            spent = np.maximum(over, 0.0).sum(axis=1) * (1 + (left.shape[1] + 16) * UNIT) + _LOST
             worst = max(worst, float(spent.max()))
             undecided += (begin + np.flatnonzero(spent > values.rounded_down(allowed))).tolist()
-        failed = next((k for k in undecided if not self._spends(k, released, allowed)), None)
+        failed = next((k for k in undecided if not self._spends(k, low, high, allowed)), None)
         detail = f"largest {worst:.9g}, allowed {float(self.delta):.9g}"
         if failed is not None:
             detail += f"; exceeded by pair {failed}"
         elif undecided:
             detail += f"; {len(undecided)} decided in whole numbers"
-        return Check("approximate", self.index, len(low), failed is None, worst, detail)
+        return Check("approximate", self.index, len(factor), failed is None, worst, detail)
 
-    def _spends(self, k: int, released: Numerators, allowed: Fraction) -> bool:
+    def _spends(self, k: int, low: Scaled, high: Scaled, allowed: Fraction) -> bool:
         """Σ_o max(0, A_o Σb - e^r B_o Σa) <= δ Σa Σb 2^bits in whole numbers, with e^r from
         below."""
         (left, first), (right, second) = (
-            _combined(side, k, released) for side in (self.left, self.right)
+            _combined(self.left, k, high),
+            _combined(self.right, k, low),
         )
-        factor = exp_lower(self.epsilon, float(self.scale[k]), released.bits + 256)
+        factor = exp_lower(self.epsilon, float(self.scale[k]), high.bits + 256)
         a, b = factor.denominator * second, factor.numerator * first
         spent = sum(max(0, a * p - b * q) for p, q in zip(left, right, strict=True))
-        return bool(spent <= allowed * (factor.denominator * first * second << released.bits))
+        return bool(spent <= allowed * (factor.denominator * first * second << high.bits))
 
     def charge(
         self, statement: Statement, lagrangian: Lagrangian, given: ApproximateMultipliers
@@ -120,7 +125,7 @@ class Approximate(Pushed):
         return ApproximateMultipliers(np.zeros(count), np.zeros((count, statement.observables)))
 
 
-def _combined(side: sp.csr_array, k: int, released: Numerators) -> tuple[Sequence[int], int]:
+def _combined(side: sp.csr_array, k: int, released: Scaled) -> tuple[Sequence[int], int]:
     """Row k of a sparse matrix of distributions times N, and its sum, on one scale."""
     chosen = slice(int(side.indptr[k]), int(side.indptr[k + 1]))
     weights, secrets = side.data[chosen], side.indices[chosen].tolist()

@@ -45,7 +45,8 @@ class Trusted(Family, Protocol):
         """Whether its inequalities hold, exactly."""
 
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
-        """As ``decide``, for a mechanism between two matrices that differ by a unit at most."""
+        """As ``decide``, for a mechanism between two matrices that differ by a unit at most; a
+        family without this does not stand beside privacy at every point."""
         raise VerificationError(
             f"nothing is decided of {self.kind} families beside privacy at every point",
             where=f"constraints[{self.index}]",

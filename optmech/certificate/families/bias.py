@@ -15,6 +15,7 @@ from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
@@ -47,9 +48,16 @@ class Bias(ReadOnly, Trusted):
         return self.kind, self.reported.shape, self.meant.shape
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         rows = np.tile(self.reported, (statement.secrets, 1))
-        means = values.losses(rows, released)
+        means = values.losses(rows, low)
         off = [abs(m - Fraction(v)) for m, v in zip(means, self.meant.tolist(), strict=True)]
+        if low is not high:
+            # every probability is above that of the lower bound by a unit at most
+            size = sum((abs(Fraction(v)) for v in self.reported.tolist()), Fraction(0))
+            off = [value + size / (1 << low.bits) for value in off]
         top = float(max(off))
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
         passed = max(off) <= bracket(self.maximum)[0]

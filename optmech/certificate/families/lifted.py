@@ -14,6 +14,7 @@ from optmech.certificate.families.base import trusted
 from optmech.certificate.families.pushed import Pushed
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
@@ -47,11 +48,16 @@ class LiftedRatio(Pushed):
         }
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         """Whole numbers A Σb <= e^r B Σa, with A = aN and B = bN on one scale."""
-        both, scale = values.product(np.vstack([self.left, self.right]), released)
-        sums = [sum(row) for row in integers(np.vstack([self.left, self.right]))[0]]
-        count = len(self.left)
-        unit = 1 << (2 * scale - released.bits)
+        weights, count = np.vstack([self.left, self.right]), len(self.left)
+        both, scale = values.product(weights, high)
+        if low is not high:
+            both = both[:count] + values.product(weights, low)[0][count:]
+        sums = [sum(row) for row in integers(weights)[0]]
+        unit = 1 << (2 * scale - high.bits)
         left, right = (
             [[int(v) * total for v in row] for row, total in zip(rows, totals, strict=True)]
             for rows, totals in ((both[:count], sums[count:]), (both[count:], sums[:count]))

@@ -16,6 +16,7 @@ from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.plain import WHERE, Plain, indices, numbers
 from optmech.certificate.families.scan import SAFE, Scan, first_failed
 from optmech.certificate.lagrangian import Lagrangian, positive
+from optmech.certificate.values import Scaled
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import at_most, exp_below, exp_range
@@ -119,12 +120,18 @@ class Ratio(ReadOnly, Trusted):
         return self.log_ratio if self.window is None else None
 
     def decide(self, statement: Statement, released: Numerators) -> Check:
-        rows, epsilon, constrained = released.rows, self.epsilon, np.isfinite(self.distance)
+        return self.decide_between(statement, released, released)
+
+    def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
+        epsilon, constrained, matrix = self.epsilon, np.isfinite(self.distance), high.matrix
+        # rows that are equal keep any ratio; those between others may differ
         classes: dict[tuple[int, ...], int] = {}
-        same = np.array([classes.setdefault(row, len(classes)) for row in rows])
-        matrix = released.matrix
+        same = np.arange(len(matrix))
+        if low is high:
+            same = np.array([classes.setdefault(row, len(classes)) for row in high.rows])
         used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
-        scan = Scan(matrix[:, used], columns=used)
+        below = None if low is high else low.matrix[:, used]
+        scan = Scan(matrix[:, used], below, columns=used)
         for i, least in enumerate(self._least_factors()):
             others = np.flatnonzero(constrained[i] & (same != same[i]))
             equal = int((constrained[i] & (same == same[i])).sum())
@@ -133,7 +140,10 @@ class Ratio(ReadOnly, Trusted):
             scan.count += len(others) * (matrix.shape[1] - len(used))
             scan.row(i, others, least[others] * SAFE, window)
         failed = first_failed(
-            (at_most(rows[i][o], rows[j][o], epsilon, float(self.distance[i, j])), (i, j, o))
+            (
+                at_most(high.rows[i][o], low.rows[j][o], epsilon, float(self.distance[i, j])),
+                (i, j, o),
+            )
             for i, j, o in scan.open
         )
         name = "ratio" if self.window is None else "windowed ratio"
