@@ -4,6 +4,7 @@ finds it."""
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
@@ -188,3 +189,16 @@ def test_the_theory_refers_to_its_own_sections() -> None:
 def test_theorems_have_numbers_of_their_own() -> None:
     numbers = re.findall(r"\*\*Theorem (\d+)", THEORY)
     assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
+
+
+def test_nothing_is_said_to_come_from_an_index() -> None:
+    """optmech is on no package index, where anybody could take its name."""
+    for path in kept(".md", ".py", ".toml", ".js", ".html"):
+        text = joined(path.read_text("utf-8"))
+        told = re.search(r"pip3? install (?:-\S+ )*[\"']?optmech\b", text)
+        assert told is None or path == Path(__file__), (path, told)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = "\n".join(
+        PAGES["docs/platforms.md"].split("## Extras\n")[1].split("\n\n")[1].split("\n")
+    )
+    assert set(re.findall(r"`(\w+)`", named)) == set(extras["optional-dependencies"])
