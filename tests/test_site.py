@@ -91,11 +91,13 @@ def test_no_link_is_dead_and_none_leads_to_the_network(site: Path, pages: dict[P
     assert not dead
 
 
-def test_every_image_is_there_and_described(site: Path, pages: dict[Path, Page]) -> None:
+def test_every_image_is_there_described_and_captioned(site: Path, pages: dict[Path, Page]) -> None:
     for path, page in pages.items():
         for source, words in page.images:
             assert target(site, path, source)[0].stat().st_size > 100, (path, source)
             assert len(words) > 10, (path, source)
+        captions = path.read_text(encoding="utf-8").count("<figcaption")
+        assert captions == len(page.images), path
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
