@@ -35,6 +35,14 @@ WORDS = re.compile(
 )
 FIELDS = {"lower", "upper", "bound", "lower_bound", "gap", "total_gap", "deficiency", "snap"}
 
+ENDS = {
+    "lower": "lower",
+    "lower_bound": "lower",
+    "bound": "lower",
+    "upper": "upper",
+    "snap": "upper",
+}
+
 # Names whose docstrings have one of the words, and claim no bound of a number.
 NOTHING_CLAIMED = {
     "bounds of a rectangle or range of places": (
@@ -148,9 +156,20 @@ def claims() -> Iterator[str]:
             yield name
         if inspect.isclass(value):
             yield from (f"{name}.{field}" for field in sorted(FIELDS) if held(value, field))
+            yield from (f"{name}.{place}" for place in inside(value))
             for part, member in vars(value).items():
                 if not part.startswith("_") and speaks(inner(member)):
                     yield f"{name}.{part}"
+
+
+def inside(kind: type) -> Iterator[str]:
+    """Fields that are called a bound, of fields whose class is not public."""
+    public = {id(found(name)) for name in PUBLIC}
+    for part in kind.__mro__:
+        for name, stated in getattr(part, "__annotations__", {}).items():
+            within = getattr(inspect.getmodule(part), str(stated), None)
+            if inspect.isclass(within) and id(within) not in public:
+                yield from (f"{name}.{field}" for field in sorted(FIELDS) if held(within, field))
 
 
 def held(kind: type, field: str) -> bool:
@@ -186,7 +205,7 @@ def test_every_public_bound_says_what_it_assumes() -> None:
             proved for names, proved in stated if any(f"{name}.".startswith(f"{s}.") for s in names)
         ]
         field = name.rpartition(".")[2]
-        end = {"lower": "lower", "lower_bound": "lower", "upper": "upper"}.get(field, "")
+        end = ENDS.get(field, "")
         told = [proved for proved in covering if re.search(f"{end}|both|neither", proved)]
         if name not in excused and not told:
             bare.append(name)
