@@ -382,7 +382,10 @@ def test_a_whole_program_without_a_result_is_told(
     design = om.solve(problem, progress=follow)
     assert design.verified
     assert 0 < design.lower_bound < design.loss
-    words = {"fails": "led to nothing: here: no luck", "is too large": "was not begun: the whole"}
+    words = {
+        "fails": "whole program failed: here: no luck",
+        "is too large": "was not begun: the whole",
+    }
     assert any(words[whole] in note for note in design.notes)
 
 

@@ -4,6 +4,7 @@ guesses and of single losses are added until a repaired matrix is as good as the
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +14,12 @@ from optmech.certificate import Multipliers
 from optmech.certificate.check import Check
 from optmech.certificate.joint import check_joint, joint_bound, reportable
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
+from optmech.designs.everywhere import figures_of
 from optmech.engines import cones
-from optmech.errors import InfeasibleError, SolverError, VerificationError
+from optmech.errors import InfeasibleError, OptmechError, SolverError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.lp.place_rows import PlaceRows
+from optmech.problem import Problem
 from optmech.repair.gradients import inside, released_inside, toward
 from optmech.statement import Statement
 
@@ -38,6 +41,10 @@ class Found:
     multipliers: MeshMultipliers
     joint: Multipliers
 
+    def figures(self, problem: Problem) -> tuple[float, float, float]:
+        """As ``figures_of``."""
+        return figures_of(problem, self.released, self.multipliers, self.joint)
+
 
 def solve_beside(
     program: MeshProgram,
@@ -58,7 +65,16 @@ def solve_beside(
     SolverError
         Where none was found that satisfies them, and no proof that there is none.
     """
-    search = _Search(program, statement, cone_program, costs, stop, threads)
+    kept: Ints = np.array(reportable(statement), dtype=np.int64)
+    free = kept[~program.costs[program.weights > 0][:, kept].any(axis=0)]
+    if len(free):
+        # what costs nothing at any place may do alone
+        with suppress(OptmechError):
+            search = _Search(program, statement, cone_program, costs, stop, threads, free)
+            released = search.release(search.start())
+            nothing = MeshMultipliers.none(program.mesh, costs.shape[1])
+            return Found(released, nothing, Multipliers())
+    search = _Search(program, statement, cone_program, costs, stop, threads, kept)
     matrix, found = search.best(gap)
     return Found(search.release(matrix), found.multipliers, found.joint)
 
@@ -81,9 +97,10 @@ class _Search:
         costs: Floats,
         stop: Stop,
         threads: int | None,
+        kept: Ints,
     ) -> None:
         self.program, self.statement, self.cones = program, statement, cone_program
-        self.kept: Ints = np.array(reportable(statement), dtype=np.int64)
+        self.kept = kept
         self.costs, self.reports = costs[:, self.kept], costs.shape[1]
         self.rows = PlaceRows(statement, program.mesh.interpolation(program.places), self.kept)
         self.middle = np.full_like(self.costs, 1 / len(self.kept))
@@ -121,7 +138,7 @@ class _Search:
             if self.rows.excess(found.point.matrix) < 0:
                 return found.point.matrix, found
         self.rows.add(found.point.matrix)
-        start = self._start()
+        start = self.start()
         best, lowest = start, found
         for _ in range(_ROUNDS):
             new = False
@@ -143,7 +160,7 @@ class _Search:
     def _value(self, matrix: Floats) -> float:
         return float((self.costs * matrix).sum())
 
-    def _start(self) -> Floats:
+    def start(self) -> Floats:
         """A matrix strictly inside all constraints."""
         matrix = self.middle
         if self.rows.excess(matrix) < 0:
@@ -201,7 +218,7 @@ class _Search:
             failed = [c for c in check_joint(program, self.statement, released) if not c.passed]
             if not failed:
                 return released
-            start = self._start() if start is None else start
+            start = self.start() if start is None else start
             matrix = self._kept_to(matrix, start, 10 * margin)
         raise VerificationError(
             f"no matrix near the solution satisfies all constraints: {failed[0].detail}",

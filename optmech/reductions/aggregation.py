@@ -273,8 +273,9 @@ def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
 
 
 def linked(near: NDArray[np.bool_], apart: Floats) -> NDArray[np.bool_]:
-    """``near`` (K, K), both ways, and, where paths over it leave parts, every place with the nearest
-    one of each of some parts near its own; places infinitely far ``apart`` (K, K) stay so."""
+    """``near`` (K, K), both ways, and, where paths over it leave parts, every place with the
+    nearest one of each of some parts near its own; places infinitely far ``apart`` (K, K) stay
+    so."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError, OptmechError, ProblemError
+from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -100,26 +101,28 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
-    if args.page:
-        try:
-            _write_page(design, args)
-        except OptmechError:
-            output.written("design", args.output)
-            raise
+    # whatever fails from here on, the design that was found is shown first
+    failures: list[Exception] = []
     given: object = design
+    everywhere = isinstance(given, EverywhereDesign)
+    found = everywhere or design.matrix is not None
+    if args.page and not _done(lambda: _write_page(design, args), failures):
+        args.page = None
+    if args.picture and not (found and _done(lambda: _draw(given, args.picture), failures)):
+        args.picture = None
     if isinstance(given, EverywhereDesign):
-        if args.picture:
-            from optmech.show.plots import region_picture
-
-            region_picture(given, args.picture)
-        return _everywhere(given, file, args)
-    found = design.matrix is not None
-    if args.picture and found:
-        from optmech.show.plots import mechanism_picture
-
-        mechanism_picture(design, args.picture)
-    measured = measure_constraints(design.problem, design.mechanism) if found else []
-    attack = attack_on(design) if found else None
+        status = _everywhere(given, file, args)
+        for failure in failures:
+            raise failure
+        return status
+    measured: list[Measured] = []
+    attacks: list[dict[str, Any]] = []
+    if found:
+        _done(
+            lambda: measured.extend(measure_constraints(design.problem, design.mechanism)), failures
+        )
+        _done(lambda: attacks.append(attack_on(design)), failures)
+    attack = attacks[0] if attacks else None
     if args.json:
         checks = [
             {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
@@ -144,11 +147,34 @@ def run(args: argparse.Namespace) -> int:
     else:
         show_design(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
-        output.written("picture", args.picture if found else None)
+        output.written("picture", args.picture)
         output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
+    for failure in failures:
+        raise failure
     return 0 if design.verified else 1
+
+
+def _done(work: Callable[[], object], failures: list[Exception]) -> bool:
+    """Whether something worked; what it failed with joins ``failures``."""
+    try:
+        work()
+    except Exception as error:
+        failures.append(error)
+        return False
+    return True
+
+
+def _draw(design: object, path: str) -> None:
+    from optmech.designs.design import Design
+    from optmech.designs.everywhere import EverywhereDesign
+    from optmech.show.plots import mechanism_picture, region_picture
+
+    if isinstance(design, EverywhereDesign):
+        region_picture(design, path)
+    elif isinstance(design, Design):
+        mechanism_picture(design, path)
 
 
 def attack_on(design: Design) -> dict[str, Any]:
@@ -265,7 +291,7 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
     if design.status == "feasible":
         rows.append(("", nearness(design)))
-    if attack is not None:
+    if design.matrix is not None:
         rows += [
             ("loss", number(design.loss)),
             ("lower bound", f"{number(design.lower_bound)} {best}"),
@@ -280,10 +306,13 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
                 ("leakage", number(design.objective)),
                 ("least leakage", f"{number(design.bound)} {best}"),
             ]
-        unit = unit_of(design.problem, attack["distance"])
         rows += [
             ("gap", f"{design.gap:.2g}"),
             ("verified", "yes" if design.verified else "NO"),
+        ]
+    if attack is not None:
+        unit = unit_of(design.problem, attack["distance"])
+        rows += [
             (
                 "optimal attack",
                 f"error {number(attack['error'])}{unit} ({attack['distance']}), "
