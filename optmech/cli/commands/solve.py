@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.errors import InfeasibleError, ProblemError
+from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -106,23 +107,23 @@ def run(args: argparse.Namespace) -> int:
     given: object = design
     everywhere = isinstance(given, EverywhereDesign)
     found = everywhere or design.matrix is not None
-    if args.page and not _done(lambda: _write_page(design, args), failures):
-        args.page = None
-    if args.picture and not (found and _done(lambda: _draw(given, args.picture), failures)):
-        args.picture = None
+    with attempting(failures):
+        if args.page:
+            _write_page(design, args)
+    args.page = None if failures else args.page
+    before = len(failures)
+    with attempting(failures):
+        if args.picture and found:
+            _draw(given, args.picture)
+    args.picture = args.picture if found and len(failures) == before else None
     if isinstance(given, EverywhereDesign):
-        status = _everywhere(given, file, args)
-        for failure in failures:
-            raise failure
-        return status
+        return _everywhere(given, file, args, failures)
     measured: list[Measured] = []
-    attacks: list[dict[str, Any]] = []
-    if found:
-        _done(
-            lambda: measured.extend(measure_constraints(design.problem, design.mechanism)), failures
-        )
-        _done(lambda: attacks.append(attack_on(design)), failures)
-    attack = attacks[0] if attacks else None
+    attack: dict[str, Any] | None = None
+    with attempting(failures):
+        measured = measure_constraints(design.problem, design.mechanism) if found else []
+    with attempting(failures):
+        attack = attack_on(design) if found else None
     if args.json:
         checks = [
             {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
@@ -140,6 +141,7 @@ def run(args: argparse.Namespace) -> int:
                 "output": args.output,
                 "picture": args.picture,
                 "report": args.page,
+                **failed(failures),
             }
         )
         if design.status == "infeasible":
@@ -151,19 +153,33 @@ def run(args: argparse.Namespace) -> int:
         output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
-    for failure in failures:
-        raise failure
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)
 
 
-def _done(work: Callable[[], object], failures: list[Exception]) -> bool:
-    """Whether something worked; what it failed with joins ``failures``."""
+@contextmanager
+def attempting(failures: list[Exception]) -> Iterator[None]:
+    """What fails inside joins ``failures``, and ends nothing else."""
     try:
-        work()
+        yield
     except Exception as error:
         failures.append(error)
-        return False
-    return True
+
+
+def failed(failures: list[Exception]) -> dict[str, list[str]]:
+    """For JSON: what failed beside the design, where something did."""
+    from optmech.pipeline.beyond import told
+
+    return {"failed": [told(failure) for failure in failures]} if failures else {}
+
+
+def ended(verified: bool, failures: list[Exception], args: argparse.Namespace) -> int:
+    """The status of a command that has shown a design; raises the first of ``failures``, unless
+    JSON said it."""
+    if failures and not (args.json and isinstance(failures[0], OptmechError)):
+        raise failures[0]
+    if failures:
+        return getattr(failures[0], "exit_status", 1)
+    return 0 if verified else 1
 
 
 def _draw(design: object, path: str) -> None:
@@ -193,19 +209,24 @@ def attack_on(design: Design) -> dict[str, Any]:
     }
 
 
-def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Namespace) -> int:
+def _everywhere(
+    design: EverywhereDesign,
+    file: ProblemFile,
+    args: argparse.Namespace,
+    failures: list[Exception],
+) -> int:
     """Report a design that is private at every point."""
     from optmech.cli import everywhere
 
     if args.json:
         written = {"output": args.output, "picture": args.picture, "report": args.page}
-        output.print_json(everywhere.plain(design, file) | written)
+        output.print_json(everywhere.plain(design, file) | written | failed(failures))
     else:
         everywhere.show(design, file)
         output.written("design", args.output)
         output.written("picture", args.picture)
         output.written(_PAGE, args.page)
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)
 
 
 def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
