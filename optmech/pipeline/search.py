@@ -39,6 +39,8 @@ from optmech.repair.mixing import constant_anchors
 T = TypeVar("T")
 
 _INNER_MARGINS = (1e-7, 1e-9)
+_SMALL = 1e-4
+"""Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
 """From this many pair rows on it pays to see first whether distortion constraints bind."""
 
@@ -131,7 +133,21 @@ class _Search:
             session.report("tiny ratios count: solving with them")
             session.work_on(Implied.of(session.inequalities, tiny=False))
             reason = self._within()
+        self._without_small()
         return "" if session.matrix is not None else reason
+
+    def _without_small(self) -> None:
+        """Where the gap was not reached, offer the best mechanism for small ratios taken for one:
+        it keeps them as they are, and floating point finds it more easily."""
+        session, before = self.session, self.session.implied
+        stricter = session.inequalities.without_tiny(_SMALL)
+        if session.should_stop() or stricter is session.inequalities:
+            return
+        session.report("small ratios are hard to tell from one: solving with ones")
+        session.work_on(Implied.of(stricter, tiny=False))
+        connect = partial(Channel, dual=False)
+        self._programs(compile_lp, session.implied.given, connect, named=False)
+        session.work_on(before)
 
     def kept(self, work: Callable[[], T], otherwise: T) -> T:
         """What ``work`` returns; ``otherwise`` where it fails and there is a matrix by then, which
