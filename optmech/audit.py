@@ -2741,12 +2741,12 @@ class Cells:
             last = i, j
             arrived = self.arrivals(plan, i, j)
             if arrived is not None:
+                # rounded once, as masses may be of any sizes
                 over = max(
-                    ceiling(v * FINE, self.mass[t])
+                    ceiling(v * FINE * self.total[j], self.mass[t] * self.total[i])
                     for t, v in zip(self.groups[j], arrived, strict=True)
                 )
-                factor = Fraction(ceiling(over * self.total[j], self.total[i]), FINE * FINE)
-                out[i, j] = factor
+                out[i, j] = Fraction(over, FINE * FINE)
         plan.end()
         return out
 

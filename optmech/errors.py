@@ -64,6 +64,22 @@ class TooLargeError(ProblemError):
     """The problem does not fit in the memory at hand; the message has both figures."""
 
 
+class AbsentError(ProblemError, AttributeError):
+    """What works on finitely many secrets was asked of something that does not have them."""
+
+    @classmethod
+    def of(cls, thing: object, name: str) -> AttributeError:
+        """That ``thing``, for every point of a region, has no ``name``."""
+        kind = type(thing).__name__
+        if name.startswith("__"):
+            return AttributeError(f"{kind!r} object has no attribute {name!r}")
+        return cls(
+            f"{kind} has no {name!r}: it is for every point of a region, and no table of secrets",
+            remedy="Use design.at_places, the mechanism at the places of the prior, for what works "
+            "on finitely many secrets",
+        )
+
+
 class InfeasibleError(OptmechError):
     """No mechanism satisfies the constraints; the message has the reason with its numbers."""
 

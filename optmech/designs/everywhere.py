@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from optmech.certificate.joint import check_joint, joint_bound
 from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.certificate.objective import relative_gap, status_of
 from optmech.designs.design import OuterProof as OuterProof
+from optmech.errors import AbsentError
 from optmech.exact.number import rounded_down, rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.mesh import Mesh
@@ -61,6 +62,11 @@ class EverywhereDesign(Shown):
     notes: tuple[str, ...] = ()
     joint: Multipliers = field(default_factory=Multipliers)
     """Those of the constraints beside the promise, which speak of the places."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AbsentError.of(self, name)
 
     def __repr__(self) -> str:
         title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""

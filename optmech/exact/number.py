@@ -128,7 +128,8 @@ def sum_up(*values: float) -> float:
 
 def rounded_down(value: Fraction) -> float:
     """A float <= ``value``."""
-    return -rounded_up(-value)
+    # no zero has a sign
+    return 0.0 - rounded_up(-value)
 
 
 _LOGARITHM = re.compile(r"(?:log|ln)\s*\(\s*([0-9./]+)\s*\)")

@@ -7,13 +7,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
-from optmech.errors import ProblemError
+from optmech.errors import AbsentError, ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators
@@ -56,6 +56,11 @@ class EverywhereMechanism:
                 f"{len(self.observables)} observables",
                 where="matrix",
             )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AbsentError.of(self, name)
 
     def __repr__(self) -> str:
         return f"EverywhereMechanism(from {self.mesh!r} to {self.observables!r})"

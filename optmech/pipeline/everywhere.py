@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from optmech.base import memory
 from optmech.base.interrupts import noticed
 from optmech.certificate import Multipliers
 from optmech.certificate.infeasible import closed_form_reason
-from optmech.certificate.mesh_program import MeshMultipliers
+from optmech.certificate.mesh_program import MeshMultipliers, MeshProgram
 from optmech.certificate.objective import relative_gap
 from optmech.designs.everywhere import (
     EverywhereDesign,
     OuterProof,
     checks_of,
-    figures_of,
     gradient_in,
     program_of,
 )
 from optmech.designs.outer import FEW, claimable, counts_of, has_outer, outer_problem
 from optmech.engines import cones
-from optmech.errors import InfeasibleError, SolverError
+from optmech.errors import InfeasibleError
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import solve_beside
-from optmech.pipeline.by_cells import Clock, bound_by_cells
+from optmech.pipeline.beside import Found, solve_beside
+from optmech.pipeline.beyond import attempted
+from optmech.pipeline.by_cells import Bounded, Clock, bound_by_cells
 from optmech.pipeline.finish import ending
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
@@ -70,7 +73,6 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesig
         where="everywhere",
         remedy="Use a wider mesh or fewer observables",
     )
-    costs = row_costs(mesh, program.places, program.weights, program.costs)
 
     def stop(point: cones.ConePoint) -> bool:
         clock.report(
@@ -79,22 +81,21 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesig
         )
         return clock.stops(_MESH_TIME)
 
-    own, places = profile.gap * _ROOM, over_places(problem.statement)
-    joint = Multipliers()
-    if places.families:
-        reason = closed_form_reason(places)
-        if reason:
-            raise InfeasibleError(reason)
-        besides = solve_beside(program, places, cone_program, costs, own, stop, profile.threads)
-        released, multipliers, joint = besides.released, besides.multipliers, besides.joint
-    else:
-        found = cones.solve(cone_program, costs, own, stop, profile.threads)
-        released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
-        multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
-    loss, _, bound = figures_of(problem, released, multipliers, joint)
-    gap = relative_gap(loss, bound)
-    outer, lower, notes = _outer(problem, profile, clock)
+    found, notes = _on_mesh(problem, program, cone_program, profile, stop)
+    released = found.released
     checks = checks_of(problem, released)
+    proved, unproved = attempted(lambda: found.figures(problem), "the bound on this mesh")
+    if proved is None:
+        found = Found(released, MeshMultipliers.none(mesh, reports), Multipliers())
+        proved = found.figures(problem)
+    loss, _, bound = proved
+    gap = relative_gap(loss, bound)
+    bounded: Bounded | None = None
+    failed: tuple[str, ...] = ()
+    if loss > 0:
+        what = "the lower bound for every mechanism"
+        bounded, failed = attempted(lambda: _outer(problem, profile, clock), what)
+    outer, lower, said = bounded or (None, 0.0, ())
     return EverywhereDesign(
         problem=problem,
         exact=released,
@@ -104,20 +105,52 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> EverywhereDesig
         gap=gap,
         verified=all(check.passed for check in checks),
         checks=checks,
-        multipliers=multipliers,
+        multipliers=found.multipliers,
         outer=outer,
         engine="cones",
         engine_reason=_why(profile),
         seconds=clock.seconds,
         reason=ending(gap, profile.gap, _SHORT),
-        notes=(*problem.notes, *notes),
-        joint=joint,
+        notes=(*problem.notes, *notes, *unproved, *said, *failed),
+        joint=found.joint,
     )
 
 
-def _outer(
-    problem: Problem, profile: Profile, clock: Clock
-) -> tuple[OuterProof | None, float, tuple[str, ...]]:
+def _on_mesh(
+    problem: Problem,
+    program: MeshProgram,
+    cone_program: cones.ConeProgram,
+    profile: Profile,
+    stop: Callable[[cones.ConePoint], bool],
+) -> tuple[Found, tuple[str, ...]]:
+    """The best matrix of the mesh that was found, released, what bounds the others, and notes."""
+    gap, places, threads = profile.gap * _ROOM, over_places(problem.statement), profile.threads
+    mesh, index = program.mesh, gradient_in(problem).index
+    costs = row_costs(mesh, program.places, program.weights, program.costs)
+    if places.families:
+        reason = closed_form_reason(places)
+        if reason:
+            raise InfeasibleError(reason)
+        return solve_beside(program, places, cone_program, costs, gap, stop, threads), ()
+    # a report that is always made is private everywhere, and no loss of 0 is private otherwise
+    cheapest = int(costs.sum(axis=0).argmin())
+    matrix, found = np.zeros_like(costs), None
+    notes: tuple[str, ...] = ()
+    matrix[:, cheapest] = 1.0
+    if costs[:, cheapest].any():
+        found, notes = attempted(
+            lambda: cones.solve(cone_program, costs, gap, stop, threads), "the search"
+        )
+    multipliers = MeshMultipliers.none(mesh, costs.shape[1])
+    if found is not None:
+        multipliers = MeshMultipliers.rounded(mesh, found.multipliers)
+        if found.value < costs[:, cheapest].sum():
+            matrix = found.matrix
+    released, _ = released_inside(mesh, program.epsilon, matrix, index)
+    return Found(released, multipliers, Multipliers()), notes
+
+
+def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     """The proof of a bound for every mechanism, the bound, and notes on it."""
     gradient = gradient_in(problem)
     if not has_outer(problem, gradient) or clock.interrupted:
@@ -128,14 +161,9 @@ def _outer(
         return bound_by_cells(problem, gradient, profile, clock, (first, most))
     outer = outer_problem(problem, gradient, None)
     left = clock.remaining()
-    try:
-        # of many places a closer bound takes longer than it is worth
-        asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
-        found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
-    except SolverError:
-        return None, 0.0, ()
-    if found.status == "infeasible":
-        raise InfeasibleError(f"of the places alone: {found.reason}")
+    # of many places a closer bound takes longer than it is worth
+    asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
+    found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     proof = OuterProof(None, outer.statement, found.certificate.multipliers)
     return proof, claimable(found.bound), ()
 

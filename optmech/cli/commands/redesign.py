@@ -9,6 +9,7 @@ from optmech.cli import output
 from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
+    from optmech.show.measured import Measured
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
@@ -73,7 +74,7 @@ def _packed_rows(path: str) -> Mechanism:
 def run(args: argparse.Namespace) -> int:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
-    from optmech.cli.commands.solve import attack_on, show_design
+    from optmech.cli.commands.solve import attack_on, attempting, ended, failed, show_design
     from optmech.cli.progress import showing
     from optmech.designs.file import load_mechanism
     from optmech.files import read_problem
@@ -102,12 +103,17 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         design.save(args.output)
     found, versions, attack = design.matrix is not None, None, None
-    measured = measure_constraints(design.problem, design.mechanism) if found else []
-    if found:
-        attack = attack_on(design)
-        before = _packed_rows(args.design) if packed else load_mechanism(args.design)
-        pair = leakage.versions(before, design.mechanism)
-        versions = measured_versions(design.problem, pair, choose_distance(design.problem))
+    failures: list[Exception] = []
+    measured: list[Measured] = []
+    with attempting(failures):
+        measured = measure_constraints(design.problem, design.mechanism) if found else []
+    with attempting(failures):
+        attack = attack_on(design) if found else None
+    with attempting(failures):
+        if found:
+            before = _packed_rows(args.design) if packed else load_mechanism(args.design)
+            pair = leakage.versions(before, design.mechanism)
+            versions = measured_versions(design.problem, pair, choose_distance(design.problem))
     if args.json:
         output.print_json(
             {
@@ -119,9 +125,10 @@ def run(args: argparse.Namespace) -> int:
                 "attack": attack,
                 "versions": versions,
                 "output": args.output,
+                **failed(failures),
             }
         )
-        return InfeasibleError.exit_status if not found else 0 if design.verified else 1
+        return ended(design.verified, failures, args) if found else InfeasibleError.exit_status
     show_design(design, file.title, profile.name, attack, measured)
     if versions is not None:
         output.blank()
@@ -136,4 +143,4 @@ def run(args: argparse.Namespace) -> int:
             where=str(args.problem),
             remedy="Let the rows of the places around be free as well (--free), or raise ε",
         )
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -100,26 +102,28 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
-    if args.page:
-        try:
-            _write_page(design, args)
-        except OptmechError:
-            output.written("design", args.output)
-            raise
+    # whatever fails from here on, the design that was found is shown first
+    failures: list[Exception] = []
     given: object = design
+    everywhere = isinstance(given, EverywhereDesign)
+    found = everywhere or design.matrix is not None
+    with attempting(failures):
+        if args.page:
+            _write_page(design, args)
+    args.page = None if failures else args.page
+    before = len(failures)
+    with attempting(failures):
+        if args.picture and found:
+            _draw(given, args.picture)
+    args.picture = args.picture if found and len(failures) == before else None
     if isinstance(given, EverywhereDesign):
-        if args.picture:
-            from optmech.show.plots import region_picture
-
-            region_picture(given, args.picture)
-        return _everywhere(given, file, args)
-    found = design.matrix is not None
-    if args.picture and found:
-        from optmech.show.plots import mechanism_picture
-
-        mechanism_picture(design, args.picture)
-    measured = measure_constraints(design.problem, design.mechanism) if found else []
-    attack = attack_on(design) if found else None
+        return _everywhere(given, file, args, failures)
+    measured: list[Measured] = []
+    attack: dict[str, Any] | None = None
+    with attempting(failures):
+        measured = measure_constraints(design.problem, design.mechanism) if found else []
+    with attempting(failures):
+        attack = attack_on(design) if found else None
     if args.json:
         checks = [
             {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
@@ -137,6 +141,7 @@ def run(args: argparse.Namespace) -> int:
                 "output": args.output,
                 "picture": args.picture,
                 "report": args.page,
+                **failed(failures),
             }
         )
         if design.status == "infeasible":
@@ -144,11 +149,48 @@ def run(args: argparse.Namespace) -> int:
     else:
         show_design(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
-        output.written("picture", args.picture if found else None)
+        output.written("picture", args.picture)
         output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)
+
+
+@contextmanager
+def attempting(failures: list[Exception]) -> Iterator[None]:
+    """What fails inside joins ``failures``, and ends nothing else."""
+    try:
+        yield
+    except Exception as error:
+        failures.append(error)
+
+
+def failed(failures: list[Exception]) -> dict[str, list[str]]:
+    """For JSON: what failed beside the design, where something did."""
+    from optmech.pipeline.beyond import told
+
+    return {"failed": [told(failure) for failure in failures]} if failures else {}
+
+
+def ended(verified: bool, failures: list[Exception], args: argparse.Namespace) -> int:
+    """The status of a command that has shown a design; raises the first of ``failures``, unless
+    JSON said it."""
+    if failures and not (args.json and isinstance(failures[0], OptmechError)):
+        raise failures[0]
+    if failures:
+        return getattr(failures[0], "exit_status", 1)
+    return 0 if verified else 1
+
+
+def _draw(design: object, path: str) -> None:
+    from optmech.designs.design import Design
+    from optmech.designs.everywhere import EverywhereDesign
+    from optmech.show.plots import mechanism_picture, region_picture
+
+    if isinstance(design, EverywhereDesign):
+        region_picture(design, path)
+    elif isinstance(design, Design):
+        mechanism_picture(design, path)
 
 
 def attack_on(design: Design) -> dict[str, Any]:
@@ -167,19 +209,24 @@ def attack_on(design: Design) -> dict[str, Any]:
     }
 
 
-def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Namespace) -> int:
+def _everywhere(
+    design: EverywhereDesign,
+    file: ProblemFile,
+    args: argparse.Namespace,
+    failures: list[Exception],
+) -> int:
     """Report a design that is private at every point."""
     from optmech.cli import everywhere
 
     if args.json:
         written = {"output": args.output, "picture": args.picture, "report": args.page}
-        output.print_json(everywhere.plain(design, file) | written)
+        output.print_json(everywhere.plain(design, file) | written | failed(failures))
     else:
         everywhere.show(design, file)
         output.written("design", args.output)
         output.written("picture", args.picture)
         output.written(_PAGE, args.page)
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)
 
 
 def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
@@ -265,7 +312,7 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
     if design.status == "feasible":
         rows.append(("", nearness(design)))
-    if attack is not None:
+    if design.matrix is not None:
         rows += [
             ("loss", number(design.loss)),
             ("lower bound", f"{number(design.lower_bound)} {best}"),
@@ -280,10 +327,13 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
                 ("leakage", number(design.objective)),
                 ("least leakage", f"{number(design.bound)} {best}"),
             ]
-        unit = unit_of(design.problem, attack["distance"])
         rows += [
             ("gap", f"{design.gap:.2g}"),
             ("verified", "yes" if design.verified else "NO"),
+        ]
+    if attack is not None:
+        unit = unit_of(design.problem, attack["distance"])
+        rows += [
             (
                 "optimal attack",
                 f"error {number(attack['error'])}{unit} ({attack['distance']}), "
