@@ -26,9 +26,10 @@ _ONE = 1 << _PLACES
 _LOG_2 = 0xB17217F7D1CF79ABC9E3B39803F2F6B0
 """ln 2, as the logarithms: over 2^128, rounded up."""
 _TERMS = 85
-_ROOTS = 3
-_KEPT, _MEANT = 9, 12
-"""Digits of a charge, and of a product of numbers that are not exact themselves."""
+_ROOTS, _SMALL = 3, 51
+_FACTORS = 12
+_KEPT, _MEANT, _SURE = 9, 12, 15
+"""Digits of a charge, of a product of numbers that are not exact themselves, and of a float."""
 _USUAL = 100
 """Draws that an order is chosen for where there is no budget."""
 
@@ -41,9 +42,12 @@ def decimal(value: float) -> Fraction:
 def units(value: Fraction) -> int:
     """A charge that is stated, such as ε · radius: brought to twelve digits, as those behind come
     from rounding, and up to nine."""
-    found = (2 * value.numerator * UNIT + value.denominator) // (2 * value.denominator)
-    step: int = 10 ** max(0, len(str(found)) - _MEANT)
-    return short((found + step // 2) // step * step)
+    return short(_nearest(value, _MEANT))
+
+
+def limit(budget: float) -> int:
+    """A budget as the decimal of at most fifteen digits that it is meant for: 3 · 0.7 is 2.1."""
+    return _nearest(decimal(budget), _SURE)
 
 
 def short(charge: int) -> int:
@@ -106,10 +110,10 @@ def tail(delta: Fraction, order: float) -> int:
 
 
 def within(charge: int, order: float) -> int:
-    """At least the Rényi divergence of an order between any two laws whose log ratios are at most
-    a charge: half of order · charge² (Bun and Steinke 2016, proposition 3.3)."""
-    half = -(-charge * charge * (8 + eighths(order)) // (16 * UNIT))
-    return min(charge, short(half))
+    """At least the Rényi divergence of an order of any two laws whose log ratios are at most a
+    charge: that of randomised response."""
+    likely = _exponential(charge)
+    return min(charge, divergence((likely, _ONE), (_ONE, likely), order))
 
 
 def best_order(charge: int, delta: Fraction, budget: int | None) -> float:
@@ -135,6 +139,27 @@ def eighths(order: float) -> int:
             remedy="Give 1 and a number of eighths, up to 129; or None",
         )
     return int(found)
+
+
+def _nearest(value: Fraction, digits: int) -> int:
+    found = (2 * value.numerator * UNIT + value.denominator) // (2 * value.denominator)
+    step: int = 10 ** max(0, len(str(found)) - digits)
+    return (found + step // 2) // step * step
+
+
+def _exponential(charge: int) -> int:
+    """At least 2^128 · e^charge."""
+    halvings = max(0, charge.bit_length() - _SMALL)
+    small = -(-(charge << _PLACES) // (UNIT << halvings))
+    out = term = _ONE
+    for k in range(1, _FACTORS):
+        term = -(-_scaled(term * small) // k)
+        out += term
+    # what is left out of the series is less than its last term
+    out += term
+    for _ in range(halvings):
+        out = _scaled(out * out)
+    return out
 
 
 def _power(ratio: int, power: int) -> int:

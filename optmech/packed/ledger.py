@@ -17,7 +17,6 @@ cost", has the proofs.
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 from collections import Counter
@@ -31,7 +30,7 @@ from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.packed.charges import UNIT, best_order, decimal, eighths, tail, written
+from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
 from optmech.packed.costs import Costs, Packed, charged
 from optmech.packed.reach import BETWEEN
 from optmech.packed.spent import MOST_DRAWS, Spent, State, no_ledger
@@ -55,9 +54,9 @@ class Ledger:
         Up to which distance positions are to be hard to tell apart at every draw: in the unit of
         the places' coordinates, in km on the globe.
     budget:
-        The largest figure that may be reached; None for no limit. It counts as the decimal that it
-        is written as, and every charge has nine digits, rounded up: N · ``per_draw`` is exactly N
-        draws by ``"plain"``.
+        The largest figure that may be reached; None for no limit. It counts as the decimal of at
+        most fifteen digits next to it, and every charge has nine digits, rounded up:
+        N · ``per_draw`` is exactly N draws by ``"plain"``.
     delta:
         Of the composed figure.
     by:
@@ -109,7 +108,7 @@ class Ledger:
         self.delta = float(probability(delta, positive=True))
         self.by, self.fall_back, self.between = by, fall_back, between
         self._costs = Costs(mechanism, self.epsilon, self.radius, between)
-        self._limit = None if budget is None else math.floor(decimal(self.budget or 0.0) * UNIT)
+        self._limit = None if self.budget is None else limit(self.budget)
         self._order = best_order(self._costs.plain, decimal(self.delta), self._limit)
         if order is not None:
             self._order = 1 + eighths(float(parse_exact(order, where="order"))) / 8

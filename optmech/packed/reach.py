@@ -81,6 +81,11 @@ class Reach:
         return self._of_points(place, self._moved)
 
     def _apart(self, place: int) -> Floats:
+        if isinstance(self._domain, Grid):
+            row, column = np.divmod(np.arange(len(self._domain)), self._domain.columns)
+            x = (column - column[place]) * self._domain.cell[0]
+            y = (row - row[place]) * self._domain.cell[1]
+            return np.asarray(np.sqrt(x * x + y * y))
         points = self._domain.require_points("charge reports")
         if self._domain.coordinates == "lonlat":
             return np.asarray(great_circle(points, points[place]))

@@ -90,11 +90,7 @@ def compare(found: dict[str, Any], folder: Path) -> None:
         assert answer["reports"] == stated["reports"]
         assert answer["positions"] == stated["positions"]
         assert answer["sticky"] == stated["sticky"]
-        assert (answer["ledger"] is None) == (stated["ledger"] is None)
-        for figure in ("epsilon", "below") if stated["ledger"] else ():
-            assert answer["ledger"][figure] == stated["ledger"][figure]
-        for figure in ("plain", "rows", "composed") if stated["ledger"] else ():
-            assert answer["ledger"][figure] == pytest.approx(stated["ledger"][figure], rel=1e-12)
+        assert answer["ledger"] == stated["ledger"]
         assert found["many"][name] == reports(folder, name)
     assert found["meshes"] == STATED["meshes"]
     for name in STATED["meshes"]:
@@ -312,7 +308,7 @@ def test_the_client_is_small_and_stands_alone() -> None:
         lines = path.read_text(encoding="utf-8").splitlines()
         assert len(lines) < 400
         assert all(
-            re.search(r'from "\./(cbor|fields|index|mesh|places|rows|sticky)\.js"', line)
+            re.search(r'from "\./\w+\.js"', line)
             for line in lines
             if line.startswith(("import ", "export {")) and " from " in line
         )
