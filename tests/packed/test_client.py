@@ -116,6 +116,11 @@ def test_python_gives_the_committed_answers() -> None:
         sticky = om.StickyReports(found, bytes.fromhex(STATED["key"]))
         for place, epoch, entropy in stated["sticky"]:
             assert sticky.entropy(place, epoch).hex() == entropy
+        if stated["ledger"] is not None:
+            ledger = om.Ledger(found, None, stated["ledger"]["radius"])
+            for place in stated["ledger"]["places"]:
+                ledger.enter(labels[place])
+            assert ledger.to_dict() == stated["ledger"]["state"]
 
 
 def test_python_gives_the_committed_answers_at_positions() -> None:
@@ -236,12 +241,96 @@ def test_pages_get_reports_instead_of_the_position(browser: Any, address: str) -
     assert timestamp % 86_400_000 == 0
     # the same place and day: the same report
     assert browser.execute_async_script(ask)[0] == coords
+    # whatever way a page's script takes to it
+    for way in WAYS_TO_GEOLOCATION:
+        taken = browser.execute_async_script(
+            """
+            const done = arguments[1];
+            new Function("done", `(async () => { ${arguments[0]} })().then((g) =>
+              g.getCurrentPosition((p) => done([p.coords.longitude, p.coords.latitude]),
+                (e) => done(["refused", e.code])), (e) => done(String(e)))`)(done);
+            """,
+            way,
+        )
+        assert taken == [coords["longitude"], coords["latitude"]], way
+    # after a reload what was spent is known, and this report costs nothing again
+    spent = browser.execute_script("return JSON.stringify(localStorage)")
+    browser.get(f"{address}/demo.html?file=grid.omm")
+    ready = """
+        const done = arguments[0];
+        const wait = () => document.documentElement.dataset.ready
+          ? done(document.getElementById("spent").textContent) : setTimeout(wait, 20);
+        wait();
+        """
+    assert browser.execute_async_script(ready).startswith("between positions 1 km apart: 2.47 of")
+    assert browser.execute_async_script(ask)[0] == coords
+    assert browser.execute_script("return JSON.stringify(localStorage)") == spent
     # outside the region nothing is said of where
     browser.execute_cdp_cmd(
         "Emulation.setGeolocationOverride", {"longitude": 0, "latitude": 0, "accuracy": 5}
     )
     assert browser.execute_async_script(ask) == ["outside the region", 2]
     browser.execute_cdp_cmd("Emulation.clearGeolocationOverride", {})
+    browser.execute_script("localStorage.clear()")
+
+
+WAYS_TO_GEOLOCATION = (
+    """const get = Object.getOwnPropertyDescriptor(Navigator.prototype, "geolocation").get;
+    return get.call(navigator);""",
+    """return { getCurrentPosition: (...given) =>
+      Geolocation.prototype.getCurrentPosition.apply(navigator.geolocation, given) };""",
+    """const frame = document.createElement("iframe");
+    document.body.appendChild(frame);
+    return frame.contentWindow.navigator.geolocation;""",
+    """document.body.append(document.createElement("iframe"));
+    return window[window.length - 1].navigator.geolocation;""",
+    """document.body.insertAdjacentHTML("beforeend", "<iframe></iframe>");
+    return window[window.length - 1].navigator.geolocation;""",
+    """const box = document.createElement("div");
+    document.body.append(box);
+    box.innerHTML = "<iframe></iframe>";
+    return window[window.length - 1].navigator.geolocation;""",
+    """const host = document.createElement("div");
+    document.body.append(host);
+    host.attachShadow({ mode: "open" }).innerHTML = "<iframe></iframe>";
+    return host.shadowRoot.querySelector("iframe").contentDocument.defaultView.navigator.geolocation;""",
+    """const frame = document.createElement("iframe");
+    document.body.append(frame);
+    const inner = frame.contentDocument.createElement("iframe");
+    frame.contentDocument.body.append(inner);
+    return inner.contentWindow.navigator.geolocation;""",
+    """const frame = document.createElement("iframe");
+    frame.src = "/README.md";
+    const loaded = new Promise((resolve) => frame.addEventListener("load", resolve));
+    document.body.append(frame);
+    await loaded;
+    return frame.contentWindow.navigator.geolocation;""",
+    """const frame = document.createElement("iframe");
+    frame.srcdoc = "<p>";
+    const loaded = new Promise((resolve) => frame.addEventListener("load", resolve));
+    document.body.append(frame);
+    await loaded;
+    return window[window.length - 1].navigator.geolocation;""",
+    """const frame = document.createElement("object");
+    frame.data = "/README.md";
+    const loaded = new Promise((resolve) => frame.addEventListener("load", resolve));
+    document.body.append(frame);
+    await loaded;
+    return (frame.contentWindow ?? window).navigator.geolocation;""",
+    """await new Promise((resolve) => setTimeout(resolve));
+    const range = document.createRange();
+    range.selectNodeContents(document.body);
+    range.collapse();
+    range.insertNode(document.createElement("iframe"));
+    return window[window.length - 1].navigator.geolocation;""",
+    """return { getCurrentPosition: (success, failure) => {
+      const watch = navigator.geolocation.watchPosition((position) => {
+        navigator.geolocation.clearWatch(watch);
+        success(position);
+      }, failure);
+    } };""",
+)
+"""Bodies of functions that return what a page's script may take for the true geolocation."""
 
 
 def test_a_ledger_in_node_believes_no_header(node: str, tmp_path: Path) -> None:
