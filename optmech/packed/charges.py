@@ -72,6 +72,8 @@ def charge_of(text: object) -> int:
 
 def log_up(over: int, under: int) -> int:
     """At least 2^128 · ln(over / under), for whole numbers over >= under > 0."""
+    if over == under:
+        return 0
     shift = max(0, over.bit_length() - under.bit_length())
     if over < under << shift:
         shift -= 1

@@ -74,6 +74,7 @@ export function chargeOf(text) {
 
 /** At least 2^128 ln(over / under), for over >= under > 0. */
 export function logUp(over, below) {
+  if (over === below) return 0n;
   let shift = Math.max(0, bitLength(over) - bitLength(below));
   if (over < below << BigInt(shift)) shift -= 1;
   const under = below << BigInt(shift);
