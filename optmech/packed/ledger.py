@@ -67,8 +67,10 @@ class Ledger:
         What happens beyond the budget: ``"refuse"`` (no report) or ``"repeat"`` (the report
         before, which costs nothing).
     between:
-        ``"positions"``: a report is about a position, and its draw is charged for every place that
-        a position within ``radius`` of it may belong to, as over a cell's edge. ``"places"``: the
+        ``"positions"``: a report is about a position of the region, and its draw is charged for
+        every place that a position of the region within ``radius`` of it may belong to, as over a
+        cell's edge. One outside, which a file may have taken to the nearest place, counts as the
+        position that it is taken to. ``"places"``: the
         places are themselves what is hidden (ages, stations), and those at most ``radius`` away are
         charged for. Without coordinates all places are.
     order:

@@ -293,7 +293,8 @@ WAYS_TO_GEOLOCATION = (
     """const host = document.createElement("div");
     document.body.append(host);
     host.attachShadow({ mode: "open" }).innerHTML = "<iframe></iframe>";
-    return host.shadowRoot.querySelector("iframe").contentDocument.defaultView.navigator.geolocation;""",
+    const { contentDocument } = host.shadowRoot.querySelector("iframe");
+    return contentDocument.defaultView.navigator.geolocation;""",
     """const frame = document.createElement("iframe");
     document.body.append(frame);
     const inner = frame.contentDocument.createElement("iframe");
