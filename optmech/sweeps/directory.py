@@ -27,7 +27,7 @@ from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.sweeps.figures import figures_of
-from optmech.sweeps.lock import locked
+from optmech.base.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem
 from optmech.sweeps.worker import Outcome
@@ -64,7 +64,7 @@ class RunDirectory:
         cannot be written."""
         run = cls(path, plan)
         run._make()
-        with locked(run.path):
+        with locked(run.path / ".lock"):
             run._claim(plan)
             run._tidy()
             yield run
