@@ -11,6 +11,7 @@ from itertools import compress
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
 
@@ -22,7 +23,7 @@ _PRECISION = 64
 """Bits that the least positive entry keeps."""
 
 
-class WholeRows:
+class WholeRows(ReadOnly):
     """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
 
     rows: tuple[tuple[int, ...], ...]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base import html, memory
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly, read_only
 from optmech.base.shown import short
 from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
@@ -22,7 +23,7 @@ from optmech.spaces.distances import Distance
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Family, Objective, Statement, read_only
+from optmech.statement import Family, Objective, Statement
 
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
@@ -31,7 +32,7 @@ _WITHOUT_LOSS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class Problem(ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
     Parameters

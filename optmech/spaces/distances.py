@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle
@@ -150,7 +151,7 @@ class _Graph:
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix:
+class _Matrix(ReadOnly):
     values: Floats
     labels: tuple[tuple[Hashable, ...] | None, ...] | None = None
     """Those of the rows and columns, where the matrix came with some."""
@@ -173,7 +174,7 @@ class _Matrix:
 
 
 @dataclass(frozen=True, eq=False)
-class _Elastic:
+class _Elastic(ReadOnly):
     mass: Floats
     unit: float
     exponent: float

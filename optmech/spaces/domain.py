@@ -15,6 +15,7 @@ from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
 from optmech.base.arrays import coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces.domain_arguments import (
@@ -42,7 +43,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Domain:
+class Domain(ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
 
     Parameters

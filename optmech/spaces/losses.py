@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import own_labels
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
 from optmech.spaces.areas import Reduce, to_areas
@@ -91,7 +92,7 @@ class _OverCells:
 
 
 @dataclass(frozen=True, eq=False)
-class _WithSuppression:
+class _WithSuppression(ReadOnly):
     loss: Distance
     cost: Floats
 

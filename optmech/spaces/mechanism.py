@@ -15,6 +15,7 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
 from optmech.base.needed import needed
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -37,7 +38,7 @@ ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism:
+class Mechanism(ReadOnly):
     """p(o|s) as a matrix with a row for every secret and a column for every observable.
 
     Parameters

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
 from optmech.spaces.domain import Domain
@@ -45,7 +46,7 @@ class Binning:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prior:
+class Prior(ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.
 
     Parameters
