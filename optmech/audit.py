@@ -122,6 +122,17 @@ class Real:
         need(out.text == value and math.isfinite(out.nearest), f"{value!a} is written otherwise")
         return out
 
+    @classmethod
+    def signed(cls, value: object) -> Real:
+        """The same, or a float below 0, or "-a/b"."""
+        if isinstance(value, str) and value.startswith("-"):
+            below = cls.read(value[1:])
+            need(below.log_of is None and below.factor > 0, f"{value!a}: no number")
+            return cls(-below.factor)
+        if isinstance(value, float) and value < 0:
+            return cls(Fraction(real(value)))
+        return cls.read(value)
+
     @property
     def text(self) -> str | float:
         """As it must be written: a float where that is exact."""
@@ -996,7 +1007,7 @@ class Leakage:
         """Bounds of the limit, or of what it misses by rounding (theory, section 1)."""
         low, high = self.most.exp(ONE, 512) if self.natural else self.most.bounds()
         for extreme in (self.blind, sum(map(max, zip(*self.w, strict=True)), ZERO)):
-            if low < extreme <= low * (1 + NEAR):
+            if low < extreme <= low + abs(low) * NEAR:
                 return extreme, extreme
         return low, high
 
@@ -1298,7 +1309,7 @@ def blind(w: Matrix) -> Fraction:
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior radius within")
-    most = Real.read(c["maximum"])
+    most = Real.signed(c["maximum"])
     if c["radius"] is None:
         need(c["within"] is None, "a distance without a radius")
         yield Leakage(most, False, weighted_gains(stated, c["gain"], c["prior"]))

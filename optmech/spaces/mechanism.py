@@ -29,7 +29,7 @@ from optmech.exact.sampler import (
     seeded_bytes,
     system_bytes,
 )
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed
@@ -63,6 +63,8 @@ class Mechanism(ReadOnly):
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
+        require_domain(secrets, "secrets")
+        require_domain(observables, "observables")
         ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
         values = finite_array(ordered, where="matrix", ndim=2)
         if values.shape != (len(secrets), len(observables)):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.spaces.distances import (
@@ -38,7 +39,7 @@ _NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 
 
 @dataclass(frozen=True, eq=False)
-class _Tabulated(ReadOnly):
+class _Tabulated(SameFields, ReadOnly):
     name: str
     tables: tuple[tuple[Domain, Domain, Floats], ...]
 
