@@ -95,7 +95,7 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
     else:
         try:
-            plain = float(value)
+            plain = float(cast(Any, value))
         except (TypeError, ValueError, OverflowError) as error:
             raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy) from error
         if not math.isfinite(plain):
@@ -114,7 +114,7 @@ def parse_signed(value: object, *, where: str) -> Exact:
     if isinstance(value, str):
         below = value.strip()[1:] if value.strip().startswith("-") else None
     elif isinstance(value, int | float | Fraction | Decimal) or _is_number(value):
-        below = -value if cast(Any, value) < 0 else None
+        below = -cast(Any, value) if cast(Any, value) < 0 else None
     if below is None:
         return parse_exact(value, where=where)
     found = parse_exact(below, where=where)

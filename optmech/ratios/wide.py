@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
 from optmech.exact.summation import total
 from optmech.ratios import hockey_stick
 
@@ -30,7 +29,7 @@ _LN2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Wide(ReadOnly):
+class Wide:
     """An array of numbers mantissa · 2^exponent, the mantissas 0 or from ½ to 1."""
 
     mantissa: Floats

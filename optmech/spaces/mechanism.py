@@ -115,16 +115,21 @@ class Mechanism(ReadOnly):
         if self is other:
             return True
         same = self.secrets == other.secrets and self.observables == other.observables
-        return same and np.array_equal(self.matrix, other.matrix) and self._drawn == other._drawn
+        if not (same and np.array_equal(self.matrix, other.matrix)):
+            return False
+        return _lowest(self.rational) == _lowest(other.rational)
 
     def __hash__(self) -> int:
         return hash((self.secrets, self.observables, (self.matrix + 0.0).tobytes()))
 
-    @property
-    def _drawn(self) -> list[list[int]]:
-        """The probabilities that are drawn with, as whole numbers without a common divisor."""
-        rows = integers(self.matrix)[0] if self.exact is None else self.exact.rows
-        return [[value // math.gcd(*row) for value in row] for row in rows]
+    @cached_property
+    def rational(self) -> Numerators | RationalRows:
+        """The probabilities that are drawn with, compared and analysed, as rational numbers: those
+        of ``exact``, or else the floats of each row, as the binary fractions that they are, over
+        their exact sum."""
+        if self.exact is not None:
+            return self.exact
+        return RationalRows(tuple(map(tuple, integers(self.matrix)[0])))
 
     @classmethod
     def of(
@@ -196,7 +201,7 @@ class Mechanism(ReadOnly):
 
     @cached_property
     def _table(self) -> Table:
-        return Table.of(integers(self.matrix)[0]) if self.exact is None else self.exact.table
+        return self.rational.table
 
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.
@@ -210,7 +215,7 @@ class Mechanism(ReadOnly):
                 where="then",
                 remedy="Use the same labels in the same order",
             )
-        first, second = self._probabilities(), other._probabilities()
+        first, second = self._stated(), other._stated()
         if first is None or second is None:
             return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
         return Mechanism.of(self.secrets, other.observables, composed(first, second))
@@ -238,13 +243,11 @@ class Mechanism(ReadOnly):
         outputs = Domain(distinct, points, known.unit, coordinates=coordinates)
         return self.then(Mechanism(known, outputs, onto))
 
-    def _probabilities(self) -> Numerators | RationalRows | None:
+    def _stated(self) -> Numerators | RationalRows | None:
         """The exact probabilities, or those of floats that sum to one exactly."""
-        if self.exact is not None:
-            return self.exact
-        rows, exponent = integers(self.matrix)
-        whole = all(sum(row) == 1 << exponent for row in rows)
-        return RationalRows(tuple(map(tuple, rows))) if whole else None
+        total = 1 << integers(self.matrix)[1]
+        whole = self.exact is not None or all(sum(row) == total for row in self.rational.rows)
+        return self.rational if whole else None
 
     def to_geopandas(self, secret: Hashable) -> Any:
         """Where a secret is reported, as a GeoDataFrame in WGS 84: the cells of the observables
@@ -291,3 +294,8 @@ class Mechanism(ReadOnly):
                 f"{weights.size} weights for {len(self.secrets)} secrets", where="lam"
             )
         return np.asarray(weights @ self.matrix)
+
+
+def _lowest(found: Numerators | RationalRows) -> list[list[int]]:
+    """Rows of whole numbers without a common divisor."""
+    return [[value // math.gcd(*row) for value in row] for row in found.rows]
