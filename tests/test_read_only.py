@@ -29,7 +29,17 @@ WORKING = {
 """Rooms whose frozen classes hold the arrays that a search works on."""
 SHORT_LIVED = {
     *("ApproximateMultipliers", "AttackMultipliers", "DivergenceMultipliers", "PairMultipliers"),
-    *("Multipliers", "Weights", "Enclosure", "Extreme", "_Asked", "Candidate", "Gains", "Masses", "Wide"),
+    *(
+        "Multipliers",
+        "Weights",
+        "Enclosure",
+        "Extreme",
+        "_Asked",
+        "Candidate",
+        "Gains",
+        "Masses",
+        "Wide",
+    ),
 }
 """Proposals, which the certificate takes as they come, and what lives for one evaluation."""
 ARRAYS = re.compile(r"\b(Floats|Ints|Bools|Lags|NDArray|ndarray|csr_array|Words)\b")

@@ -73,13 +73,10 @@ class _Euclidean(_Named):
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         p, q = _plane_points(a, b, self.name)
-        if p.shape[1] == 2:
-            dx = p[:, None, 0] - q[None, :, 0]
-            dy = p[:, None, 1] - q[None, :, 1]
-            return np.hypot(dx, dy)
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(p, q))
+        out = np.abs(p[:, None, 0] - q[None, :, 0])
+        for k in range(1, p.shape[1]):  # no square may underflow
+            np.hypot(out, p[:, None, k] - q[None, :, k], out=out)
+        return np.asarray(out)
 
 
 @dataclass(frozen=True, repr=False)

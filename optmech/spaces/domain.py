@@ -410,8 +410,9 @@ def great_circle(p: Floats, q: Floats) -> Floats:
     p, q = np.radians(p), np.radians(q)
     dlon, dlat = p[..., 0] - q[..., 0], p[..., 1] - q[..., 1]
     cosines = np.cos(p[..., 1]) * np.cos(q[..., 1])
-    half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
-    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+    # no square may underflow
+    half = np.hypot(np.sin(dlat / 2), np.sqrt(np.maximum(cosines, 0)) * np.sin(dlon / 2))
+    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.minimum(half, 1)))
 
 
 def _cell_in_km(

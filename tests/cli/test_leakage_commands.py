@@ -165,7 +165,10 @@ def test_designs_in_different_units_are_not_compared(
     near, far = two_grids(tmp_path, "1.0 km 1.0", "1000.0 m 0.001")
     capsys.readouterr()
     assert main(["compare", near, far]) == 2
-    assert "are per km (euclidean) in the first and per m (euclidean) in the second" in capsys.readouterr().err
+    assert (
+        "are per km (euclidean) in the first and per m (euclidean) in the second"
+        in capsys.readouterr().err
+    )
     assert main(["compare", near, far, "--distance", "hamming"]) == 0
 
 
