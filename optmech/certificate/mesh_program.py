@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate.everywhere import Edges, Vector, interpolated_loss, rise_terms
 from optmech.errors import ProblemError
 from optmech.exact.exponentials import bracket
@@ -67,7 +68,7 @@ class MeshMultipliers:
 
 
 @dataclass(frozen=True, eq=False)
-class MeshProgram:
+class MeshProgram(ReadOnly):
     """minimise Σ_x π(x) Σ_o p_o(x) c(x, o) over columns that are polynomials of the degree of
     ``mesh`` in every triangle, with ‖G_o[α]‖ <= ε P[α,o] and rows of sum one.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.read_only import ReadOnly
 from optmech.errors import AbsentError, ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -34,7 +35,7 @@ from optmech.spaces.domain import Domain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EverywhereMechanism:
+class EverywhereMechanism(ReadOnly):
     """p_o(x) = Σ_α B_α(λ(x)) P[α,o], λ the barycentric weights of x in its triangle, B_α
     Bernstein's polynomials of the mesh's degree: in degree 1 the weights themselves.
 

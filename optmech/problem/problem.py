@@ -11,18 +11,21 @@ from numpy.typing import ArrayLike
 
 from optmech.base import html, memory
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly, read_only
 from optmech.base.shown import short
 from optmech.certificate.families import known
 from optmech.errors import ProblemError, inside
+from optmech.exact.checked import text
 from optmech.problem.constraint import Constraint, idle_notes, kinds
 from optmech.problem.everywhere import gradient_of, require_joint
 from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.record import Record
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Family, Objective, Statement, read_only
+from optmech.statement import Family, Objective, Statement
 
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
@@ -31,7 +34,7 @@ _WITHOUT_LOSS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class Problem(ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
     Parameters
@@ -81,8 +84,8 @@ class Problem:
                 where="prior",
                 remedy="Make one with om.Prior(domain, weights)",
             )
-        if observables is not None and not isinstance(observables, Domain):
-            raise ProblemError(f"{type(observables).__name__} is not a Domain", where="observables")
+        if observables is not None:
+            require_domain(observables, "observables")
         if not isinstance(objective, MaximizeDistortion | MinimizeLeakage) and objective not in (
             "expected_loss",
             "worst_loss",
@@ -90,7 +93,7 @@ class Problem:
             raise ProblemError(
                 f"{objective!r} is unknown",
                 where="objective",
-                remedy='Use "expected_loss", "worst_loss" MaximizeDistortion(distance) or '
+                remedy='Use "expected_loss", "worst_loss", MaximizeDistortion(distance) or '
                 "MinimizeLeakage(gain)",
             )
         outputs = prior.domain if observables is None else observables
@@ -135,7 +138,7 @@ class Problem:
             observables=outputs,
             objective=objective,
             constraints=stated,
-            title=title,
+            title=text(title, "title"),
             space=space,
             statement=statement,
         )
@@ -171,8 +174,8 @@ class Problem:
     def _asked(self) -> tuple[object, list[object]]:
         """The objective and the constraints as plain values."""
         objective: object = self.objective
-        if isinstance(self.objective, MaximizeDistortion):
-            objective = self.objective.plain(self.space)
+        if isinstance(self.objective, Record):
+            objective = (self.objective.kind, self.objective.plain(self.space))
         return objective, [(c.kind, c.plain(self.space)) for c in self.constraints]
 
     def _repr_html_(self) -> str:

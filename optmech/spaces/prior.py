@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Binning:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prior:
+class Prior(ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.
 
     Parameters
@@ -70,12 +71,7 @@ class Prior:
     binning: Binning | None = None
 
     def __init__(self, domain: Domain, weights: ArrayLike, binning: Binning | None = None) -> None:
-        if not isinstance(domain, Domain):
-            raise ProblemError(
-                f"{type(domain).__name__} is not a Domain",
-                where="prior",
-                remedy="Make one with om.Domain(labels)",
-            )
+        require_domain(domain, "domain")
         array = finite_array(in_order(weights, domain.labels, where="prior"), where="prior")
         if array.shape != (len(domain),):
             raise ProblemError(
@@ -132,7 +128,7 @@ class Prior:
     @classmethod
     def uniform(cls, domain: Domain) -> Prior:
         """The same weight for every secret."""
-        return cls(domain, np.ones(len(domain)))
+        return cls(domain, np.ones(len(require_domain(domain, "domain"))))
 
     @classmethod
     def from_counts(
@@ -154,6 +150,7 @@ class Prior:
             As ``Prior``; and when no counted label is in the domain, or the index of a Series
             numbers its rows and not the secrets.
         """
+        require_domain(domain, "domain")
         extra = amount(smoothing, "smoothing")
         labels = own_labels(counts)
         if labels is not None:
@@ -188,6 +185,7 @@ class Prior:
         Points outside a grid or farther than ``max_distance`` from every domain point are counted
         in ``binning.outside``, those with a missing coordinate in ``binning.missing``.
         """
+        require_domain(domain, "domain")
         refuse_other_rows(xy, weights, where="weights")
         found = domain.locate(xy, max_distance)
         heavy = np.ones(len(found))

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
@@ -37,7 +38,7 @@ Weights = ArrayLike | Prior
 
 
 @dataclass(frozen=True, eq=False)
-class CarryOver:
+class CarryOver(ReadOnly):
     """ln Λ(a, b) between proved bounds, with what proves them."""
 
     lower: float

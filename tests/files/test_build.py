@@ -342,7 +342,7 @@ PAIR = ([1, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 3])
         ),
         (
             {"kind": "loss_bound", "maximum": "3/4", "worst_case": True},
-            om.LossBound(0.75, True),
+            om.LossBound(0.75, worst_case=True),
         ),
         (
             {"kind": "loss_bound", "maximum": 2, "loss": "euclidean"},
