@@ -12,6 +12,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.reading.columns import (
+    number_of,
     numbers_of,
     parquet_names,
     read_features,
@@ -142,4 +143,4 @@ def _point(geometry: Any, k: int, path: Path) -> list[float]:
             remedy="Give a collection of points",
         )
     numbers = [v for v in place[:2] if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [float(v) for v in numbers] if len(numbers) == 2 else [np.nan, np.nan]
+    return [number_of(v) for v in numbers] if len(numbers) == 2 else [np.nan, np.nan]

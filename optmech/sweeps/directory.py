@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,7 +161,7 @@ class RunDirectory:
         """Write the manifest, or see that it is this plan's."""
         wanted = plan.identity()
         manifest = self.path / MANIFEST
-        if not manifest.exists():
+        if not os.path.exists(manifest):
             if any(not entry.name.startswith(".") for entry in self.path.iterdir()):
                 raise ProblemError(
                     "is neither empty nor the directory of a sweep",
@@ -197,7 +198,7 @@ class RunDirectory:
 def write_run_file(path: Path, content: bytes) -> None:
     """Write a file of a run directory, and to nothing but a file: a pipe would wait for a reader.
     Raises ProblemError where that cannot be done."""
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise ProblemError(
             "cannot be written: it is no regular file",
             where=str(path),

@@ -68,7 +68,7 @@ def _read(paths: list[str]) -> tuple[list[Design], list[str] | None, list[str] |
     """The designs, their names where there are several, and what each belongs to."""
     from optmech.designs.design import Design
 
-    runs = [path for path in paths if Path(path).is_dir()]
+    runs = [path for path in paths if os.path.isdir(path)]
     if not runs:
         designs = [Design.load(path) for path in paths]
         return designs, [Path(path).stem for path in paths] if len(designs) > 1 else None, None
@@ -86,7 +86,7 @@ def _read_run(path: str) -> tuple[list[Design], list[str] | None, list[str] | No
     from optmech.sweeps.run import SweepResult
     from optmech.sweeps.series import named_designs
 
-    if not (Path(path) / MANIFEST).is_file():
+    if not os.path.isfile(Path(path) / MANIFEST):
         raise ProblemError(
             "this is a folder, and not that of a sweep",
             where=path,
@@ -114,7 +114,7 @@ def _read_run(path: str) -> tuple[list[Design], list[str] | None, list[str] | No
 
 def _beside(paths: list[str]) -> str:
     first = Path(paths[0])
-    if first.is_dir():
+    if os.path.isdir(first):
         return str(first / "report.html")
     name = f"{first.stem}.html" if len(paths) == 1 else "report.html"
     return str(first.with_name(name))

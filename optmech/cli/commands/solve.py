@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -184,12 +185,10 @@ def _everywhere(design: EverywhereDesign, file: ProblemFile, args: argparse.Name
 
 def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
     """The page, of what the file says where there is one: reading it decides every claim again."""
-    from pathlib import Path
-
     from optmech.designs.design import Design
     from optmech.show.reports import report
 
-    again = args.output is not None and Path(args.output).is_file()
+    again = args.output is not None and os.path.isfile(args.output)
     report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
