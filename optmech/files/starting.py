@@ -275,7 +275,8 @@ def _box(wanted: Wanted, points: Floats, degrees: bool) -> Floats:
     """(x0, y0, x1, y1) around nearly all points, rounded outwards."""
     low, high = np.percentile(points, _INNER, axis=0)
     largest = float(np.abs(points).max())
-    extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
+    with np.errstate(over="ignore"):
+        extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
     if not (largest < _LARGEST and extent.min() > max(1 / _LARGEST, largest * _LEAST_PART)):
         raise ProblemError(
             f"the coordinates reach up to {largest:.3g} and over {_by(extent, '')}: too far apart "

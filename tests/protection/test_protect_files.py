@@ -211,7 +211,8 @@ def test_short_rows_are_filled_up(tmp_path: Path) -> None:
     path.write_text("\ufeffa,b,c\r\n1\r\n\r\n1,2,3\r\n", encoding="utf-8")
     with csv_parts(path, 10) as (header, parts):
         assert header == ["a", "b", "c"]
-        assert list(parts) == [[["1", "", ""], ["1", "2", "3"]]]
+        # with the lines that they are on, an empty one among them
+        assert list(parts) == [[(2, ["1", "", ""]), (4, ["1", "2", "3"])]]
 
 
 def test_columns_called_as_coordinates_are_found(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
@@ -80,13 +80,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
-    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
-        if value is not None and not 0 < value < math.inf:
-            raise ProblemError(
-                f"{value:g} is not a positive number", where=option, remedy="Leave it out, or "
-                f"give one, such as {'0.01' if option == '--gap' else '60'}",
-            )  # fmt: skip
+    require_limits(args)
     file = read_problem(args.problem)
+    output.doubts(file.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
