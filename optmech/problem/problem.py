@@ -30,6 +30,8 @@ _WITHOUT_LOSS = {
 }
 _TOLD_APART = 14.0
 """A log-ratio, of a million to one, that even the best hidden pair of secrets may have."""
+_DIFFERENT = 0.75
+"""Of the secrets: fewer different places are rows of a table, and not a list of places."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -213,6 +215,13 @@ class Problem:
     def doubts(self) -> tuple[str, ...]:
         """What can hardly be meant, and is no error: to be said before a search."""
         found = []
+        points = self.secrets.points
+        places = None if points is None else len(np.unique(points, axis=0))
+        if places is not None and places < _DIFFERENT * len(self.secrets):
+            found.append(
+                f"secrets: {len(self.secrets):,} secrets lie at {places:,} different places. Write "
+                "distinct = true in the file, for one secret of each, or give the places alone"
+            )
         binning = self.prior.binning
         if binning is not None and binning.left_out > binning.inside:
             found.append(
