@@ -1744,7 +1744,7 @@ def read_result(plain: object, released: bool) -> Body:
         whole(part["constraint"], MOST_ENTRIES)
         number(part["promised_epsilon"])
         for value in (part["epsilon"], part["repaired_loss"]):
-            need(value is None or math.isfinite(number(value)), "")
+            need(value is None or math.isfinite(number(value)), "an ε or a loss is not finite")
     return result
 
 

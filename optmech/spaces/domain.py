@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
-from optmech.base.arrays import coordinate_rows, finite_array
+from optmech.base.arrays import coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
@@ -382,6 +382,7 @@ class Grid(Domain):
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
         else:
             x0, y0, x1, y1 = self.bounds
+            query = unwrapped(query, np.array([(x0 + x1) / 2, 0.0]))
         with np.errstate(invalid="ignore"):
             inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
         unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)

@@ -18,6 +18,9 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import amount
 from optmech.spaces.domain import Domain, require_domain
 
+_FEW = 0.1
+"""Of the points that lie elsewhere: so few inside are a sign that something is not as meant."""
+
 
 @dataclass(frozen=True)
 class Binning:
@@ -204,6 +207,13 @@ class Prior(ReadOnly):
             outside=float(heavy[~inside & ~lacking].sum()),
             missing=float(heavy[lacking].sum()),
         )
+        if binning.inside < _FEW * binning.outside and _are_exchanged(domain, xy, max_distance):
+            raise ProblemError(
+                f"{binning}: once their two coordinates change places, nearly all lie in it",
+                where="prior",
+                remedy="Give x, the longitude, first and y, the latitude, second; bounds are west, "
+                "south, east, north",
+            )
         extra = amount(smoothing, "smoothing")
         if binning.inside == 0 and extra == 0:
             without = f"; {int(lacking.sum())} have no coordinates" if lacking.any() else ""
@@ -287,6 +297,14 @@ def _labelled_counts(
             remedy="Give .to_numpy() to take the counts by position, or .to_dict() to go by index",
         )
     return list(zip(mine, counts.to_numpy().tolist(), strict=True))
+
+
+def _are_exchanged(domain: Domain, xy: ArrayLike, max_distance: float | None) -> bool:
+    """Whether nearly all points lie in the domain once their two coordinates change places."""
+    if domain.require_points("locate points").shape[1] != 2:
+        return False
+    points = coordinate_rows(xy, 2)
+    return bool((domain.locate(points[:, ::-1], max_distance) >= 0).mean() > 1 - _FEW)
 
 
 def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[Floats, float]:

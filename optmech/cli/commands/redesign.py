@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.show.measured import measure_constraints
     from optmech.show.version_words import measured_versions, version_notes, version_rows
 
+    require_limits(args)
     file = read_problem(args.problem)
+    output.doubts(file.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     output.claim_outputs(args, (args.design, *file.inputs, args.profile))
     with showing(args.gap or profile.gap, args.quiet) as progress:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
@@ -81,13 +82,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
-    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
-        if value is not None and not 0 < value < math.inf:
-            raise ProblemError(
-                f"{value:g} is not a positive number", where=option, remedy="Leave it out, or "
-                f"give one, such as {'0.01' if option == '--gap' else '60'}",
-            )  # fmt: skip
+    require_limits(args)
     file = read_problem(args.problem)
+    output.doubts(file.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
@@ -231,12 +228,10 @@ def _everywhere(
 
 def _write_page(design: Design | EverywhereDesign, args: argparse.Namespace) -> None:
     """The page, of what the file says where there is one: reading it decides every claim again."""
-    from pathlib import Path
-
     from optmech.designs.design import Design
     from optmech.show.reports import report
 
-    again = args.output is not None and Path(args.output).is_file()
+    again = args.output is not None and os.path.isfile(args.output)
     report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
