@@ -2,7 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint wheel docs axe check clean
+.PHONY: setup demo test lint wheel docs axe check clean
+
+setup: .venv/installed
 
 demo: .venv/installed
 	$(BIN)/optmech solve montreal -o montreal.json --picture montreal.png

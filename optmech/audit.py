@@ -121,6 +121,17 @@ class Real:
         need(out.text == value and math.isfinite(out.nearest), f"{value!a} is written otherwise")
         return out
 
+    @classmethod
+    def signed(cls, value: object) -> Real:
+        """The same, or a float below 0, or "-a/b"."""
+        if isinstance(value, str) and value.startswith("-"):
+            below = cls.read(value[1:])
+            need(below.log_of is None and below.factor > 0, f"{value!a}: no number")
+            return cls(-below.factor)
+        if isinstance(value, float) and value < 0:
+            return cls(Fraction(real(value)))
+        return cls.read(value)
+
     @property
     def text(self) -> str | float:
         """As it must be written: a float where that is exact."""
@@ -531,7 +542,8 @@ def compare(name: str, stated: Matrix, a: Places, b: Places) -> None:
             share = 1e-12
             if name == "haversine":  # an arcsine near 1 loses half of the digits
                 share = 1e-9 if d < 0.9999 * math.pi * EARTH_RADIUS_KM else 1e-7
-            if not abs(value - d) <= share * d + 1e-150:
+            lost = 0 < max(value, d) < 2.0**-960  # fewer digits than are compared
+            if lost or not abs(value - d) <= share * d:
                 raise Fault(f"{value!a} at [{i}, {j}] is not {name}")
 
 
@@ -542,12 +554,12 @@ def between(name: str, p: list[float], q: list[float]) -> float:
     if name == "haversine":
         (lon, lat), (lon2, lat2) = (map(math.radians, point) for point in (p, q))
         cosines = math.cos(lat) * math.cos(lat2)
-        half = math.sin((lat - lat2) / 2) ** 2 + cosines * math.sin((lon - lon2) / 2) ** 2
-        return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(half, 1.0)))
+        across = math.sqrt(max(cosines, 0.0)) * math.sin((lon - lon2) / 2)
+        half = math.hypot(math.sin((lat - lat2) / 2), across)  # no square may underflow
+        return 2 * EARTH_RADIUS_KM * math.asin(min(half, 1.0))
     steps = [x - y for x, y in zip(p, q, strict=True)]
     if name == "manhattan":
         return math.fsum(map(abs, steps))
-    need(len(p) == 2 or math.isfinite(sum(v * v for v in steps)), "points are too far apart")
     return math.hypot(*steps)
 
 
@@ -1006,7 +1018,7 @@ class Leakage:
         """Bounds of the limit, or of what it misses by rounding (theory, section 1)."""
         low, high = self.most.exp(ONE, 512) if self.natural else self.most.bounds()
         for extreme in (self.blind, sum(map(max, zip(*self.w, strict=True)), ZERO)):
-            if low < extreme <= low * (1 + NEAR):
+            if low < extreme <= low + abs(low) * NEAR:
                 return extreme, extreme
         return low, high
 
@@ -1309,7 +1321,7 @@ def blind(w: Matrix) -> Fraction:
 
 def gain_leakage(stated: Statement, c: Body) -> Inequalities:
     keys(c, "kind maximum gain prior radius within")
-    most = Real.read(c["maximum"])
+    most = Real.signed(c["maximum"])
     if c["radius"] is None:
         need(c["within"] is None, "a distance without a radius")
         yield Leakage(most, False, weighted_gains(stated, c["gain"], c["prior"]))
@@ -1752,7 +1764,7 @@ def read_result(plain: object, released: bool) -> Body:
         whole(part["constraint"], MOST_ENTRIES)
         number(part["promised_epsilon"])
         for value in (part["epsilon"], part["repaired_loss"]):
-            need(value is None or math.isfinite(number(value)), "")
+            need(value is None or math.isfinite(number(value)), "an ε or a loss is not finite")
     return result
 
 
@@ -2772,12 +2784,12 @@ class Cells:
             last = i, j
             arrived = self.arrivals(plan, i, j)
             if arrived is not None:
+                # rounded once, as masses may be of any sizes
                 over = max(
-                    ceiling(v * FINE, self.mass[t])
+                    ceiling(v * FINE * self.total[j], self.mass[t] * self.total[i])
                     for t, v in zip(self.groups[j], arrived, strict=True)
                 )
-                factor = Fraction(ceiling(over * self.total[j], self.total[i]), FINE * FINE)
-                out[i, j] = factor
+                out[i, j] = Fraction(over, FINE * FINE)
         plan.end()
         return out
 

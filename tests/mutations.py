@@ -150,6 +150,49 @@ def designs() -> dict[str, bytes]:
     return found
 
 
+def regions() -> dict[str, bytes]:
+    """Designs for every point of a region, alone and beside other constraints, in the plane and in
+    degrees, and designs whose bound is that of cells of many places."""
+    places = om.Domain(range(3), [[0.2, 0.3], [1.1, 0.6], [1.7, 1.6]], unit="km")
+    prior = om.Prior(places, [1, 2, 1])
+    globe = om.Domain.geographic(["a", "b", "c"], [[2.31, 48.81], [2.34, 48.82], [2.38, 48.88]])
+    haversine = om.distances.haversine()
+
+    def square(**options: Any) -> om.MetricPrivacy:
+        return om.MetricPrivacy("1/2", E, everywhere=om.Mesh.grid((0, 0, 2, 2), 2, **options))
+
+    around = om.Mesh.grid((2.3, 48.8, 2.4, 48.9), 20, coordinates="lonlat")
+    rng = np.random.default_rng(3)
+    grid = om.Prior(om.Grid(4, 4), rng.dirichlet([0.5] * 16))
+    solved = {
+        "every point": om.solve(om.Problem(prior, E, constraints=[square()])),
+        "cubic": om.solve(om.Problem(prior, E, constraints=[square(degree=3)])),
+        "degrees": om.solve(
+            om.Problem(
+                om.Prior.uniform(globe), haversine,
+                constraints=[om.MetricPrivacy(0.2, haversine, everywhere=around)],
+            )
+        ),
+        "beside": om.solve(
+            om.Problem(
+                prior, E,
+                constraints=[
+                    square(), om.LossBound(1.4, worst_case=True), om.DistortionPrivacy(0.3, E),
+                ],
+            )
+        ),
+        "cells": om.solve(
+            om.Problem(grid, E, constraints=[om.MetricPrivacy(0.4, E)]), resolution=4
+        ),
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        path, found = Path(folder) / "d.json", {}
+        for name, design in solved.items():
+            design.save(path)
+            found[name] = path.read_bytes()
+    return found
+
+
 # ---------------------------------------------------------------- mutations
 _VALUES = [
     None, True, False, 0, 1, -1, 2, 0.0, -0.0, 1.0, 0.5, -1.0, 1e-300, 5e-324, 1e300, 1e999,
@@ -380,6 +423,8 @@ def falsehood(content: bytes, original: Body) -> str:
     if body["mechanism"] is None:
         same = json.dumps(problem) == json.dumps(original["problem"])
         return "" if not same or original["mechanism"] is None else "feasible after all"
+    if body["format"].startswith("optmech-everywhere"):
+        return _falsehood_of_region(content, original)
     unit = 1 << body["mechanism"]["bits"]
     p = np.zeros((len(problem["prior"]), len(problem["loss"][0])))
     for s, (columns, texts) in enumerate(body["mechanism"]["rows"]):
@@ -401,6 +446,43 @@ def falsehood(content: bytes, original: Body) -> str:
         wrong = _broken(constraint, problem, p)
         if wrong:
             return wrong
+    return ""
+
+
+def _falsehood_of_region(content: bytes, original: Body) -> str:
+    """The same of a design for every point, at random points of its region."""
+    body = json.loads(content)
+    result, problem = body["result"], body["problem"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "d.json"
+        path.write_bytes(content)
+        mechanism = om.Design.load(path).mechanism
+    gap = abs(result["loss"] - result["bound"]) / (abs(result["loss"]) or 1.0)
+    if result["status"] == "optimal" and gap > 1.0001e-6:
+        return "not optimal"
+    p = mechanism.at(np.array(problem["secrets"]["points"]))
+    loss = (p * problem["loss"]).sum(axis=1) @ problem["prior"]
+    if not math.isclose(result["loss"], loss, rel_tol=1e-9):
+        return "another loss"
+    if json.dumps(problem) == json.dumps(original["problem"]):
+        for name in ("bound", "lower_bound"):
+            if result[name] > original["result"]["loss"] + 1e-12:
+                return f"a {name} beyond what is attained"
+    for constraint in problem["constraints"]:
+        if "everywhere" not in constraint:
+            if wrong := _broken(constraint, problem, p):
+                return wrong
+            continue
+        mesh = constraint["everywhere"]
+        vertices = np.array(mesh["vertices"])
+        mixed = np.random.default_rng(1).dirichlet(np.full(len(vertices), 0.4), 60)
+        points = np.vstack([vertices, mixed @ vertices])
+        found = mechanism.at(points)
+        kept = np.isfinite(found).all(axis=1)
+        apart = _distances({"name": constraint["distance"]}, {"points": points[kept]})
+        ratio = np.exp(np.minimum(_value(constraint["epsilon"]) * apart, 600))[:, :, None]
+        if (found[kept][:, None] > ratio * found[kept][None] * (1 + 1e-9) + 1e-300).any():
+            return "more than the promised ratio"
     return ""
 
 
@@ -529,9 +611,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--regions", action="store_true", help="designs for every point, and cells")
+    parser.add_argument("--only", help="files of this name alone")
     args = parser.parse_args()
+    files = regions() if args.regions else designs()
+    if args.only is not None:
+        files = {args.only: files[args.only]}
     with tempfile.TemporaryDirectory() as folder:
-        tally = run(designs(), args.count, args.seed, Path(folder))
+        tally = run(files, args.count, args.seed, Path(folder))
     print(dict(tally.counts), f"{len(tally.wrong)} wrong")
     print("\n".join(tally.wrong))
     return 1 if tally.wrong else 0

@@ -193,7 +193,7 @@ class TestEvaluate:
         [
             (None, "NoneType is not a distance"),
             (np.ones((2, 3)), r"shape \(2, 3\) does not fit 2 x 2"),
-            ("euclidean", "str is not a distance"),
+            ("euclidean", "'euclidean' is not a distance. Use om.distances.euclidean"),
             (lambda a, b: np.ones((2, 3)), r"shape \(2, 3\) for 2 x 2"),
             (lambda a, b: np.ones(4), "1 dimension"),
             (lambda a, b: -np.ones((2, 2)), "below 0"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,38 @@ def test_a_saved_problem_is_the_same_problem(tmp_path: Any) -> None:
 def test_modules_show_what_is_public(module: str) -> None:
     found = getattr(om, module)
     assert sorted(name for name in dir(found) if not name.startswith("_")) == sorted(found.__all__)
+
+
+TWICE: dict[str, Callable[[], Any]] = {
+    "gain leakage": lambda: om.GainLeakage(0.5, np.eye(6)),
+    "worst loss": lambda: om.LossBound(2, np.ones((6, 6)), worst_case=True),
+    "support": lambda: om.Support(np.eye(6)),
+    "bias": lambda: om.Bias(1, [1, 2, 3, 4, 5, 6]),
+    "rows": lambda: om.FixedRows({(0, 0): ["1/2", "1/2", 0, 0, 0, 0]}),
+    "distributions": lambda: om.DistributionPrivacy(1, [(np.eye(6)[0], np.eye(6)[1])]),
+    "beliefs": lambda: om.Pufferfish(1, [(np.eye(6)[0], np.eye(6)[1])]),
+    "metric": lambda: om.MetricPrivacy(1, np.ones((6, 6)) - np.eye(6)),
+    "capacity": lambda: om.AdditiveCapacity(0.5),
+    "least leakage": lambda: om.MinimizeLeakage(np.eye(6)),
+    "least named leakage": lambda: om.MinimizeLeakage("identity"),
+    "most distortion": lambda: om.MaximizeDistortion(np.ones((6, 6)) - np.eye(6)),
+    "matrix": lambda: om.distances.matrix(np.eye(6)),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_what_is_stated_twice_is_equal(name: str) -> None:
+    one, other = TWICE[name](), TWICE[name]()
+    assert one == other
+    assert hash(one) == hash(other)
+    assert all(one != make() for key, make in TWICE.items() if key != name)
+
+
+@pytest.mark.parametrize("goal", ["identity", "maximal", np.eye(6), KM])
+def test_problems_with_an_objective_of_their_own_are_equal(goal: Any) -> None:
+    asked = [problem(objective=om.MinimizeLeakage(goal)) for _ in range(2)]
+    assert asked[0] == asked[1]
+    assert asked[0] != problem(objective=om.MinimizeLeakage(2 * np.eye(6)))
+    other = om.Prior(asked[0].secrets, [6, 5, 4, 3, 2, 1])
+    if not isinstance(goal, str) or goal == "identity":
+        assert asked[0] != problem(objective=om.MinimizeLeakage(goal, other))

@@ -201,7 +201,8 @@ def test_a_file_that_promises_less_leakage_is_refused(name: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("make", "where"),
     [
-        (lambda: om.GainLeakage(-1), "maximum"),
+        (lambda: om.GainLeakage("much"), "maximum"),
+        (lambda: om.GainLeakage("-ln 2"), "maximum"),
         (lambda: om.GainLeakage(1, "bayes"), "gain"),
         (lambda: om.GainLeakage(1, [1, 2]), "gain"),
         (lambda: om.GainLeakage(1, [[math.nan]]), "gain"),
@@ -327,3 +328,23 @@ def test_objectives_that_cannot_be_meant() -> None:
 def test_a_gain_that_misses_the_least_by_rounding_is_designed_for(short: float) -> None:
     """Of three secrets a blind guess is right a third of the time, and constants lose 2/3."""
     assert solved(uniform(3), om.GainLeakage(1 / 3 - short), loss=E).loss == pytest.approx(2 / 3)
+
+
+def test_limits_of_gains_below_zero(tmp_path: Path) -> None:
+    """Distortion is the case g = -d, V = -d_m. Under the Hamming distance the least loss of an
+    attack that errs by d_m is d_m itself, as long as it is below the blind error 2/3."""
+    prior = uniform(3)
+    hamming = 1 - np.eye(3)
+    for limit, value in ((-0.25, 0.25), ("-1/3", 1 / 3), (Fraction(-1, 2), 0.5)):
+        problem = om.Problem(prior, hamming, constraints=[om.GainLeakage(limit, -hamming)])
+        design = om.solve(problem, gap=1e-9)
+        assert design.lower_bound <= value * (1 + 1e-12)
+        assert design.loss == pytest.approx(value, rel=1e-8)
+        assert om.measures.distortion(design.mechanism, prior, hamming) >= value * (1 - 1e-12)
+        design.save(tmp_path / "below.json")
+        assert om.check(tmp_path / "below.json").faults == ()
+        assert audit.main([str(tmp_path / "below.json")]) == 0
+        read = om.Design.load(tmp_path / "below.json").problem.constraints[0]
+        assert read.maximum.factor == Fraction(limit)
+    few = om.Problem(prior, hamming, constraints=[om.GainLeakage(-0.7, -hamming)])
+    assert om.solve(few).status == "infeasible"

@@ -70,13 +70,13 @@ def test_epsilon_and_information(case: tuple[om.Mechanism, np.ndarray, np.ndarra
     shares = [Fraction(x) for x in prior.weights.tolist()]
     [output] = outputs(m, weights)
     with mpmath.workdps(60):
-        bits = mpmath.fsum(
-            exact.big(w * row[o]) * mpmath.log(exact.big(row[o] / output[o]), 2)
+        nats = mpmath.fsum(
+            exact.big(w * row[o]) * mpmath.log(exact.big(row[o] / output[o]))
             for w, row in zip(shares, rows, strict=True)
             for o in range(3)
             if w * row[o]
         )
-    assert om.measures.mutual_information(m, prior) == pytest.approx(float(bits), abs=4e-15)
+    assert om.measures.mutual_information(m, prior) == pytest.approx(float(nats), abs=4e-15)
 
 
 def test_a_secret_of_next_to_no_weight_has_finite_information() -> None:

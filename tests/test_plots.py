@@ -78,7 +78,7 @@ def test_refusals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(om.ProblemError, match="cannot be written"):
         plots.mechanism_picture(design, tmp_path / "no" / "x.png")
     monkeypatch.setattr("optmech.show.plots.drawing.find_spec", lambda name: None)
-    with pytest.raises(om.ProblemError, match=r"pip install optmech\[plot\]"):
+    with pytest.raises(om.ProblemError, match=r"pip install '\.\[plot\]'"):
         plots.mechanism_picture(design, tmp_path / "x.png")
 
 

@@ -434,7 +434,7 @@ def test_only_plain_files_are_designs(tmp_path: Path) -> None:
         path = tmp_path / f"d.json{suffix}"
         path.write_bytes(pack(b"{}"))
         # designs are read as they are written, by gzip where the name says so
-        said = "is not a design file" if suffix == ".gz" else "is compressed"
+        said = "is not a file of format" if suffix == ".gz" else "is compressed"
         with pytest.raises(ProblemError, match=said):
             om.Design.load(path)
         with pytest.raises(ProblemError, match="is compressed"):

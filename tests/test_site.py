@@ -4,6 +4,7 @@ network, every public name found by its search."""
 from __future__ import annotations
 
 import functools
+import html
 import http.server
 import json
 import os
@@ -91,11 +92,13 @@ def test_no_link_is_dead_and_none_leads_to_the_network(site: Path, pages: dict[P
     assert not dead
 
 
-def test_every_image_is_there_and_described(site: Path, pages: dict[Path, Page]) -> None:
+def test_every_image_is_there_described_and_captioned(site: Path, pages: dict[Path, Page]) -> None:
     for path, page in pages.items():
         for source, words in page.images:
             assert target(site, path, source)[0].stat().st_size > 100, (path, source)
             assert len(words) > 10, (path, source)
+        captions = path.read_text(encoding="utf-8").count("<figcaption")
+        assert captions == len(page.images), path
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
@@ -116,6 +119,14 @@ def test_every_guide_has_a_picture_and_the_first_page_says_where_to_get_it(
     first = (site / "index.html").read_text(encoding="utf-8")
     assert "pip" in first
     assert "not on a package index" in first
+
+
+def test_the_notebooks_are_shown(site: Path) -> None:
+    shown = (site / "notebooks" / "index.html").read_text(encoding="utf-8")
+    text = html.unescape(re.sub(r"<[^>]*>", "", shown))
+    for path in (ROOT / "docs" / "notebooks").glob("*.py"):
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        assert all(line in text for line in lines), path
 
 
 def test_the_gallery_has_every_problem(site: Path, pages: dict[Path, Page]) -> None:

@@ -10,6 +10,7 @@ from attrs import frozen
 
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
@@ -20,7 +21,7 @@ SLOWEST = 24
 
 
 @frozen(eq=False)
-class Law:
+class Law(ReadOnly):
     """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
 
     ``tails[c - 1]`` / 2^bits is all the probability of n + c, n + c + p, n + c + 2p, …, on either

@@ -16,6 +16,7 @@ import numpy as np
 from attrs import frozen
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 
@@ -28,7 +29,7 @@ LossLike = str | Callable[[int], float] | Sequence[float]
 
 
 @frozen
-class NoiseLoss:
+class NoiseLoss(ReadOnly):
     """An even loss of noise k on the integers.
 
     ``values`` are c(0), …, c(m), all >= 0; for k > m the loss is

@@ -17,13 +17,14 @@ import numpy as np
 
 from optmech.additive.law import Law
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import TooLargeError
 
 MOST_RATIOS = 400_000
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(ReadOnly):
     """Privacy losses and their probabilities under the first of two laws; ``lost`` is the
     probability of an infinite loss. Probabilities are off by at most ``error`` in all."""
 

@@ -262,11 +262,12 @@ def conditional_entropy(m: Mechanism, prior: Prior) -> float:
 
 
 def mutual_information(m: Mechanism, prior: Prior) -> float:
-    """I(S;O) = Σ_{s,o} π(s) p(o|s) log2(p(o|s) / (πP)(o)), in bits."""
+    """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, as ``MutualInformation`` limits
+    it; ``leakage.mutual_information`` encloses it."""
     weights = prior_weights(m, prior)
     output = m.push(weights)
     joint = weights[:, None] * m.matrix
-    logs = np.where(joint > 0, log_ratio(m.matrix, output), 0.0) / np.log(2)
+    logs = np.where(joint > 0, log_ratio(m.matrix, output), 0.0)
     return max(0.0, float((joint * logs).sum()))
 
 

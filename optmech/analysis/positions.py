@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
@@ -26,7 +27,7 @@ _TOUCH = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Everywhere:
+class Everywhere(ReadOnly):
     """P(x) <= e^{ε(‖x−y‖ + slack)} P(y) for all fixes x, y of the area, and how much of that is
     slack."""
 

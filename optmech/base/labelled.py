@@ -154,10 +154,10 @@ def _mismatch(mine: Sequence[Hashable], wanted: Sequence[Hashable], where: str) 
 
 
 def few(labels: Iterable[Hashable]) -> str:
-    """The first labels, for a message."""
+    """The first labels, for a message; all of them where the others would be one or two."""
     listed = list(labels)
-    shown = ", ".join(map(repr, listed[:3]))
-    return shown if len(listed) <= 3 else f"{shown}, ... ({len(listed)} in all)"
+    shown = ", ".join(map(repr, listed if len(listed) <= 5 else listed[:3]))
+    return shown if len(listed) <= 5 else f"{shown}, ... ({len(listed)} in all)"
 
 
 def coordinate_names(

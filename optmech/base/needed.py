@@ -16,5 +16,10 @@ def needed(module: str, extra: str, *, where: str) -> Any:
         raise ProblemError(
             f"needs {module.split('.')[0]}, which is not installed",
             where=where,
-            remedy=f"Run: pip install optmech[{extra}]",
+            remedy=installing(extra),
         ) from error
+
+
+def installing(extra: str) -> str:
+    """What to do where an extra is missing. optmech is on no package index: its source is named."""
+    return f"In the source of optmech run: pip install '.[{extra}]'"

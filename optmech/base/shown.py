@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from optmech.base.read_only import ReadOnly
+
 _MOST = 160
 
 
-class Shown:
-    """A dataclass or attrs class whose representation leaves out what arrays and long lists
-    hold."""
+class Shown(ReadOnly):
+    """Frozen data, its arrays read-only, whose representation leaves out what arrays and long
+    lists hold."""
 
     def __repr__(self) -> str:
         inside = (f"{name}={short(getattr(self, name))}" for name in names_of_fields(self))

@@ -81,7 +81,7 @@ def refuse_unwritable(path: str | Path) -> None:
             folder = Path(os.path.realpath(path)).parent
             if os.path.islink(os.path.realpath(path)):
                 problem = "it is a link that leads back to itself"
-            elif not folder.is_dir():
+            elif not os.path.isdir(folder):
                 problem = f"the folder {str(folder)!r} does not exist"
             elif not os.access(folder, os.W_OK):
                 problem = f"the folder {str(folder)!r} is not writable"
@@ -149,6 +149,7 @@ def write_to_descriptor(descriptor: int, content: bytes) -> None:
     else:
         stream.flush()
         binary.write(content)
+        binary.flush()
     stream.flush()
 
 

@@ -16,6 +16,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate.check import Check
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_down
@@ -71,7 +72,7 @@ def check_gradients(
 
 
 @dataclass(frozen=True, eq=False)
-class Edges:
+class Edges(ReadOnly):
     """For every triangle the two edges from its first corner, in units of distance, and twice its
     area, exactly."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,23 @@ def released_mechanism(path: str, name: str | None, signer: str | None = None) -
             remedy=f"Choose one with --input: {', '.join(family.names)}",
         )
     return family.mechanisms[family.index(name)]
+
+
+def require_limits(args: argparse.Namespace) -> None:
+    """Refuse a --gap or a --time-limit that is none."""
+    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
+        if value is not None and not 0 < value < math.inf:
+            problem = "is not a positive number"
+        elif value is not None and option == "--gap" and value > 1:
+            problem = "is more than all of the loss"
+        else:
+            continue
+        least = "0.01" if option == "--gap" else "60"
+        raise ProblemError(
+            f"{value:g} {problem}",
+            where=option,
+            remedy=f"Leave it out, or give one, such as {least}",
+        )
 
 
 def add_draw_seed(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import os
 import sys
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from optmech.cli.hints import of_gallery, usage_remedy
+from optmech.cli.streams import install, settle
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
 COMMANDS = (
@@ -125,16 +127,20 @@ def _main(argv: Sequence[str] | None) -> int:
     try:
         parser = build_parser()
         _Parser.given = sys.argv[1:] if argv is None else list(argv)
-        args = parser.parse_args(argv)
+        try:
+            args = parser.parse_args(argv)
+        except SystemExit as stop:
+            # what was asked for is printed: a help, or the version
+            sys.stdout.flush()
+            return int(stop.code or 0)
         if args.command is None:
             parser.print_help()
+            sys.stdout.flush()
             return 0
         as_json = args.json
         status = int(_module(args.command).run(args))
         sys.stdout.flush()
         return status
-    except SystemExit as stop:
-        return int(stop.code or 0)
     except OptmechError as error:
         return _failed(of_gallery(error), as_json)
     except KeyboardInterrupt:
@@ -173,15 +179,11 @@ def entry() -> NoReturn:
     if not sys.warnoptions:
         # numbers are checked where they matter; a library's warnings would only look like errors
         warnings.simplefilter("ignore")
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+    install()
     status = main()
+    settle()
     if any(thread.name == SOLVER_THREAD for thread in threading.enumerate()):
         # a solver that did not react in time still runs: tearing Python down under it would abort
-        sys.stdout.flush()
-        sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
@@ -206,7 +208,8 @@ def _failed(error: OptmechError, as_json: bool) -> int:
         import json
 
         listed = [{"where": e.where, "message": e.message, "remedy": e.remedy} for e in errors]
-        print(json.dumps({"status": "error", "errors": listed}))
+        with contextlib.suppress(ProblemError, BrokenPipeError):
+            print(json.dumps({"status": "error", "errors": listed}), flush=True)
     return error.exit_status
 
 

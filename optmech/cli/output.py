@@ -23,6 +23,7 @@ from optmech.reading.errors import printable
 
 if TYPE_CHECKING:
     from optmech.certificate.check import Check
+    from optmech.problem import Problem
     from optmech.show.measured import Measured
 
 PIPE_WIDTH = 100
@@ -43,6 +44,12 @@ def print_json(value: Mapping[str, Any]) -> None:
 def note(text: str) -> None:
     """A line on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
+
+
+def doubts(problem: Problem) -> None:
+    """What can hardly be meant, before a search that would answer it all the same."""
+    for line in problem.doubts:
+        note(f"warning: {line}")
 
 
 def written(what: str, path: str | None) -> None:

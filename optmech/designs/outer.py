@@ -113,10 +113,7 @@ def outer_problem(
         found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
         return problem_over(found, problem.observables)
     coarse = _aggregated(problem, gradient, cells, limits)
-    # where nothing nearer is known, no two places of the region differ by more
-    most = _diameter_up(gradient)
-    ratio = np.where(np.isfinite(coarse.log_ratio), coarse.log_ratio, most)
-    return problem_over(replace(coarse, log_ratio=ratio), problem.observables)
+    return problem_over(coarse, problem.observables)
 
 
 def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
@@ -151,9 +148,12 @@ def witnessed_by(
     in few digits and without the least. ``boxes`` as of ``witness_of``."""
     from optmech.reductions.witness import witness_of
 
-    (given,) = multipliers.families
-    assert isinstance(given, PairMultipliers)
-    kept = given.take(_worth(given.value))
+    nothing = np.zeros(0, dtype=np.int64)
+    kept = PairMultipliers(nothing, nothing, nothing, np.zeros(0))
+    # there are none where one report is the best everywhere
+    for given in multipliers.families:
+        if isinstance(given, PairMultipliers):
+            kept = given.take(_worth(given.value))
     mantissa, exponent = np.frexp(kept.value)
     few = np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS)
     kept = replace(kept, value=few)
@@ -194,14 +194,6 @@ def _apart_up(problem: Problem, gradient: Gradient) -> Floats:
     found = np.array(found)
     np.fill_diagonal(found, 0.0)
     return found
-
-
-def _diameter_up(gradient: Gradient) -> float:
-    mesh = gradient.mesh
-    box = np.ptp(mesh.vertices, axis=0)
-    # a degree is less than 112 km
-    widest = float(np.hypot(*box)) * (1.0 if mesh.coordinates == "plane" else 112.0)
-    return stated_up(gradient.epsilon) * widest * (1 + 1e-9)
 
 
 def _plane(problem: Problem, gradient: Gradient) -> Floats:

@@ -46,7 +46,7 @@ def select(lp: BlockLP) -> tuple[str, str]:
         return "structured", f"{local:,} rows inside blocks, which are kept apart; few of them bind"
     if obstacle:
         return "lazy", f"of {rows:,} pair rows few bind; {obstacle}"
-    return "structured", f"{rows:,} pair rows: blocks are kept apart, few long pairs bind"
+    return "structured", f"{rows:,} pair rows: a block for each observable, few long pairs bind"
 
 
 def second(lp: BlockLP, first: str) -> str:

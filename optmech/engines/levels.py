@@ -161,14 +161,19 @@ class Summed:
 
 
 def _levels(control: Ints, count: int) -> Ints:
-    """The distance of every point, in triangles, from one at an end of the mesh."""
-    from scipy.sparse.csgraph import shortest_path
+    """The distance of every point, in triangles, from one at an end of the mesh; where it falls
+    into parts, those of one part after those of another."""
+    from scipy.sparse.csgraph import connected_components, shortest_path
 
     each = control.shape[1]
     row, column = np.repeat(control, each, axis=1).ravel(), np.tile(control, (1, each)).ravel()
     graph = sp.csr_array((np.ones(len(row)), (row, column)), shape=(count, count))
-    start = 0
-    for _ in range(2):
-        start = int(shortest_path(graph, directed=False, unweighted=True, indices=start).argmax())
-    found = shortest_path(graph, directed=False, unweighted=True, indices=start)
-    return np.asarray(found).astype(np.int64)
+    level, first = np.zeros(count, dtype=np.int64), 0
+    parts, part = connected_components(graph, directed=False)
+    for own in (np.flatnonzero(part == k) for k in range(parts)):
+        inner, away = graph[own][:, own], np.zeros(len(own))
+        for _ in range(3):
+            away = shortest_path(inner, directed=False, unweighted=True, indices=away.argmax())
+        level[own] = first + away.astype(np.int64)
+        first = int(level[own].max()) + 1
+    return level

@@ -14,29 +14,34 @@ import numpy as np
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families.ratio import PairMultipliers
 from optmech.engines import cones
+from optmech.reductions.aggregation import linked
 
 _NEAREST = 24
 """Pairs of each place that are looked at."""
 _REDUNDANT = 1e-9
+_CLOSE, _FAR = 1e-6, 60.0
+"""Log ratios between which floating point tells a pair from equal places, and from no limit."""
 
 
 def near_pairs(log_ratio: Floats) -> Ints:
     """Pairs (i, j), i < j, shape (E, 2): of each place's 24 with the least ``log_ratio`` (K, K)
-    those that no path over a third of these implies. What is left out makes the bound smaller."""
+    those that no path over a third of these implies, and what links the parts that these leave.
+    What is left out makes the bound smaller."""
     count = len(log_ratio)
+    if count < 2:
+        return np.zeros((0, 2), dtype=np.int64)
     most = min(_NEAREST, count - 1)
     own = np.array(log_ratio)
     np.fill_diagonal(own, np.inf)
     nearest = np.argpartition(own, most - 1, axis=1)[:, :most]
     first = np.take_along_axis(own, nearest, axis=1)
-    kept: list[Ints] = []
+    kept = np.zeros((count, count), dtype=bool)
     for i in range(count):
         over = first[i][:, None] + own[nearest[i][:, None], nearest[i]]
-        needed = first[i] < over.min(axis=0) - _REDUNDANT
-        ends = nearest[i][needed & np.isfinite(first[i])]
-        kept.append(np.column_stack([np.full(len(ends), i), ends]))
-    pairs = np.sort(np.concatenate(kept), axis=1)
-    return np.unique(pairs, axis=0)
+        needed = first[i] < (1 - _REDUNDANT) * over.min(axis=0)
+        kept[i, nearest[i][needed & np.isfinite(first[i])]] = True
+    found = np.argwhere(np.triu(linked(kept | kept.T, own)))
+    return found[log_ratio[found[:, 0], found[:, 1]] < _FAR]
 
 
 def solve(
@@ -50,7 +55,13 @@ def solve(
     """Multipliers of P[i,o] <= e^{r_ij} P[j,o] for ``log_ratio`` r (K, K), closed under paths, and
     ``costs`` (K, O), to a relative ``gap`` of their bound; ``places`` (K, 2) are where the K are.
     ``should_stop`` and ``threads`` as of ``cones.solve``."""
-    pairs = near_pairs(log_ratio)
+    some, pairs = np.unique(near_pairs(log_ratio), return_inverse=True)
+    if not len(some):
+        nothing = np.zeros(0, dtype=np.int64)
+        return PairMultipliers(nothing, nothing, nothing, np.zeros(0))
+    # a place without pairs has a row of its own
+    log_ratio = np.clip(log_ratio[np.ix_(some, some)], _CLOSE, _FAR)
+    places, costs, pairs = places[some], costs[some], pairs.reshape(-1, 2)
     half = np.stack([log_ratio[pairs[:, 0], pairs[:, 1]], log_ratio[pairs[:, 1], pairs[:, 0]]]) / 2
     rows = np.zeros((len(pairs), 2, 3, 2))
     # e^{r/2} p_j − e^{−r/2} p_i, both ways
@@ -61,7 +72,9 @@ def solve(
     found = cones.solve(program, costs, gap, should_stop, threads)
     # (way, E, O)
     value = found.multipliers[..., 0].transpose(2, 1, 0) * np.exp(-half)[..., None]
-    ends = np.stack([pairs, pairs[:, ::-1]])
+    # what both ways have in common takes from the bound, and most of near places' is
+    value = value - value.min(axis=0)
+    ends = some[np.stack([pairs, pairs[:, ::-1]])]
     shape = value.shape
     reports = np.broadcast_to(np.arange(shape[2]), shape).ravel()
     one, other = (np.broadcast_to(ends[..., k, None], shape).ravel() for k in (0, 1))

@@ -32,6 +32,22 @@ def whole(value: object, where: str, least: int | None = 0, most: int | None = N
     raise ProblemError(f"{_shortened(value)} is not a whole number{allowed}", where=where)
 
 
+def truth(value: object, where: str) -> bool:
+    """True or false. Raises ProblemError on anything else, such as "no", 1 and None."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise ProblemError(
+        f"{_shortened(value)} is not a truth value", where=where, remedy="Give True or False"
+    )
+
+
+def text(value: object, where: str) -> str:
+    """A text. Raises ProblemError on anything else."""
+    if isinstance(value, str):
+        return str(value)
+    raise ProblemError(f"{_shortened(value)} is not text", where=where, remedy="Give text")
+
+
 def float_or_nan(value: Any) -> float:
     """The value as a float; nan for what is none."""
     try:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any, cast
 
 from optmech.errors import ProblemError
 
@@ -26,7 +28,7 @@ def _fraction(text: str) -> Fraction:
 
 
 class Exact(float):
-    """A non-negative real, usable as a float, that keeps its exact value.
+    """A real, usable as a float, that keeps its exact value; logarithms are those of numbers >= 1.
 
     The exact value is ``factor`` (a rational) when ``log_of`` is None, and
     ``factor * ln(log_of)`` otherwise. A float is taken as the binary fraction that it is.
@@ -82,16 +84,18 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
         number = value
     elif isinstance(value, str):
         number = _parse_string(value, where, remedy)
-    elif isinstance(value, Fraction):
+    elif isinstance(value, Fraction | Decimal | int) and not isinstance(value, bool):
         try:
-            number = Exact(value)
+            number = Exact(Fraction(value))
+        except (ValueError, ZeroDivisionError) as error:
+            raise ProblemError(f"{value!r} is not finite", where=where, remedy=remedy) from error
         except OverflowError as error:
             raise ProblemError("is too large for a float", where=where, remedy=remedy) from error
-    elif isinstance(value, bool) or not hasattr(value, "__float__"):
+    elif not _is_number(value):
         raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy)
     else:
         try:
-            plain = float(value)
+            plain = float(cast(Any, value))
         except (TypeError, ValueError, OverflowError) as error:
             raise ProblemError(f"{value!r} is not a number", where=where, remedy=remedy) from error
         if not math.isfinite(plain):
@@ -102,6 +106,30 @@ def parse_exact(value: object, *, where: str, positive: bool = False) -> Exact:
     if positive and not number > 0:
         raise ProblemError(f"{value!r} must be above 0", where=where, remedy=remedy)
     return number
+
+
+def parse_signed(value: object, *, where: str) -> Exact:
+    """Read a finite number of any sign, as ``parse_exact`` does one >= 0; logarithms are >= 0."""
+    below: Any = None
+    if isinstance(value, str):
+        below = value.strip()[1:] if value.strip().startswith("-") else None
+    elif isinstance(value, int | float | Fraction | Decimal) or _is_number(value):
+        below = -cast(Any, value) if cast(Any, value) < 0 else None
+    if below is None:
+        return parse_exact(value, where=where)
+    found = parse_exact(below, where=where)
+    if found.log_of is not None:
+        raise ProblemError(
+            f"{value!r} is a logarithm below 0", where=where, remedy="Give it as a decimal number"
+        )
+    return Exact(-found.factor)
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value can be read as one number: truth values and arrays are none."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")
+    alone = hasattr(value, "__float__") and not getattr(value, "ndim", 0)
+    return alone and not isinstance(value, bool) and kind in "iuf"
 
 
 def rounded_up(value: Fraction) -> float:
@@ -128,7 +156,8 @@ def sum_up(*values: float) -> float:
 
 def rounded_down(value: Fraction) -> float:
     """A float <= ``value``."""
-    return -rounded_up(-value)
+    # no zero has a sign
+    return 0.0 - rounded_up(-value)
 
 
 _LOGARITHM = re.compile(r"(?:log|ln)\s*\(\s*([0-9./]+)\s*\)")

@@ -11,6 +11,8 @@ from itertools import compress
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.equality import SameFields
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
 
@@ -22,7 +24,7 @@ _PRECISION = 64
 """Bits that the least positive entry keeps."""
 
 
-class WholeRows:
+class WholeRows(SameFields, ReadOnly):
     """A matrix of probabilities: row s gives observable o ``rows[s][o] / sum(rows[s])``."""
 
     rows: tuple[tuple[int, ...], ...]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Ints
+from optmech.base.read_only import ReadOnly, locked
 
 Words = NDArray[np.uint64]
 Bytes = Callable[[int], bytes]
@@ -44,7 +45,7 @@ def seeded_bytes(seed: int) -> Bytes:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(ReadOnly):
     """The cumulative sums of every row, scaled to at most 2^(64·limbs - 1)."""
 
     steps: Words
@@ -79,7 +80,7 @@ class Table:
                 (step * scale).to_bytes(8 * limbs, "big") for step in accumulate(row)
             )
             steps[k] = np.frombuffer(content, dtype=">u8").reshape(width, limbs)
-        return cls(np.ascontiguousarray(steps.transpose(2, 1, 0)))
+        return cls(locked(np.ascontiguousarray(steps.transpose(2, 1, 0))))
 
     @cached_property
     def heads(self) -> Words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,11 +42,7 @@ def find_problem(name: str | Path, folder: str = "") -> Path:
     """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
     of it. Raises ProblemError when there is neither; similar names are suggested."""
     path = Path(name)
-    try:
-        exists = path.exists() and not (path.is_dir() and str(name) in gallery_names(folder))
-    except (OSError, ValueError):
-        exists = False
-    if exists:
+    if os.path.exists(path) and not (os.path.isdir(path) and str(name) in gallery_names(folder)):
         return path
     names = gallery_names(folder)
     if str(name) in names:

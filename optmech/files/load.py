@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from optmech.files.validate import validate
 from optmech.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
-from optmech.reading.source import read_document
+from optmech.reading.source import parsed_document, read_document
 from optmech.tasks.chain import ChainTask
 from optmech.tasks.coupling import TransportTask
 from optmech.tasks.design import DesignTask
@@ -69,7 +70,7 @@ def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | C
     from optmech.files.traces import read_trace, trace_names
 
     is_trace = str(name) in trace_names() and str(name) not in gallery_names()
-    if is_trace and not Path(name).exists():
+    if is_trace and not os.path.exists(name):
         return read_trace(name).task
     path = find_problem(name)
     document = read_document(path)
@@ -83,6 +84,11 @@ def read_problem(name: str | Path) -> ProblemFile:
     """As ``load_problem``, together with the file's title, source, optimum and profile."""
     path = find_problem(name)
     return build_problem(read_document(path), path)
+
+
+def read_text(text: str, path: Path) -> ProblemFile:
+    """As ``read_problem``, of the text of a TOML file that is to be written to ``path``."""
+    return build_problem(parsed_document(text, path), path)
 
 
 def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:

@@ -6,16 +6,18 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, finite_array, unwrapped
 from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.protection.sources import opened_table
 from optmech.reading.columns import read_columns, read_text_columns
+from optmech.reading.errors import printable
 from optmech.spaces.domain import EARTH_RADIUS_KM
 
 MOST_CELLS = 1024
@@ -24,6 +26,10 @@ _INNER = (0.5, 99.5)
 """Percentiles of the coordinates that a grid reaches over: a few stray points lie outside."""
 _DIGITS = 2
 """Significant digits, of the extent, that bounds are rounded to: they tell nobody's exact place."""
+_MOST_DEGREES = 180.0
+"""Of longitude that a flat map reaches over."""
+_LARGEST, _LEAST_PART = 1e100, 1e-9
+"""Of coordinates, and of their extent in them: floats compute with these."""
 _SHARE = 0.2
 """Of the box's shorter side: the distance at which places may differ by the factor, by default."""
 
@@ -56,63 +62,119 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
     ProblemError
         On columns that are not there, and on data that give no domain.
     """
-    positive(wanted.factor - 1, "factor")
+    factor = float(finite_array(wanted.factor, where="factor", ndim=0))
+    if factor <= 1:
+        raise ProblemError(
+            f"{factor:g} must be above 1",
+            where="factor",
+            remedy="Give how many times as likely a report may be, such as 4",
+        )
     whole(wanted.cells, "cells", least=2, most=MOST_CELLS)
     file = _relative(wanted.data, beside)
     if wanted.x is None or wanted.y is None:
         return _labels(wanted, file)
-    columns = read_columns(wanted.data, [wanted.x, wanted.y])
-    points = np.column_stack([columns[wanted.x], columns[wanted.y]])
+    degrees = is_degrees(wanted.x, wanted.y)
+    points = _points(wanted, wanted.x, wanted.y, degrees)
+    text, notes = (_grid if wanted.label is None else _places)(wanted, file, points, degrees)
+    if not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
+        notes.append(
+            f"{wanted.x!r} and {wanted.y!r} are taken for the plane. If they are longitude and "
+            "latitude in degrees, call them that, as distances are wrong otherwise"
+        )
+    return text, notes
+
+
+def _points(wanted: Wanted, x: str, y: str, degrees: bool) -> Floats:
+    """The rows with usable coordinates, shape (n, 2); in degrees no farther around the globe than
+    they have to be."""
+    columns = read_columns(wanted.data, [x, y])
+    points = np.column_stack([columns[x], columns[y]])
     points = points[np.isfinite(points).all(axis=1)]
     if not len(points):
         raise ProblemError(
-            f"no row has numbers in {wanted.x!r} and {wanted.y!r}",
+            f"no row has numbers in {x!r} and {y!r}",
             where=str(wanted.data),
             remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
         )
-    degrees = is_degrees(wanted.x, wanted.y)
-    if degrees:
-        first = points[0]
-        points = points[(np.abs(points) <= (360, 90)).all(axis=1)]
-        if not len(points):
-            raise ProblemError(
-                f"{wanted.x!r} and {wanted.y!r} are called longitude and latitude, and no row has "
-                f"one in degrees (the first has {first[0]:.10g}, {first[1]:.10g})",
-                where=str(wanted.data),
-                remedy="Call the columns of a projection x and y, or give degrees",
-            )
-    if wanted.label is not None:
-        return _places(wanted, file, points, degrees)
-    return _grid(wanted, file, points, degrees)
+    if not degrees:
+        return points
+    first = points[0]
+    points = points[(np.abs(points) <= (360, 90)).all(axis=1)]
+    if not len(points):
+        raise ProblemError(
+            f"{x!r} and {y!r} are called longitude and latitude, and no row has "
+            f"one in degrees (the first has {first[0]:.10g}, {first[1]:.10g})",
+            where=str(wanted.data),
+            remedy="Call the columns of a projection x and y, or give degrees",
+        )
+    if np.ptp(np.percentile(points[:, 0], _INNER)) > _MOST_DEGREES:
+        angles = np.radians(points[:, 0])
+        middle = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
+        points = unwrapped(points, np.array([middle, 0.0]))
+    return points
 
 
 def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
-    box = _box(points, degrees)
+    box = _box(wanted, points, degrees)
     size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
     rows, columns = _shape(size, wanted.cells)
-    radius = _radius(wanted, size)
     unit = "km" if degrees else wanted.unit
-    lines = _head(f"{rows} x {columns} cells over {wanted.data.name}")
+    cell = size / (columns, rows)
+    radius = _radius(wanted, size)
+    wide = cell.max() > radius
+    if wide and wanted.radius is not None:
+        raise _too_wide(wanted.cells, radius, size, cell, unit)
+    lines = _head(f"cells over {wanted.data.name}")
     lines += ["[secrets]", 'kind = "grid"', f"rows = {rows}", f"columns = {columns}"]
     if degrees:
         lines.append(f"bounds = {_listed(box)}  # west, south, east, north")
     else:
-        cell = size / (columns, rows)
         lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}"]
         lines += [f"unit = {_text(unit)}"] if unit else []
     lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
     outside = int((~((points >= box[:2]) & (points <= box[2:])).all(axis=1)).sum())
-    notes = _of_prior(wanted)
+    notes = [f"{rows} x {columns} cells of {_by(cell, unit)} over {_by(size, unit)}"]
+    if wide:
+        notes.append(
+            f"the cells are wider than the {radius:g}{f' {unit}' if unit else ''} at which places "
+            "may differ by the factor, and reports nearly tell the cell: ask for more --cells or "
+            "a larger --radius"
+        )
+    notes += _of_prior(wanted)
     if outside:
         notes.append(
-            f"{outside:,} of {len(points):,} points lie outside of the grid: change its bounds, or "
-            "protect with --outside nearest"
+            f"{outside:,} of {len(points):,} points ({100 * outside / len(points):.2g} %) lie "
+            "outside of the grid: change its bounds, or protect with --outside nearest"
         )
     return "\n".join(lines) + "\n", notes
 
 
+def _too_wide(cells: int, radius: float, size: Floats, cell: Floats, unit: str) -> ProblemError:
+    """Cells that hardly any two places share within the radius that is asked for."""
+    asked = f"{radius:g}{f' {unit}' if unit else ''}"
+    enough = (n for n in range(cells, MOST_CELLS + 1) if _widest(size, n) <= radius)
+    more = next(enough, None)
+    remedy = "Keep the rows of a smaller region" if more is None else f"Ask for --cells {more}"
+    return ProblemError(
+        f"{asked} is less than the cells are wide: {_by(cell, unit)}, over {_by(size, unit)}. "
+        "Reports would nearly tell the cell",
+        where="radius",
+        remedy=f"{remedy}, or give --radius {_rounded(1.05 * float(cell.max())):g}",
+    )
+
+
+def _widest(size: Floats, cells: int) -> float:
+    rows, columns = _shape(size, cells)
+    return float((size / (columns, rows)).max())
+
+
+def _by(lengths: Floats, unit: str) -> str:
+    """Two lengths, as 3 x 4 km."""
+    return " x ".join(f"{value:.4g}" for value in lengths.tolist()) + (f" {unit}" if unit else "")
+
+
 def _places(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
-    box = _box(points, degrees)
+    box = _box(wanted, points, degrees)
     size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
     radius = _radius(wanted, size)
     unit = "km" if degrees else wanted.unit
@@ -149,7 +211,7 @@ def _labels(wanted: Wanted, file: str) -> tuple[str, list[str]]:
     if wanted.uniform:
         lines += ["[prior]", 'kind = "uniform"']
     else:
-        lines += ["[prior]", f"# counted in {file}", 'kind = "counts"', "smoothing = 1"]
+        lines += ["[prior]", f"# counted in {printable(file)}", 'kind = "counts"', "smoothing = 1"]
         lines += ["[prior.counts]", *(f"{_text(label)} = {n}" for label, n in found.items())]
     lines += [
         "",
@@ -184,15 +246,18 @@ def _prior(wanted: Wanted, file: str) -> list[str]:
 
 
 def _metric(wanted: Wanted, radius: float, unit: str, metric: str) -> list[str]:
-    positive(radius, "radius")
-    per = f" per {unit}" if unit else ""
     rate = float(f"{np.log(wanted.factor) / radius:.3g}")
+    if not 0 < rate < np.inf:
+        raise ProblemError(
+            f"{radius:g} makes a rate of {rate:g}", where="radius", remedy="Use another unit"
+        )
+    shown = printable(unit)
     return [
         "[[constraints]]",
         'kind = "metric_privacy"',
-        f"# ln {wanted.factor:g} at {radius:g}{f' {unit}' if unit else ''}: reports of places that "
-        f"far apart differ by a factor of about {wanted.factor:g} at most",
-        f"epsilon = {rate!r}  #{per or ' per unit of distance'}",
+        f"# ln {wanted.factor:g} at {radius:g}{f' {shown}' if shown else ''}: reports of places "
+        f"that far apart differ by a factor of about {wanted.factor:g} at most",
+        f"epsilon = {rate!r}  # per {shown or 'unit of distance'}",
         f"distance = {_text(metric)}",
     ]
 
@@ -206,15 +271,37 @@ def _of_prior(wanted: Wanted) -> list[str]:
     ]
 
 
-def _box(points: Floats, degrees: bool) -> Floats:
+def _box(wanted: Wanted, points: Floats, degrees: bool) -> Floats:
     """(x0, y0, x1, y1) around nearly all points, rounded outwards."""
     low, high = np.percentile(points, _INNER, axis=0)
-    extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
-    step = 10.0 ** np.floor(np.log10(extent) + 1 - _DIGITS)
-    corner, end = np.floor(low / step) * step, (np.floor(high / step) + 1) * step
+    largest = float(np.abs(points).max())
+    with np.errstate(over="ignore"):
+        extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
+    if not (largest < _LARGEST and extent.min() > max(1 / _LARGEST, largest * _LEAST_PART)):
+        raise ProblemError(
+            f"the coordinates reach up to {largest:.3g} and over {_by(extent, '')}: too far apart "
+            "to compute with" if largest >= _LARGEST else
+            f"the coordinates reach over {_by(extent, '')} only, at {largest:.3g}",
+            where=str(wanted.data),
+            remedy="Use another unit, or subtract what they have in common",
+        )  # fmt: skip
+    corner, end = np.empty(2), np.empty(2)
+    for k, exponent in enumerate((np.floor(np.log10(extent)) + 1 - _DIGITS).tolist()):
+        # whole steps, written as decimal numbers: nothing is left of the rounding of floats
+        step = Decimal(10) ** int(exponent)
+        corner[k] = float((Decimal(float(low[k])) / step).to_integral_value(ROUND_FLOOR) * step)
+        last = (Decimal(float(high[k])) / step).to_integral_value(ROUND_FLOOR) + 1
+        end[k] = float(last * step)
     if degrees:
         corner, end = np.maximum(corner, (-360, -90)), np.minimum(end, (360, 90))
-    return np.array([float(f"{value:.9g}") for value in (*corner, *end)])
+        if end[0] - corner[0] > _MOST_DEGREES:
+            raise ProblemError(
+                f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "
+                "of that is not flat",
+                where=str(wanted.data),
+                remedy="Keep the rows of one region, or name a column of --label alone",
+            )
+    return np.concatenate([corner, end])
 
 
 def _unit_lengths(box: Floats, degrees: bool) -> Floats:
@@ -233,7 +320,9 @@ def _shape(size: Floats, cells: int) -> tuple[int, int]:
 
 
 def _radius(wanted: Wanted, size: Floats) -> float:
-    return _rounded(_SHARE * float(size.min())) if wanted.radius is None else wanted.radius
+    if wanted.radius is None:
+        return _rounded(_SHARE * float(size.min()))
+    return positive(wanted.radius, "radius")
 
 
 def _rounded(value: float) -> float:
@@ -249,7 +338,15 @@ def _listed(values: Floats) -> str:
 
 
 def _text(value: str) -> str:
-    """A string as TOML has it."""
+    """A string as TOML has it. Raises ProblemError on one that is no Unicode."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ProblemError(
+            "is not UTF-8, and cannot stand in a problem file",
+            where=value,
+            remedy="Use another name",
+        ) from error
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -188,4 +188,10 @@ def _row_scales(matrix: sp.csr_array) -> Floats:
     counts = entries > _COUNTS * high[row]
     np.minimum.at(low, row[counts], entries[counts])
     usable = high > 0
-    return np.where(usable, 1.0 / np.sqrt(np.where(usable, high * np.minimum(low, high), 1.0)), 1.0)
+    return np.where(
+        usable,
+        1.0
+        / np.sqrt(np.where(usable, high, 1.0))
+        / np.sqrt(np.where(usable, np.minimum(low, high), 1.0)),
+        1.0,
+    )

@@ -77,9 +77,10 @@ class Inequalities:
         """With every convex constraint stricter by a relative margin."""
         return self._each(lambda part: part.tightened(margin))
 
-    def without_tiny(self) -> Inequalities:
-        """With ratios that leave no more than rounding taken for one; itself without such."""
-        return self._each(lambda part: part.without_tiny())
+    def without_tiny(self, most: float = 0.0) -> Inequalities:
+        """With ratios that leave no more than rounding, or than ``most``, taken for one; itself
+        without such."""
+        return self._each(lambda part: part.without_tiny(most))
 
     def without(self, dropped: Callable[[Part], bool]) -> Inequalities:
         """Without some of the convex constraints."""

@@ -59,6 +59,8 @@ class MeshMechanism(Mechanism):
 
     mesh: Mesh
     rows: Numerators
+    places: Domain | None
+    """As given."""
 
     def __init__(
         self, mesh: Mesh, observables: Domain, rows: Numerators, secrets: Domain | None = None
@@ -69,14 +71,15 @@ class MeshMechanism(Mechanism):
                 f"{len(observables)} observables",
                 where="matrix",
             )
-        vars(self).update(mesh=mesh, observables=observables, rows=rows)
         if secrets is not None:
             secrets.require_points("report from them")
-            vars(self).update(secrets=secrets)
+        vars(self).update(mesh=mesh, observables=observables, rows=rows, places=secrets)
 
     @cached_property
     def secrets(self) -> Domain:
         """The places that its matrix has rows for."""
+        if self.places is not None:
+            return self.places
         mesh = self.mesh
         labels = range(len(mesh))
         return Domain(labels, mesh.vertices, mesh.unit, coordinates=mesh.coordinates)
@@ -173,12 +176,12 @@ class MeshMechanism(Mechanism):
         The result reports from every point of the region where ``other`` has exact probabilities
         over a power of two, such as a remap; otherwise from the places only.
         """
-        probabilities = other._probabilities()
+        probabilities = other.rational
         fits = other.secrets.labels == self.observables.labels
         rows = composed(self.rows, probabilities) if fits and probabilities is not None else None
         if not isinstance(rows, Numerators):
             return super().then(other)
-        return MeshMechanism(self.mesh, other.observables, rows, self.secrets)
+        return MeshMechanism(self.mesh, other.observables, rows, self.places)
 
     @cached_property
     def fingerprint(self) -> bytes:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
@@ -32,7 +33,7 @@ _REFINED = 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mesh:
+class Mesh(ReadOnly):
     """Vertices, and triangles that tile a convex region edge to edge; decided exactly.
 
     Parameters

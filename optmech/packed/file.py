@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, decode, encode, typed, untyped
@@ -36,7 +37,7 @@ _KEYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(ReadOnly):
     """All of a packed file of a mechanism for places."""
 
     header: Header
@@ -50,7 +51,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class MeshParts:
+class MeshParts(ReadOnly):
     """All of a packed file of a mechanism for every point of a region."""
 
     header: Header

@@ -3,57 +3,60 @@
 A user's trajectory is compared with every other one that makes as many draws and is, at each of
 them, at most ``radius`` away. After draws at s_1, ..., s_n the log-likelihood ratio of the two is
 
-* plainly at most Σ ε · radius, whatever the places were;
+* plainly at most n times the largest that any draw may cost, whatever the places were;
 * at most Σ_k max_{s' near s_k} max_o |ln P[s_k,o] / P[s',o]|, by the rows that were used;
-* up to δ, what the Rényi divergences of these rows compose to: those of all draws add up (Mironov
-  2017, proposition 1), also where later places depend on earlier reports, and
-  ε = Σ_k D_α + ln((α-1)/α) - (ln δ + ln α)/(α-1) for every α > 1 (Canonne, Kamath, Steinke 2020,
-  proposition 12).
+* up to δ at most Σ_k D_α + ln((α-1)/α) - (ln δ + ln α)/(α-1), D_α being the largest Rényi
+  divergence of the row of s_k and one near it, at one order α that is fixed before the first draw
+  (a Rényi filter: Feldman and Zrnic, NeurIPS 2021; the conversion is proposition 12 of Canonne,
+  Kamath and Steinke 2020), or the figure before where that is less.
 
-Figures are rounded up by 10^-9 of themselves and 10^-10 for every draw: more than logarithms of
-numbers above 2^-49 lose (some units of 2^-47, times 127), and sums of at most 2^15 exponentials
-(2^-38), divided by α - 1 >= 1/4.
+All three hold where later places depend on earlier reports; docs/theory.md, "What many reports
+cost", has the proofs.
 """
 
 from __future__ import annotations
 
-import math
+import json
+import os
+import threading
 from collections import Counter
-from collections.abc import Hashable
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from optmech.base.arrays import Floats
-from optmech.errors import ProblemError, VerificationError
-from optmech.exact.checked import probability
+from optmech.base.lock import locked
+from optmech.base.storage import write_atomically
+from optmech.errors import ProblemError
+from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
-from optmech.packed.load import PackedMechanism
-from optmech.packed.places import near
+from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
+from optmech.packed.costs import Costs, Packed, charged
+from optmech.packed.reach import BETWEEN
+from optmech.packed.spent import MOST_DRAWS, Spent, State, no_ledger
+from optmech.reading.bounded import read_bytes
 
-ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 128.0)
 FALL_BACKS = ("refuse", "repeat")
-_UP, _EACH = 1 + 1e-9, 1e-10
-_ROUNDED = 1e-12
-_AT_ONCE = 2**28
-"""Quotients that are looked at before the first draw, at most; where there may be more, those of
-the places that are drawn for."""
+_MOST_BYTES = 2**24
 
 
 class Ledger:
-    """Draws of a packed mechanism and what they add up to.
+    """Draws of a packed mechanism and what they add up to; safe between threads.
+
+    A mechanism for every point is charged alike wherever it draws: ε · (radius + 2 · snap).
 
     Parameters
     ----------
     epsilon:
-        The rate that is charged, per unit of distance (a plain ε: give ``radius`` 1). None for the
-        largest that the packed file states; less than that is refused.
+        The rate that is charged, per unit of distance where the file's ε is. None for the largest
+        that the packed file states; less than that is refused.
     radius:
-        Up to which distance places are to be hard to tell apart at every draw: of the places'
-        coordinates, in km on the globe.
+        Up to which distance positions are to be hard to tell apart at every draw: in the unit of
+        the places' coordinates, in km on the globe.
     budget:
-        The largest figure that may be reached; None for no limit.
+        The largest figure that may be reached; None for no limit. It counts as the decimal of at
+        most fifteen digits next to it, and every charge has nine digits, rounded up:
+        N · ``per_draw`` is exactly N draws by ``"plain"``.
     delta:
         Of the composed figure.
     by:
@@ -63,20 +66,30 @@ class Ledger:
     fall_back:
         What happens beyond the budget: ``"refuse"`` (no report) or ``"repeat"`` (the report
         before, which costs nothing).
+    between:
+        ``"positions"``: a report is about a position of the region, and its draw is charged for
+        every place that a position of the region within ``radius`` of it may belong to, as over a
+        cell's edge. One outside, which a file may have taken to the nearest place, counts as the
+        position that it is taken to. ``"places"``: the
+        places are themselves what is hidden (ages, stations), and those at most ``radius`` away are
+        charged for. Without coordinates all places are.
+    order:
+        The Rényi order α of the composed figure, 1 and a number of eighths; None for what suits
+        budget, δ and the charge of a draw. It is fixed from then on, and kept with the draws.
 
     Raises
     ------
     ProblemError
         On bad arguments, an ε below the file's, a file that states none where none is given, and a
-        mechanism for every point, whose draws have no rows of places.
+        radius between places that leaves one of them alone.
     VerificationError
-        Where the packed rows of two places within ``radius`` differ by more than ε · radius: a file
-        that does not keep what it states, or states it for other distances.
+        Where the packed rows of two places that are charged for differ by more than the charge: a
+        file that does not keep what it states, or states it for other distances.
     """
 
     def __init__(
         self,
-        mechanism: PackedMechanism,
+        mechanism: Packed,
         epsilon: Number | None,
         radius: Number,
         *,
@@ -84,172 +97,266 @@ class Ledger:
         delta: Number = 1e-6,
         by: str = "plain",
         fall_back: str = "refuse",
+        between: str = "positions",
+        order: float | None = None,
     ) -> None:
-        if by not in ("plain", "rows", "composed"):
-            raise ProblemError(f"{by!r} is none of plain, rows, composed", where="by")
-        if fall_back not in FALL_BACKS:
-            raise ProblemError(f"{fall_back!r} is neither refuse nor repeat", where="fall_back")
-        refuse_meshes(mechanism)
+        _require_one_of(by, ("plain", "rows", "composed"), "by")
+        _require_one_of(fall_back, FALL_BACKS, "fall_back")
+        _require_one_of(between, BETWEEN, "between")
         self.mechanism = mechanism
         self.epsilon = charged(mechanism, epsilon)
         self.radius = float(parse_exact(radius, where="radius", positive=True))
         self.budget = None if budget is None else float(parse_exact(budget, where="budget"))
         self.delta = float(probability(delta, positive=True))
-        self.by, self.fall_back = by, fall_back
-        self.draws: Counter[int] = Counter()
-        """How many draws were made at the place of each number."""
-        self._costs: dict[int, Floats] = {}
-        self._others: dict[int, list[int]] = {}
-        count = len(mechanism.secrets)
-        if count * count * self._matrix.shape[1] <= _AT_ONCE:
-            for place in range(count):
-                self._require_kept(place)
+        self.by, self.fall_back, self.between = by, fall_back, between
+        self._costs = Costs(mechanism, self.epsilon, self.radius, between)
+        self._limit = None if self.budget is None else limit(self.budget)
+        self._order = best_order(self._costs.plain, decimal(self.delta), self._limit)
+        if order is not None:
+            self._order = 1 + eighths(float(parse_exact(order, where="order"))) / 8
+        self._mutex = threading.RLock()
+        self._path: Path | None = None
+        self._draws: Counter[int] = Counter()
+        self._before = Spent()
 
-    def enter(self, secret: Hashable) -> None:
-        """Note one draw for a secret."""
-        self.draws[self.mechanism.secrets.index(secret)] += 1
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        mechanism: Packed,
+        epsilon: Number | None,
+        radius: Number,
+        *,
+        redesigned: bool = False,
+        **options: Any,
+    ) -> Ledger:
+        """A ledger that lives in a file, for any number of threads and processes.
 
-    def allows(self, secret: Hashable) -> bool:
-        """Whether one more draw for a secret stays within the budget."""
-        if self.budget is None:
-            return True
-        after = self.draws + Counter([self.mechanism.secrets.index(secret)])
-        return self._figures(after)[self.by] <= self.budget
+        A draw is on the disk before ``charge`` returns, so that who is killed loses a report at
+        most, and never a charge. The file is made where there is none; beside it lies a lock.
+
+        Parameters
+        ----------
+        redesigned:
+            The file may be that of another mechanism, which this one replaces: what was spent
+            counts on, and whoever still draws by the old one is refused.
+        options:
+            Those of ``Ledger``.
+
+        Raises
+        ------
+        ProblemError
+            As ``Ledger``, and where the file cannot be used, is no ledger, or is that of another
+            mechanism, radius, δ or order.
+        """
+        ledger = cls(mechanism, epsilon, radius, **options)
+        ledger._path = Path(path)
+        with ledger._alone():
+            if os.path.lexists(path):
+                ledger._take(ledger._kept(), redesigned, options.get("order") is not None)
+            ledger._keep()
+        return ledger
+
+    # -- drawing ---------------------------------------------------------------------------------
+
+    def charge(self, secret: Any) -> bool:
+        """Note one draw for a secret (of a mechanism for every point: a position) where it stays
+        within the budget, and say whether it did. Draw only after True."""
+        place = self._costs.number(secret)
+        with self._held():
+            allowed = self._allows(place)
+            if allowed:
+                self._note(place, 1)
+        return allowed
+
+    def enter(self, secret: Any, times: int = 1) -> None:
+        """Note draws for a secret that were made elsewhere, whatever the budget."""
+        place, count = self._costs.number(secret), whole(times, "times", least=1)
+        with self._held():
+            self._note(place, count)
+
+    def allows(self, secret: Any) -> bool:
+        """Whether one more draw for a secret stays within the budget. Another thread or process may
+        take it before: ``charge`` looks and notes at once."""
+        place = self._costs.number(secret)
+        with self._held():
+            return self._allows(place)
+
+    @property
+    def draws(self) -> dict[int, int]:
+        """How many draws were made at the place of each number, of this mechanism."""
+        with self._held():
+            return dict(sorted(self._draws.items()))
+
+    # -- figures ---------------------------------------------------------------------------------
+
+    @property
+    def per_draw(self) -> float:
+        """What a draw is charged plainly: a decimal of nine digits."""
+        return float(written(self._costs.plain))
+
+    @property
+    def order(self) -> float:
+        """The Rényi order of the composed figure."""
+        return self._order
 
     @property
     def plain(self) -> float:
-        """Σ ε · radius."""
-        return self._figures(self.draws)["plain"]
+        """The number of draws, times what one is charged."""
+        return self._figure("plain")
 
     @property
     def rows(self) -> float:
         """The largest log ratio of the rows that were used, summed."""
-        return self._figures(self.draws)["rows"]
+        return self._figure("rows")
 
     @property
     def composed(self) -> float:
         """The ε of all draws together at ``delta``."""
-        return self._figures(self.draws)["composed"]
+        return self._figure("composed")
+
+    # -- keeping ---------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The draws as plain values, to be kept on the device."""
-        return {"file": self.mechanism.digest.hex(), "draws": sorted(self.draws.items())}
+        """The draws and what they cost as plain values, to be kept on the device; the JavaScript
+        client reads and writes the same."""
+        with self._held():
+            return self._state().to_dict()
 
-    def restore(self, plain: dict[str, Any]) -> None:
-        """Take over what ``to_dict`` gave. Raises ProblemError where it is of another file."""
-        draws = plain.get("draws") if isinstance(plain, dict) else None
-        if not isinstance(draws, list) or plain.get("file") != self.mechanism.digest.hex():
-            raise ProblemError("is no ledger of this mechanism", where="ledger")
-        count = len(self.mechanism.secrets)
-        for pair in draws:
-            good = isinstance(pair, list | tuple) and len(pair) == 2
-            if not good or not all(type(n) is int and n >= 0 for n in pair) or pair[0] >= count:
-                raise ProblemError(f"{str(pair)[:40]} is no entry", where="ledger")
-        self.draws = Counter(dict(draws))
+    def restore(self, plain: Mapping[str, Any], *, redesigned: bool = False) -> None:
+        """Take over what ``to_dict`` gave, before the first draw, and its order.
 
-    def _figures(self, draws: Counter[int]) -> dict[str, float]:
-        total = sum(draws.values())
-        plain = total * self.epsilon * self.radius * _UP
-        costs = np.zeros(len(ORDERS) + 1)
-        for place, count in draws.items():
-            costs += count * self._cost(place)
-        rows, *divergences = (costs * _UP + total * _EACH).tolist()
-        composed = rows
-        for order, divergence in zip(ORDERS, divergences, strict=True):
-            tail = (math.log(self.delta) + math.log(order)) / (order - 1)
-            composed = min(composed, divergence + math.log((order - 1) / order) - tail)
-        return {"plain": plain, "rows": rows, "composed": max(0.0, composed)}
+        Where it is of a file that this mechanism is ``redesigned`` from, what was spent counts on.
+        Raises ProblemError where it is of another file, radius or δ, where it does not add up, and
+        where this ledger has draws of its own.
+        """
+        with self._mutex:
+            if self._path is not None or self._draws or self._before.draws:
+                raise ProblemError(
+                    "has draws of its own, which would be forgotten",
+                    where="ledger",
+                    remedy="Restore into a new ledger",
+                )
+            self._take(plain, redesigned, False)
 
-    def _cost(self, place: int) -> Floats:
-        """Largest log ratio, and Rényi divergences of all ``ORDERS``, between the row of a place
-        and those near it, in both directions."""
-        if place not in self._costs:
-            self._require_kept(place)
-            out = np.zeros(len(ORDERS) + 1)
-            own = self._matrix[place]
-            for other in self._matrix[self._near(place)]:
-                if ((own > 0) != (other > 0)).any():
-                    out[:] = np.inf
-                    break
-                p, q = own[own > 0], other[own > 0]
-                loss = np.log(p) - np.log(q)
-                found = [float(np.abs(loss).max())]
-                for order in ORDERS:
-                    both = (
-                        _log_sum(np.log(p) + (order - 1) * loss),
-                        _log_sum(np.log(q) - (order - 1) * loss),
-                    )
-                    found.append(max(0.0, *both) / (order - 1))
-                out = np.maximum(out, found)
-            self._costs[place] = out
-        return self._costs[place]
+    def _state(self) -> State:
+        own = self.mechanism.digest.hex(), self.radius, self.between, self.delta, self._order
+        return State(*own, self._draws, self._spent(), self._before)
 
-    @cached_property
-    def _matrix(self) -> Floats:
-        """The columns of reports that are made."""
-        matrix = self.mechanism.matrix
-        return np.asarray(matrix[:, matrix.any(axis=0)])
-
-    def _near(self, place: int) -> list[int]:
-        """The places within the radius of one, looked for once."""
-        if place not in self._others:
-            self._others[place] = near(self.mechanism.secrets, place, self.radius)
-        return self._others[place]
-
-    def _require_kept(self, place: int) -> None:
-        """Raise VerificationError where a row near a place's is further from it than is charged."""
-        own, others = self._matrix[place], self._matrix[self._near(place)]
-        if ((own > 0) != (others > 0)).any():
-            found = math.inf
-        else:
-            used = own > 0
-            ratio = others[:, used] / own[used]
-            found = math.log(max(ratio.max(initial=1.0), 1 / ratio.min(initial=1.0)))
-        if found > self.epsilon * self.radius * _UP + _EACH:
-            raise VerificationError(
-                f"places within {self.radius:g} differ by {found:.6g} in their log probabilities, "
-                f"and {self.epsilon * self.radius:.6g} is charged for them",
-                where="epsilon",
-                remedy="Check the file against its design; where its distances are other ones, "
-                "charge as much",
-            )
-
-
-def charged(mechanism: PackedMechanism, epsilon: Number | None) -> float:
-    """The rate that draws are charged with: what is given, and at least what the file states."""
-    rates = [part["epsilon"] for part in mechanism.header.constraints]
-    stated = max((rate for rate in rates if rate is not None), default=None)
-    if epsilon is None:
-        if not stated:
+    def _take(self, plain: Any, redesigned: bool, fixed: bool) -> None:
+        """Be what a plain form says; with another order only where it is not ``fixed``."""
+        state = State.of(plain)
+        own = state.file == self.mechanism.digest.hex()
+        if not own and not redesigned:
             raise ProblemError(
-                "the packed file states no ε above 0",
-                where="epsilon",
-                remedy="Give the rate that its rows keep",
+                "is no ledger of this mechanism",
+                where="ledger",
+                remedy="Where this one replaces that: redesigned=True, and what was spent counts",
             )
-        return float(stated)
-    given = float(parse_exact(epsilon, where="epsilon", positive=True))
-    if stated is None:
-        return given
-    # the file's is rounded up, and what is given may be irrational
-    if given < stated * (1 - _ROUNDED):
-        raise ProblemError(
-            f"{given:g} is below the ε of {stated:g} that the packed file states",
-            where="epsilon",
-            remedy="Give None to charge the file's own, or more than that",
+        for name in ("radius", "between", "delta", *(["order"] if fixed else [])):
+            if getattr(state, name) != getattr(self, name):
+                raise ProblemError(
+                    f"was kept for {name} = {getattr(state, name)!r}, and {getattr(self, name)!r} "
+                    "is asked for",
+                    where="ledger",
+                    remedy=f"Give that {name}: what was spent was counted for it",
+                )
+        if not own:
+            self._order, self._draws = state.order, Counter()
+            self._before = state.spent + state.before
+            return
+        if any(place >= self._costs.places for place in state.draws):
+            raise no_ledger("it has draws of places that there are not")
+        kept = self._order, self._draws, self._before
+        self._order, self._draws, self._before = state.order, state.draws, state.before
+        # the plain figure depends on the rate that is asked for now
+        if self._spent()[2:] != state.spent[2:]:
+            self._order, self._draws, self._before = kept
+            raise no_ledger("its draws cost something else")
+
+    # -- the file --------------------------------------------------------------------------------
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Alone, and with all draws of other processes."""
+        with self._mutex:
+            if self._path is None:
+                yield
+                return
+            with self._alone():
+                if not os.path.lexists(self._path):
+                    raise ProblemError(
+                        "is gone, and with it what was spent",
+                        where=str(self._path),
+                        remedy="Put it back; a new ledger is made by Ledger.open",
+                    )
+                self._take(self._kept(), False, True)
+                yield
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        assert self._path is not None
+        with locked(self._path.with_name(f"{self._path.name}.lock"), wait=True):
+            yield
+
+    def _kept(self) -> Any:
+        assert self._path is not None
+        try:
+            return json.loads(read_bytes(self._path, _MOST_BYTES))
+        except (ValueError, RecursionError):
+            raise no_ledger(f"{self._path} is no JSON") from None
+
+    def _keep(self) -> None:
+        if self._path is not None:
+            content = json.dumps(self._state().to_dict()) + "\n"
+            write_atomically(self._path, content.encode())
+
+    # -- sums ------------------------------------------------------------------------------------
+
+    def _note(self, place: int, count: int) -> None:
+        """Draws of a place; what cannot be written is not noted, and raises."""
+        before = self._draws
+        if sum(before.values()) + count + self._before.draws > MOST_DRAWS:
+            raise ProblemError("has more draws than it can count", where="ledger")
+        self._draws = before + Counter({place: count})
+        try:
+            self._keep()
+        except BaseException:
+            self._draws = before
+            raise
+
+    def _allows(self, place: int) -> bool:
+        self._costs.rows(place)
+        if self._limit is None:
+            return True
+        return self._sum(self._draws + Counter([place]), self.by) <= self._limit
+
+    def _figure(self, name: str) -> float:
+        with self._held():
+            return float(written(self._sum(self._draws, name)))
+
+    def _sum(self, draws: Counter[int], name: str) -> int:
+        """One figure of these draws and those before, as a charge."""
+        costs, before = self._costs, self._before
+        if name == "plain":
+            return before.plain + sum(draws.values()) * costs.plain
+        rows = before.rows + sum(n * costs.rows(k) for k, n in draws.items())
+        if name == "rows":
+            return rows
+        composed = before.divergence + tail(decimal(self.delta), self._order)
+        composed += sum(n * costs.divergence(k, self._order) for k, n in draws.items())
+        return min(rows, composed)
+
+    def _spent(self) -> Spent:
+        costs, draws = self._costs, self._draws
+        return Spent(
+            sum(draws.values()),
+            sum(draws.values()) * costs.plain,
+            sum(n * costs.rows(k) for k, n in draws.items()),
+            sum(n * costs.divergence(k, self._order) for k, n in draws.items()),
         )
-    return max(given, float(stated))
 
 
-def refuse_meshes(mechanism: object) -> None:
-    """Raise ProblemError on a mechanism that has no places."""
-    if not isinstance(mechanism, PackedMechanism):
-        raise ProblemError(
-            "is a mechanism for every point, whose draws are not of places",
-            where="mechanism",
-            remedy="Count its draws: each costs ε (radius + 2 snap)",
-        )
-
-
-def _log_sum(logs: Floats) -> float:
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
+def _require_one_of(value: object, known: tuple[str, ...], where: str) -> None:
+    if value not in known:
+        raise ProblemError(f"{value!r} is none of {', '.join(known)}", where=where)

@@ -55,7 +55,7 @@ def pack(
         What a position outside the region gets: ``"refuse"`` no report, ``"nearest"`` that of the
         nearest place, or of the nearest point of the region.
     sign:
-        A PEM file with an Ed25519 private key (``pip install optmech[sign]``).
+        A PEM file with an Ed25519 private key (needs the extra ``sign``).
 
     Returns the mechanism as it was written. Raises ProblemError on bad arguments, a design without
     a mechanism, and where so few bits cost more than allowed; the message has the figures.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
@@ -102,7 +103,7 @@ def vertices_of(mesh: Mesh) -> Domain:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(ReadOnly):
     """Where positions are in a mesh; ``aspect``: of a unit of x in units of y."""
 
     mesh: Mesh

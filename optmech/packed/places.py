@@ -12,7 +12,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
-from optmech.spaces.domain import Domain, Grid, great_circle
+from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.labels import decode_label, encode_label
 
 Plain = Any
@@ -218,20 +218,6 @@ def _rows(plain: Plain, dimension: int) -> Floats:
     if len(values) % dimension:
         raise ProblemError(f"{len(values)} coordinates in {dimension} dimensions", where="points")
     return np.array(values.reshape(-1, dimension), dtype=np.float64)
-
-
-def near(domain: Domain, place: int, radius: float) -> list[int]:
-    """Numbers of the other places at most ``radius`` away: Euclidean in the coordinates' unit, in
-    km on the globe. All others where there are no coordinates."""
-    if domain.points is None:
-        apart = np.zeros(len(domain))
-    elif domain.coordinates == "lonlat":
-        apart = great_circle(domain.points, domain.points[place])
-    else:
-        apart = np.sqrt(((domain.points - domain.points[place]) ** 2).sum(axis=1))
-    # a neighbour more can only raise what is stated
-    found = np.flatnonzero(apart <= radius * (1 + 1e-9))
-    return [int(k) for k in found if k != place]
 
 
 def coordinates_of(domain: Domain, place: int) -> tuple[float, ...] | None:

@@ -13,19 +13,23 @@ import hashlib
 import hmac
 import math
 import struct
-from collections.abc import Hashable
+import threading
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 from optmech.errors import ProblemError
-from optmech.exact.checked import whole
-from optmech.packed.ledger import Ledger, refuse_meshes
+from optmech.exact.checked import require_keys, whole
+from optmech.packed.ledger import Ledger
 from optmech.packed.load import PackedMechanism
 
 _LABEL = b"optmech-sticky/1"
+_KEPT = b"optmech-sticky-state/1"
 KEY_BYTES = 32
+_MOST_EPOCHS = 2**64
 
 
 class StickyReports:
-    """Reports of a packed mechanism that repeat within an epoch.
+    """Reports of a packed mechanism that repeat within an epoch; safe between threads.
 
     Parameters
     ----------
@@ -35,10 +39,10 @@ class StickyReports:
     period:
         Seconds of an epoch.
     ledger:
-        Where fresh draws are entered; beyond its budget its fall-back decides.
+        Where fresh draws are charged; beyond its budget its fall-back decides.
 
-    Raises ProblemError on a key of another length, a period below 1, and a mechanism for every
-    point.
+    Raises ProblemError on a key of another length, a period below 1, a ledger of another
+    mechanism, and a mechanism for every point.
     """
 
     def __init__(
@@ -51,36 +55,98 @@ class StickyReports:
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
-        refuse_meshes(mechanism)
+        if not isinstance(mechanism, PackedMechanism):
+            raise ProblemError(
+                "is a mechanism for every point: two fixes of one place are two points",
+                where="mechanism",
+                remedy="Draw anew for each, and charge a Ledger",
+            )
+        if ledger is not None and ledger.mechanism.digest != mechanism.digest:
+            raise ProblemError(
+                "is that of another packed file",
+                where="ledger",
+                remedy="Make one for this mechanism; Ledger.restore(…, redesigned=True) takes over "
+                "what was spent",
+            )
         self.mechanism, self.ledger = mechanism, ledger
-        self.period = whole(period, "period", least=1)
+        self.period = whole(period, "period", least=1, most=2**53 - 1)
         self._key = key
-        self._entered: set[tuple[int, int]] = set()
+        self._mutex = threading.Lock()
+        self._entered: dict[int, int] = {}
+        """The last epoch that every place was drawn for in."""
         self._last: Hashable | None = None
 
     def entropy(self, place: int, epoch: int) -> bytes:
         """The bytes of the draw for a place's number and an epoch: the first ``draw_bytes`` of
         HMAC-SHA-256 over the text "optmech-sticky/1", the packed file's digest, the place (4 bytes)
-        and the epoch (8 bytes, little-endian both)."""
-        message = _LABEL + self.mechanism.digest + struct.pack("<IQ", place, epoch)
-        drawn = hmac.new(self._key, message, hashlib.sha256).digest()
-        return drawn[: self.mechanism.draw_bytes]
+        and the epoch (8 bytes, little-endian both). Raises ProblemError on numbers of none."""
+        number = whole(place, "place", most=len(self.mechanism.secrets) - 1)
+        when = whole(epoch, "epoch", most=_MOST_EPOCHS - 1)
+        message = self.mechanism.digest + struct.pack("<IQ", number, when)
+        return self._hmac(_LABEL + message)[: self.mechanism.draw_bytes]
 
     def report(self, secret: Hashable, time: float) -> Hashable | None:
         """The report for a place at a time (seconds since 1970): equal for equal places within an
         epoch. Where a fresh draw would go beyond the ledger's budget, its fall-back: the report
-        before, or None for no report."""
+        before, or None for no report.
+
+        A draw is fresh unless the place's last one was in the same epoch, so that a clock that goes
+        back charges again.
+        """
         place = self.mechanism.secrets.index(secret)
-        epoch = int(time // self.period) if math.isfinite(time) else -1
+        epoch = self._epoch(time)
+        with self._mutex:
+            if self._entered.get(place) != epoch:
+                if self.ledger is not None and not self.ledger.charge(secret):
+                    return self._last if self.ledger.fall_back == "repeat" else None
+                self._entered[place] = epoch
+            self._last = self.mechanism.report(secret, self.entropy(place, epoch))
+            return self._last
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was drawn and reported last as plain values, to be kept on the device; the
+        JavaScript client reads and writes the same. It holds true places."""
+        with self._mutex:
+            last = None if self._last is None else self.mechanism.observables.index(self._last)
+            entered = [[place, str(epoch)] for place, epoch in sorted(self._entered.items())]
+        return {"for": self._bound(), "entered": entered, "last": last}
+
+    def restore(self, plain: Mapping[str, Any]) -> None:
+        """Take over what ``to_dict`` gave, so that what was drawn is not charged again. Raises
+        ProblemError where it is of another key, file or period."""
+        plain = dict(plain) if isinstance(plain, Mapping) else plain
+        require_keys(plain, {"for", "entered", "last"}, "sticky reports")
+        if plain["for"] != self._bound():
+            raise ProblemError("are of another key, file or period", where="sticky reports")
+        labels, last = self.mechanism.observables.labels, plain["last"]
+        try:
+            entered = dict(self._drawn(*entry) for entry in plain["entered"])
+        except (TypeError, ValueError):
+            raise ProblemError("are no pairs of place and epoch", where="entered") from None
+        if last is not None:
+            last = labels[whole(last, "last", most=len(labels) - 1)]
+        with self._mutex:
+            self._entered, self._last = entered, last
+
+    def _drawn(self, place: int, epoch: str) -> tuple[int, int]:
+        number = whole(place, "entered", most=len(self.mechanism.secrets) - 1)
+        return number, whole(int(epoch), "entered", most=_MOST_EPOCHS - 1)
+
+    def _epoch(self, time: float) -> int:
+        try:
+            epoch = math.floor(time) // self.period
+        except (TypeError, ValueError, OverflowError):
+            raise ProblemError(f"{time!r} is no time", where="time") from None
         if epoch < 0:
             raise ProblemError(f"{time!r} is before 1970", where="time")
-        if epoch >= 2**64:
-            raise ProblemError(f"{time!r} is too late for epochs of 64 bits", where="time")
-        fresh = (place, epoch) not in self._entered
-        if fresh and self.ledger is not None:
-            if not self.ledger.allows(secret):
-                return self._last if self.ledger.fall_back == "repeat" else None
-            self.ledger.enter(secret)
-        self._entered = {kept for kept in self._entered if kept[1] == epoch} | {(place, epoch)}
-        self._last = self.mechanism.report(secret, self.entropy(place, epoch))
-        return self._last
+        if epoch >= _MOST_EPOCHS:
+            raise ProblemError("is too late for epochs of 64 bits", where="time")
+        return epoch
+
+    def _bound(self) -> str:
+        """What tells key, file and period, and nothing of the key."""
+        message = _KEPT + self.mechanism.digest + struct.pack("<Q", self.period)
+        return self._hmac(message).hex()
+
+    def _hmac(self, message: bytes) -> bytes:
+        return hmac.new(self._key, message, hashlib.sha256).digest()

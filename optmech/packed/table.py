@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.packed.cbor import typed, untyped
 
@@ -21,7 +22,7 @@ TABLE = {"bits", "width", "columns"}
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Table(ReadOnly):
     """Rows of whole numbers that sum to 2^bits."""
 
     bits: int

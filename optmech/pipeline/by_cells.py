@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from optmech.designs.outer import (
     witnessed_by,
 )
 from optmech.engines import cones, pairs
+from optmech.pipeline.beyond import attempted
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
@@ -95,16 +97,17 @@ def bound_by_cells(
     most = min(wanted, max(count, math.isqrt(int(room))))
     best: tuple[OuterProof | None, float] = None, 0.0
     made, late = 0, False
+    said: tuple[str, ...] = ()
     while not late:
         begun = time.monotonic()
         cells = cells_of(problem, gradient, count)
         own = len(np.unique(cells[problem.prior.weights > 0]))
         if own <= made:
             break
-        try:
-            found = _of_cells(problem, gradient, profile, clock, cells)
-        except _Stopped:
-            late = True
+        work = partial(_of_cells, problem, gradient, profile, clock, cells)
+        found, said = attempted(work, f"the lower bound by {own:,} cells")
+        if found is None:
+            late = not said
             break
         made = own
         if found[1] > best[1] or best[0] is None:
@@ -116,19 +119,30 @@ def bound_by_cells(
         count = most if left == math.inf else min(most, int(made * left ** (1 / _POWER)))
         late = count < min(_WORTH * made, most)
     if best[0] is None:
-        return None, 0.0, ("no lower bound for every mechanism was proved in the time there was",)
-    said = f"the lower bound is by {made:,} cells, where it may use {wanted:,}"
+        late_words = "no lower bound for every mechanism was proved in the time there was"
+        return None, 0.0, said or (late_words,)
+    by = f"the lower bound is by {made:,} cells, where it may use {wanted:,}"
     if late:
-        return *best, (f"{said}: there was no time for more",)
-    if most < wanted:
-        return *best, (f"{said}: the memory at hand allows no more",)
-    return *best, ()
+        said = (f"{by}: there was no time for more",)
+    elif most < wanted:
+        said = (*said, f"{by}: the memory at hand allows no more")
+    return *best, said
 
 
 def _of_cells(
     problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
+) -> tuple[OuterProof, float] | None:
+    """The bound of one partition, as good as there is time for; None without any."""
+    try:
+        return _proved(problem, gradient, profile, clock, cells)
+    except _Stopped:
+        return None
+
+
+def _proved(
+    problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
 ) -> tuple[OuterProof, float]:
-    """The bound of one partition, as good as there is time for; _Stopped before there is any."""
+    """The same; _Stopped without any time."""
     begun = time.monotonic()
     limits = limits_in(problem, gradient)
 

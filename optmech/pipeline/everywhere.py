@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from optmech.base import memory
 from optmech.base.interrupts import noticed
@@ -14,17 +17,16 @@ from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
 from optmech.designs.outer import FEW, counts_of, has_outer, outer_problem
 from optmech.engines import cones
-from optmech.errors import SolverError
-from optmech.exact.numerators import Numerators
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import Infeasible, solve_beside, with_vectors
-from optmech.pipeline.by_cells import Clock, bound_by_cells
+from optmech.pipeline.beside import Found, Infeasible, solve_beside, with_vectors
+from optmech.pipeline.beyond import attempted
+from optmech.pipeline.by_cells import Bounded, Clock, bound_by_cells
 from optmech.pipeline.finish import ending, infeasible_design
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
-from optmech.problem.regions import gradient_in, over_places
+from optmech.problem.regions import gradient_in
 from optmech.repair.gradients import released_inside
 
 _SHORT = "stopped by the time limit, or as far as floating point leads"
@@ -65,7 +67,6 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         where="everywhere",
         remedy="Use a wider mesh or fewer observables",
     )
-    costs = row_costs(mesh, gradient.places, statement.prior, statement.loss)
 
     def stop(point: cones.ConePoint) -> bool:
         clock.report(
@@ -74,43 +75,32 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         )
         return clock.stops(_MESH_TIME)
 
-    own, places = profile.gap * _ROOM, over_places(problem.statement)
-    joint = Multipliers()
-    if places.families:
-        reason = closed_form_reason(statement)
-        if reason:
-            return infeasible_design(
-                problem, joint, reason, "closed form", "no search was needed", clock.seconds
-            )
-        try:
-            besides = solve_beside(statement, cone_program, costs, own, stop, profile.threads)
-        except Infeasible as proof:
-            reason = multiplier_reason(statement, proof.multipliers)
-            return infeasible_design(
-                problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
-            )
-        released, multipliers = besides.released, besides.multipliers
-    else:
-        found = cones.solve(cone_program, costs, own, stop, profile.threads)
-        released, _ = released_inside(mesh, gradient.epsilon, found.matrix, gradient.index)
-        vectors = MeshMultipliers.rounded(mesh, found.multipliers)
-        multipliers = with_vectors(problem.statement, joint, vectors)
-    return _design(problem, released, multipliers, profile, clock)
-
-
-def _design(
-    problem: Problem,
-    released: Numerators,
-    multipliers: Multipliers,
-    profile: Profile,
-    clock: Clock,
-) -> Design:
-    """The design with released rows, and a bound for every mechanism beside it."""
-    statement = problem.statement
-    bound = lower_bound(statement, multipliers)
-    figures = figures_of(statement, released, bound, multipliers)
-    outer, lower, notes = _outer(problem, profile, clock)
+    reason = closed_form_reason(statement)
+    if reason:
+        why = "no search was needed"
+        return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
+    try:
+        found, notes = _on_mesh(problem, cone_program, profile, stop)
+    except Infeasible as proof:
+        reason = multiplier_reason(statement, proof.multipliers)
+        return infeasible_design(
+            problem, proof.multipliers, reason, "cones", _why(profile), clock.seconds
+        )
+    released, multipliers = found.released, found.multipliers
     checks = check_exact(statement, released)
+    bound, unproved = attempted(
+        lambda: lower_bound(statement, multipliers), "the bound on this mesh"
+    )
+    if bound is None:
+        multipliers = Multipliers()
+        bound = lower_bound(statement, multipliers)
+    figures = figures_of(statement, released, bound, multipliers)
+    bounded: Bounded | None = None
+    failed: tuple[str, ...] = ()
+    if figures.loss > 0:
+        what = "the lower bound for every mechanism"
+        bounded, failed = attempted(lambda: _outer(problem, profile, clock), what)
+    outer, lower, said = bounded or (None, 0.0, ())
     return Design(
         problem,
         released,
@@ -121,13 +111,49 @@ def _design(
         engine_reason=_why(profile),
         seconds=clock.seconds,
         reason=ending(figures.gap, profile.gap, _SHORT),
-        notes=(*design_notes(problem, mechanism_of(problem, released).matrix), *notes),
+        notes=(
+            *design_notes(problem, mechanism_of(problem, released).matrix),
+            *notes,
+            *unproved,
+            *said,
+            *failed,
+        ),
     )
 
 
-def _outer(
-    problem: Problem, profile: Profile, clock: Clock
-) -> tuple[OuterProof | None, float, tuple[str, ...]]:
+def _on_mesh(
+    problem: Problem,
+    cone_program: cones.ConeProgram,
+    profile: Profile,
+    stop: Callable[[cones.ConePoint], bool],
+) -> tuple[Found, tuple[str, ...]]:
+    """The best matrix of the mesh that was found, released, what bounds the others, and notes."""
+    statement, gap, threads = problem.statement, profile.gap * _ROOM, profile.threads
+    promise = gradient_in(statement)
+    mesh = promise.mesh
+    costs = row_costs(mesh, promise.places, statement.prior, statement.loss)
+    if len(statement.families) > 1:
+        return solve_beside(statement, cone_program, costs, gap, stop, threads), ()
+    # a report that is always made is private everywhere, and no loss of 0 is private otherwise
+    cheapest = int(costs.sum(axis=0).argmin())
+    matrix, found = np.zeros_like(costs), None
+    notes: tuple[str, ...] = ()
+    matrix[:, cheapest] = 1.0
+    if costs[:, cheapest].any():
+        found, notes = attempted(
+            lambda: cones.solve(cone_program, costs, gap, stop, threads), "the search"
+        )
+    multipliers = Multipliers()
+    if found is not None:
+        vectors = MeshMultipliers.rounded(mesh, found.multipliers)
+        multipliers = with_vectors(statement, multipliers, vectors)
+        if found.value < costs[:, cheapest].sum():
+            matrix = found.matrix
+    released, _ = released_inside(mesh, promise.epsilon, matrix, promise.index)
+    return Found(released, multipliers), notes
+
+
+def _outer(problem: Problem, profile: Profile, clock: Clock) -> Bounded:
     """The proof of a bound for every mechanism, the bound, and notes on it."""
     gradient = gradient_in(problem.statement)
     if not has_outer(problem, gradient) or clock.interrupted:
@@ -138,15 +164,9 @@ def _outer(
         return bound_by_cells(problem, gradient, profile, clock, (first, most))
     outer = outer_problem(problem, gradient, None)
     left = clock.remaining()
-    try:
-        # of many places a closer bound takes longer than it is worth
-        asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
-        found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
-    except SolverError:
-        return None, 0.0, ()
-    if found.exact is None:
-        # the mechanism that was found says otherwise
-        return None, 0.0, ()
+    # of many places a closer bound takes longer than it is worth
+    asked = min(profile.gap, _OUTER_GAP if len(problem.secrets) <= FEW else _BESIDE_GAP)
+    found = solve(outer, "auto", gap=asked, time_limit=None if left == math.inf else left)
     proof = OuterProof(None, outer.statement, found.certificate.multipliers)
     return proof, claimable(found.bound), ()
 

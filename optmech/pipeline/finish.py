@@ -10,6 +10,7 @@ from optmech.certificate.objective import Figures, figures_of, is_optimal, relat
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
+from optmech.pipeline.beyond import attempted
 from optmech.pipeline.session import Session
 from optmech.problem import Problem
 from optmech.statement import Statement
@@ -33,10 +34,14 @@ def make_design(
         return infeasible_design(
             problem, session.multipliers, infeasible, engine, engine_reason, session.seconds
         )
-    session.serve_unseen()
+    unseen = attempted(session.serve_unseen, "better rows for secrets without prior weight")
     assert session.released is not None
     released = session.released
-    _thin(session)
+    thin = attempted(lambda: _thin(session), "leaving out multipliers that prove nothing")
+    approximations, unmeasured = attempted(
+        lambda: measure_approximations(problem, released.exact.matrix),
+        "measuring what thresholds leave out",
+    )
     figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
     return Design(
         problem,
@@ -48,8 +53,8 @@ def make_design(
         engine_reason=engine_reason,
         seconds=session.seconds,
         reason=ending(figures.gap, session.gap_asked, message),
-        notes=design_notes(problem, released.exact.matrix),
-        approximations=measure_approximations(problem, released.exact.matrix),
+        notes=(*design_notes(problem, released.exact.matrix), *unseen[1], *thin[1], *unmeasured),
+        approximations=approximations or (),
         rounding_cost=_rounding_cost(problem.statement, session),
     )
 

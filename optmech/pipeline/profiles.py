@@ -73,6 +73,12 @@ class Profile:
         for name in ("gap", "tolerance", "time_limit"):
             if name != "time_limit" or self.time_limit is not None:
                 _require_number(getattr(self, name), name)
+        if float(parse_exact(self.gap, where="gap")) > 1:
+            raise ProblemError(
+                f"{self.gap} is more than all of the loss, and no bound is needed for that",
+                where="gap",
+                remedy="Give a share of the loss, such as 0.01",
+            )
         _require_threads(self.threads, "threads")
         if self.method and self.engine not in ("auto", "highs", "lazy"):
             raise ProblemError(

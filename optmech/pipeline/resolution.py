@@ -25,11 +25,12 @@ from optmech.designs.notes import design_notes
 from optmech.designs.outer import witnessed_by
 from optmech.designs.resolution import problem_of_cells, refusal
 from optmech.engines import cones
-from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.errors import ProblemError, SolverError
 from optmech.exact.number import rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline import search
+from optmech.pipeline.beyond import attempted
 from optmech.pipeline.carried import Carried, Places
 from optmech.pipeline.finish import ending
 from optmech.pipeline.fitting import too_large
@@ -117,10 +118,8 @@ class _Resolved:
             for work in self._works():
                 if self._gap <= self.profile.gap or (self._remaining() <= 0 and self._released):
                     break
-                try:
-                    work()
-                except (SolverError, TooLargeError) as error:
-                    self._message = str(error)
+                # any of them may fail, and leaves what the others found
+                self._message = "; ".join(attempted(work, "a step")[1]) or self._message
             if self.onward:
                 self._share = 1.0
                 self._whole()
@@ -276,10 +275,12 @@ class _Resolved:
             self._after = f"the whole program was not begun: {reason}"
             return
         self._report("going on to the whole program")
-        try:
-            found = search.solve(self.problem, own, progress=self.progress)
-        except (SolverError, TooLargeError) as error:
-            self._after = f"the whole program led to nothing: {error}"
+        found, failed = attempted(
+            lambda: search.solve(self.problem, own, progress=self.progress),
+            "the whole program",
+        )
+        if found is None:
+            self._after = "; ".join(failed)
             return
         value, bound = self._value, self._bound.value
         if found.exact is not None:

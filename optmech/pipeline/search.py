@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from optmech.engines import load_engine
 from optmech.engines.auto import second, select
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.interior import Interior, interior
-from optmech.errors import ProblemError, SolverError
+from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
 from optmech.lp.compile import Compiled, compile_feasibility, compile_lp
 from optmech.lp.inequalities import Inequalities
+from optmech.pipeline.beyond import told
 from optmech.pipeline.finish import make_design
 from optmech.pipeline.monitors import RelaxedChannel, Witness, WitnessChannel
 from optmech.pipeline.profiles import Profile, load_profile
@@ -34,7 +36,11 @@ from optmech.repair import Implied
 from optmech.repair.exactly import released_near
 from optmech.repair.mixing import constant_anchors
 
+T = TypeVar("T")
+
 _INNER_MARGINS = (1e-7, 1e-9)
+_SMALL = 1e-4
+"""Log ratios up to which a mechanism with ratios of one is worth a try."""
 _SLACK_FIRST_ROWS = 500_000
 """From this many pair rows on it pays to see first whether distortion constraints bind."""
 
@@ -89,11 +95,11 @@ def solve(
             return make_design(problem, session, "start", "the start is optimal here as well")
     search = _Search(session, chosen, None if neighbour is None else hint(neighbour))
     with session.interruptible():
-        reason = search.whole()
+        reason = search.kept(search.whole, "")
         if session.matrix is not None and not session.release() and not session.interrupted:
-            search.settle()
+            search.kept(search.settle, None)
             if not session.release():
-                search.anchor()
+                search.kept(search.anchor, None)
                 session.release(alone=True)
     if session.released is None and not reason:
         raise SolverError(
@@ -127,7 +133,34 @@ class _Search:
             session.report("tiny ratios count: solving with them")
             session.work_on(Implied.of(session.inequalities, tiny=False))
             reason = self._within()
+        self._without_small()
         return "" if session.matrix is not None else reason
+
+    def _without_small(self) -> None:
+        """Where the gap was not reached, offer the best mechanism for small ratios taken for one:
+        it keeps them as they are, and floating point finds it more easily."""
+        session, before = self.session, self.session.implied
+        stricter = session.inequalities.without_tiny(_SMALL)
+        if session.should_stop() or stricter is session.inequalities:
+            return
+        session.report("small ratios are hard to tell from one: solving with ones")
+        session.work_on(Implied.of(stricter, tiny=False))
+        connect = partial(Channel, dual=False)
+        self._programs(compile_lp, session.implied.given, connect, named=False)
+        session.work_on(before)
+
+    def kept(self, work: Callable[[], T], otherwise: T) -> T:
+        """What ``work`` returns; ``otherwise`` where it fails and there is a matrix by then, which
+        is not to be lost. What is refused is refused."""
+        try:
+            return work()
+        except ProblemError:
+            raise
+        except Exception as error:
+            if self.session.matrix is None:
+                raise
+            self.message = f"the search failed: {told(error)}"
+            return otherwise
 
     def _within(self) -> str:
         """One search within ``Session.implied``; words where nothing is feasible."""
@@ -303,7 +336,12 @@ class _Search:
             self.engine, self.why = name, why
         start = reduced.enter(self.start) if named and self.start is not None else None
         options = replace(self.profile.options(), start=start)
-        result = load_engine(name).run(reduced.lp, options, channel)
+        try:
+            result = load_engine(name).run(reduced.lp, options, channel)
+        except (OptmechError, MemoryError):
+            raise
+        except Exception as error:
+            result = EngineResult(Outcome.FAILED, f"{name} failed: {told(error)}")
         self.session.report(result.message)
         return result
 

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
 from optmech.errors import inside
-from optmech.exact.checked import probability
-from optmech.exact.number import Exact, Number, parse_exact
+from optmech.exact.checked import probability, truth
+from optmech.exact.number import Exact, Number, parse_exact, parse_signed
 from optmech.mesh import Mesh
 from optmech.problem.space import Place, Space
 from optmech.spaces.distances import Distance, DistanceLike, as_distance
@@ -87,6 +87,11 @@ def number(value: Number) -> Exact:
     return parse_exact(value, where="")
 
 
+def signed_number(value: Number) -> Exact:
+    """A finite number of any sign, or an exact string such as "-1/2"."""
+    return parse_signed(value, where="")
+
+
 def delta(value: Number) -> Exact:
     """A number from 0 to 1."""
     return probability(value, where="")
@@ -98,8 +103,8 @@ def limit(value: float | None) -> float | None:
 
 
 def flag(value: bool) -> bool:
-    """True or false."""
-    return bool(value)
+    """True or false, and nothing that merely counts as one of them."""
+    return truth(value, "")
 
 
 def distance(value: DistanceLike) -> Distance:
@@ -156,6 +161,7 @@ def read_distance(plain: Plain, space: Space) -> Distance:
 
 FIELDS |= {
     number: Field("base.ExactNumber", plain=lambda value, _: value.text),
+    signed_number: Field("base.SignedNumber", plain=lambda value, _: value.text),
     delta: Field("base.ExactNumber", plain=lambda value, _: value.text),
     limit: Field("base.NonNegative"),
     flag: Field(lambda: bool),

@@ -12,7 +12,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.problem.fields import FIELDS, Field, Plain
 from optmech.problem.space import Place, Space
-from optmech.spaces.distances import Distance
+from optmech.spaces.distances import Distance, of_domains
 
 Gain = Floats | Distance | Literal["identity", "maximal", "additive"]
 
@@ -28,7 +28,7 @@ def as_gain(value: ArrayLike | Distance | Literal["identity"]) -> Gain:
             )
         return "identity"
     if callable(value):
-        return value
+        return of_domains(value, "")
     rows = finite_array(value, where="", ndim=2)
     if not rows.size:
         raise ProblemError("is empty", remedy="Give a row for every guess")

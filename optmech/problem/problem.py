@@ -11,27 +11,34 @@ from numpy.typing import ArrayLike
 
 from optmech.base import html, memory
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly, read_only
 from optmech.base.shown import short
-from optmech.certificate.families import known
+from optmech.certificate.families import Ratio, known
 from optmech.errors import ProblemError, inside
+from optmech.exact.checked import text
 from optmech.problem.constraint import Constraint, idle_notes, kinds
 from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
+from optmech.problem.record import Record
 from optmech.problem.regions import gradient_of, require_joint
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
-from optmech.statement import Family, Objective, Statement, read_only
+from optmech.statement import Family, Objective, Statement
 
 _WITHOUT_LOSS = {
     "maximize_distortion": "maximising distortion",
     "minimize_leakage": "minimising leakage",
 }
+_TOLD_APART = 14.0
+"""A log-ratio, of a million to one, that even the best hidden pair of secrets may have."""
+_DIFFERENT = 0.75
+"""Of the secrets: fewer different places are rows of a table, and not a list of places."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Problem:
+class Problem(ReadOnly):
     """Find p(o|s) that minimises ``objective`` under ``constraints`` (PG sections 4 to 8).
 
     Parameters
@@ -81,8 +88,8 @@ class Problem:
                 where="prior",
                 remedy="Make one with om.Prior(domain, weights)",
             )
-        if observables is not None and not isinstance(observables, Domain):
-            raise ProblemError(f"{type(observables).__name__} is not a Domain", where="observables")
+        if observables is not None:
+            require_domain(observables, "observables")
         if not isinstance(objective, MaximizeDistortion | MinimizeLeakage) and objective not in (
             "expected_loss",
             "worst_loss",
@@ -90,7 +97,7 @@ class Problem:
             raise ProblemError(
                 f"{objective!r} is unknown",
                 where="objective",
-                remedy='Use "expected_loss", "worst_loss" MaximizeDistortion(distance) or '
+                remedy='Use "expected_loss", "worst_loss", MaximizeDistortion(distance) or '
                 "MinimizeLeakage(gain)",
             )
         outputs = prior.domain if observables is None else observables
@@ -135,7 +142,7 @@ class Problem:
             observables=outputs,
             objective=objective,
             constraints=stated,
-            title=title,
+            title=text(title, "title"),
             space=space,
             statement=statement,
         )
@@ -171,8 +178,8 @@ class Problem:
     def _asked(self) -> tuple[object, list[object]]:
         """The objective and the constraints as plain values."""
         objective: object = self.objective
-        if isinstance(self.objective, MaximizeDistortion):
-            objective = self.objective.plain(self.space)
+        if isinstance(self.objective, Record):
+            objective = (self.objective.kind, self.objective.plain(self.space))
         return objective, [(c.kind, c.plain(self.space)) for c in self.constraints]
 
     def _repr_html_(self) -> str:
@@ -206,6 +213,39 @@ class Problem:
         for k, constraint in enumerate(self.constraints):
             found += [f"constraints[{k}]{at}: {note}" for at, note in constraint.notes(self.space)]
         return (*found, *idle_notes(self.constraints, self.space, self.statement.families))
+
+    @cached_property
+    def doubts(self) -> tuple[str, ...]:
+        """What can hardly be meant, and is no error: to be said before a search."""
+        found = []
+        points = self.secrets.points
+        places = None if points is None else len(np.unique(points, axis=0))
+        if places is not None and places < _DIFFERENT * len(self.secrets):
+            found.append(
+                f"secrets: {len(self.secrets):,} secrets lie at {places:,} different places. Write "
+                "distinct = true in the file, for one secret of each, or give the places alone"
+            )
+        binning = self.prior.binning
+        if binning is not None and binning.left_out > binning.inside:
+            found.append(
+                f"prior: {binning}: most of them are not used. Check the bounds (west, south, "
+                "east, north), the order of the coordinates and their unit"
+            )
+        found += [
+            f"constraints[{family.index}]: ε hides next to nothing: reports of the two secrets "
+            f"that are hidden best may differ by a factor of e^{least:.4g}. Use a smaller ε, or "
+            "check its unit"
+            for family in self.statement.families
+            if isinstance(family, Ratio) and (least := least_ratio(family)) > _TOLD_APART
+        ]
+        return tuple(found)
+
+
+def least_ratio(family: Ratio) -> float:
+    """The least log-ratio that is allowed between two secrets with different rows; 0 for none."""
+    distance = np.asarray(family.distance)
+    apart = distance[np.isfinite(distance) & (distance > 0)]
+    return float(family.epsilon) * float(apart.min()) if apart.size else 0.0
 
 
 def make_statement(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.mesh import Mesh
 from optmech.problem.given_rows import GivenRows
@@ -22,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class Space(ReadOnly):
     """Secrets with their prior, observables, and the loss of every report."""
 
     prior: Prior

@@ -13,7 +13,7 @@ from optmech.base.labelled import refuse_latitude_first
 from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.protection.columns import Chosen, Replaced, column_of, require_columns
-from optmech.protection.reporter import Outside, Protecting, Reporter, mechanism_of
+from optmech.protection.reporter import Missing, Outside, Protecting, Reporter, mechanism_of
 
 Names = str | Sequence[str]
 
@@ -27,6 +27,7 @@ def protect(
     label: Hashable = None,
     keep: Names = (),
     outside: Outside = "refuse",
+    missing: Missing | None = None,
     max_distance: float | None = None,
     key: bytes | None = None,
     by: Names = (),
@@ -54,6 +55,9 @@ def protect(
     outside, max_distance:
         What becomes of a point outside of the domain: ``"refuse"``, ``"nearest"`` or ``"drop"``;
         where the secrets are points, those farther than ``max_distance`` from all of them.
+    missing:
+        What becomes of a row without usable coordinates: ``"refuse"`` or ``"drop"``; by default
+        they are dropped where points outside are, and refused else.
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
@@ -81,7 +85,7 @@ def protect(
     ProblemError
         On missing columns, points outside where they are refused, and labels that are none.
     """
-    reporter = Reporter(mechanism_of(design), outside, max_distance, key, seed)
+    reporter = Reporter(mechanism_of(design), outside, max_distance, key, seed, missing)
     asked = _Asked(x, y, label, _listed(keep), _listed(by), report)
     if hasattr(data, "to_crs") and hasattr(data, "geometry"):
         out = _geo(reporter, data, asked)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from optmech.errors import ProblemError
 from optmech.protection.columns import Chosen, Replaced, require_columns
 from optmech.protection.reporter import Reporter
 from optmech.protection.sinks import kind_of, opened_sink
-from optmech.protection.sources import DEGREES, PointTable, Table, opened_table
+from optmech.protection.sources import DEGREES, PointTable, Table, opened_table, row_words
 
 PART = 50_000
 """Rows that are in memory at a time, of CSV."""
@@ -73,17 +74,28 @@ def protect_file(
         )
         with opened_sink(target, written, points, table.types) as put:
             for part in table.parts(numbers, others):
-                drawn = chosen.draw(
-                    reporter,
-                    [part[name] for name in chosen.names],
-                    [part[name] for name in asked.by],
-                )
+                with _numbered(table):
+                    drawn = chosen.draw(
+                        reporter,
+                        [part[name] for name in chosen.names],
+                        [part[name] for name in asked.by],
+                    )
                 rows = drawn[0].tolist()
                 kept = {name: [part[name][k] for k in rows] for name in asked.keep}
                 put(kept | replaced.columns(labels, drawn))
                 told(f"{reporter.rows:,} rows")
     left = [name for name in names if name not in written]
     return written, left
+
+
+@contextmanager
+def _numbered(table: Table) -> Iterator[None]:
+    """Errors about a row name its line too, where a file has lines: the first is the header's."""
+    try:
+        yield
+    except ProblemError as error:
+        row = error.where.removeprefix("row ")
+        raise error.moved(row_words(table, int(row))) if row.isdecimal() else error from error
 
 
 def _has_degrees(reporter: Reporter, replaced: Replaced) -> bool:

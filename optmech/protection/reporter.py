@@ -26,6 +26,7 @@ from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 
 Outside = Literal["refuse", "nearest", "drop"]
+Missing = Literal["refuse", "drop"]
 Protecting = Design | Mechanism
 Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
@@ -42,8 +43,10 @@ class Reporter:
         A design, or its mechanism.
     outside:
         What becomes of a point outside of the domain: ``"refuse"`` raises, ``"nearest"`` takes the
-        nearest point of the domain, ``"drop"`` leaves the row out. Rows without usable coordinates
-        are dropped with the last and refused by the others.
+        nearest point of the domain, ``"drop"`` leaves the row out.
+    unusable:
+        What becomes of a row without usable coordinates: ``"refuse"`` or ``"drop"``. By default
+        they are dropped where points outside are, and refused else.
     max_distance:
         Where a domain is a set of points: a point farther from all of them (in the domain's unit,
         km for degrees) is outside. By default none is.
@@ -59,6 +62,7 @@ class Reporter:
     max_distance: float | None = None
     key: bytes | None = field(default=None, repr=False)
     seed: int | None = None
+    unusable: Missing | None = None
     rows: int = 0
     moved: int = 0
     dropped: int = 0
@@ -72,6 +76,12 @@ class Reporter:
                 f"{self.outside!r} is unknown",
                 where="outside",
                 remedy='Use "refuse", "nearest" or "drop"',
+            )
+        if self.unusable is None:
+            self.unusable = "drop" if self.outside == "drop" else "refuse"
+        if self.unusable not in get_args(Missing):
+            raise ProblemError(
+                f"{self.unusable!r} is unknown", where="missing", remedy='Use "refuse" or "drop"'
             )
         if self.max_distance is not None:
             self.max_distance = positive(self.max_distance, "max_distance")
@@ -201,17 +211,15 @@ class Reporter:
 
     def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
         """Refuse what is to be refused."""
-        if self.outside == "drop":
-            return
         lost = np.flatnonzero(~usable)
-        if len(lost):
+        if len(lost) and self.unusable == "refuse":
             raise ProblemError(
                 f"{_coordinates(points[lost[0]])} is no place" + _and_more(len(lost) - 1),
                 where=f"row {self.rows + int(lost[0]) + 1}",
-                remedy=f'{_mend(points[lost[0]])}, or drop such rows: outside = "drop"',
+                remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )
-        lost = np.flatnonzero(~inside)
-        if self.outside == "nearest" or not len(lost):
+        lost = np.flatnonzero(usable & ~inside)
+        if self.outside != "refuse" or not len(lost):
             return
         swapped = ""
         if points.shape[1] == 2 and self._inside(points[lost][:, ::-1]).mean() > 0.5:
@@ -265,10 +273,9 @@ class Reporter:
             )
         if self.dropped:
             why = f", {self.missing:,} of them without usable coordinates" if self.missing else ""
-            lines.append(
-                f"{self.dropped:,} of {self.rows:,} rows were dropped{why}: that a row is missing "
-                "says that it lay outside"
-            )
+            stray = self.outside == "drop" and self.dropped > self.missing
+            said = ": that a row is missing says that it lay outside" if stray else ""
+            lines.append(f"{self.dropped:,} of {self.rows:,} rows were dropped{why}{said}")
         if self.seed is not None:
             lines.append("a seed makes the draws predictable: unfit for release")
         return lines

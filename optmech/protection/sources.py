@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.reading.columns import (
+    number_of,
     numbers_of,
     parquet_names,
     read_features,
@@ -47,15 +48,26 @@ class CsvTable:
 
     known: list[str]
     rows: Iterator[Rows]
+    first: int = 0
+    """Rows before the part that was read last."""
+    lines: list[int] = field(default_factory=list)
+    """Those of the file that the rows of this part end on."""
 
     def parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
         """The columns, ``numbers`` as floats with NaN for what is none."""
         # of columns with the same name the last counts, as elsewhere
         place = {name: k for k, name in enumerate(self.known)}
-        for rows in self.rows:
+        for numbered in self.rows:
+            self.first += len(self.lines)
+            self.lines, rows = [line for line, _ in numbered], [row for _, row in numbered]
             part: Part = {name: [row[place[name]] for row in rows] for name in others}
             part.update({name: numbers_of([row[place[name]] for row in rows]) for name in numbers})
             yield part
+
+    def line_of(self, row: int) -> int | None:
+        """The line of a row, counted from 1, of the part that was read last."""
+        k = row - self.first - 1
+        return self.lines[k] if 0 <= k < len(self.lines) else None
 
     @property
     def types(self) -> dict[str, str]:
@@ -133,6 +145,12 @@ def opened_table(path: str | Path, size: int) -> Iterator[Table]:
             yield CsvTable(header, rows)
 
 
+def row_words(table: Table, row: int) -> str:
+    """How a row, counted from 1, is found in its file: with its line, where that has lines."""
+    line = table.line_of(row) if isinstance(table, CsvTable) else None
+    return f"row {row}" if line is None else f"row {row} (line {line})"
+
+
 def _point(geometry: Any, k: int, path: Path) -> list[float]:
     place = geometry.get("coordinates")
     if geometry.get("type") != "Point" or not isinstance(place, list) or len(place) < 2:
@@ -142,4 +160,4 @@ def _point(geometry: Any, k: int, path: Path) -> list[float]:
             remedy="Give a collection of points",
         )
     numbers = [v for v in place[:2] if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [float(v) for v in numbers] if len(numbers) == 2 else [np.nan, np.nan]
+    return [number_of(v) for v in numbers] if len(numbers) == 2 else [np.nan, np.nan]

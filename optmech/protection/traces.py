@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from optmech.protection.columns import Chosen, column_of
 from optmech.protection.files import Asked, chosen_of
 from optmech.protection.places import data_coordinates
 from optmech.protection.sinks import kind_of, opened_sink
-from optmech.protection.sources import opened_table
+from optmech.protection.sources import Table, opened_table, row_words
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.tasks.chain import ChainAnswer
@@ -22,6 +22,8 @@ from optmech.tasks.gaussian import GaussianAnswer
 from optmech.traces.chains.policy import protect
 
 _MOST_STEPS = 100_000
+RowWords = Callable[[int], str]
+"""From the index of a row to how it is found in its file."""
 
 
 def release_trace(
@@ -39,9 +41,11 @@ def release_trace(
         On a table that is no such trace, and where the noise does not keep its promise.
     """
     kind_of(target)
-    chosen, part = _read(source, asked)
+    chosen, part, table = _read(source, asked)
     if isinstance(answer, ChainAnswer):
-        columns, notes = _chain(answer, chosen, part, str(source))
+        columns, notes = _chain(
+            answer, chosen, part, lambda k: f"{source}: {row_words(table, k + 1)}"
+        )
     else:
         columns, notes = _gaussian(answer, chosen, part, str(source))
     with opened_sink(target, list(columns), None, {}) as put:
@@ -49,8 +53,8 @@ def release_trace(
     return notes
 
 
-def _read(source: str | Path, asked: Asked) -> tuple[Chosen, list[Any]]:
-    """The columns that say where the trace is, and their rows."""
+def _read(source: str | Path, asked: Asked) -> tuple[Chosen, list[Any], Table]:
+    """The columns that say where the trace is, their rows, and the table that has them."""
     with opened_table(source, _MOST_STEPS + 1) as table:
         chosen = chosen_of(table, asked, source)
         numbers, others = ((), chosen.names) if chosen.labelled else (chosen.names, ())
@@ -61,18 +65,18 @@ def _read(source: str | Path, asked: Asked) -> tuple[Chosen, list[Any]]:
         raise ProblemError(
             f"has more than {_MOST_STEPS:,} rows", where=str(source), remedy="Give one trace"
         )
-    return chosen, [part[name] for name in chosen.names]
+    return chosen, [part[name] for name in chosen.names], table
 
 
 def _chain(
-    answer: ChainAnswer, chosen: Chosen, columns: list[Any], where: str
+    answer: ChainAnswer, chosen: Chosen, columns: list[Any], row: RowWords
 ) -> tuple[dict[str, Any], list[str]]:
     designer = answer.task.designer
     domain = designer.prior.domain
     labels = (
-        [_label(domain, text, k, where) for k, text in enumerate(columns[0])]
+        [_label(domain, text, row(k)) for k, text in enumerate(columns[0])]
         if chosen.labelled
-        else _located(domain, np.column_stack(columns), where)
+        else _located(domain, np.column_stack(columns), row)
     )
     released = protect(designer, labels)
     places = data_coordinates(domain)
@@ -127,20 +131,20 @@ def _noisy(points: Floats, covariance: Floats) -> Floats:
     return np.asarray(points + drawn.reshape(points.shape))
 
 
-def _label(domain: Domain, text: object, k: int, where: str) -> Hashable:
+def _label(domain: Domain, text: object, where: str) -> Hashable:
     try:
         return find_label(domain, text)
     except ProblemError as error:
-        raise error.moved(f"{where}: row {k + 1}") from error
+        raise error.moved(where) from error
 
 
-def _located(domain: Domain, points: Floats, where: str) -> list[Hashable]:
+def _located(domain: Domain, points: Floats, row: RowWords) -> list[Hashable]:
     found = domain.locate(points)
     lost = np.flatnonzero(found < 0)
     if len(lost):
         raise ProblemError(
             "lies outside of the domain, or has no numbers",
-            where=f"{where}: row {lost[0] + 1}",
+            where=row(int(lost[0])),
             remedy="Give a trace inside of the domain",
         )
     return [domain.labels[k] for k in found.tolist()]

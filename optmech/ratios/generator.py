@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 
 Ball = Any
 """A real number with an error bound: ``flint.arb``."""
 
 
 @dataclass(frozen=True)
-class Generator:
+class Generator(ReadOnly):
     """One f, in floating point and in ball arithmetic."""
 
     name: str

@@ -53,7 +53,7 @@ def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
     columns: dict[str, Any] = {name: array("d") if numbers else [] for name in names}
     for cells in _rows(file, names):
         for name, cell in zip(names, cells, strict=True):
-            columns[name].append(_number(cell) if numbers else cell)
+            columns[name].append(number_of(cell) if numbers else cell)
     return columns
 
 
@@ -224,11 +224,14 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(shown) or 'none'}{more}"
 
 
-def _number(cell: str) -> float:
+def number_of(cell: str | float) -> float:
+    """A cell as a float, NaN for what is none; a whole number beyond all floats is infinite."""
     try:
         return float(cell)
     except ValueError:
         return float("nan")
+    except OverflowError:
+        return float("inf")
 
 
 def numbers_of(cells: Any) -> Floats:
@@ -236,6 +239,6 @@ def numbers_of(cells: Any) -> Floats:
     if not isinstance(cells, np.ndarray | array):
         try:
             cells = list(map(float, cells))
-        except ValueError:
-            cells = [_number(cell) for cell in cells]
+        except (ValueError, OverflowError):
+            cells = [number_of(cell) for cell in cells]
     return np.asarray(cells, dtype=np.float64)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.needed import installing
 from optmech.errors import ProblemError
 from optmech.reading.bounded import require_readable
 from optmech.reading.columns import read_columns, read_csv, read_text_columns
@@ -107,11 +108,10 @@ def _resource(package: str, resource: str) -> Path:
         spec = None
     folders = spec.submodule_search_locations if spec is not None else None
     if not folders:
-        needed = "optmech[gallery]" if package == "plotly" else package
         raise ProblemError(
             f"the package {package!r} is not installed, and its data are needed",
             where="package",
-            remedy=f"Run: pip install {needed}",
+            remedy=installing("gallery") if package == "plotly" else f"Run: pip install {package}",
         )
     folder = Path(next(iter(folders))).resolve()
     try:

@@ -7,19 +7,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 Kind = Literal[
-    "problem", "sweep", "trace", "noise", "counts", "profile", "design", "family", "run", "map"
-]
+    "problem", "sweep", "trace", "noise", "profile", "run", "map",
+    "design", "region", "family", "counts", "packed",
+]  # fmt: skip
 WORDS: dict[Kind, tuple[str, str]] = {
     "problem": ("a problem file", "Use optmech solve"),
     "sweep": ("a sweep file", "Use optmech sweep"),
     "trace": ("a trace file", "Use optmech trace"),
     "noise": ("noise for a trace", 'Name it in a trace file: noise = { file = "..." }'),
-    "counts": ("noise for whole numbers", "Use optmech check or sample"),
     "profile": ("a solver profile", "Use optmech solve FILE --profile with it"),
-    "design": ("a design", "Use optmech check, attack, measure, sample, protect or report"),
-    "family": ("a family of mechanisms", "Use optmech check, sample or protect"),
     "run": ("the manifest of a sweep", "Use optmech sweep with the sweep file"),
     "map": ("a map", "Name it in a problem file, or protect its points with optmech protect"),
+    "design": ("a design", "Use optmech check, attack, measure, sample, protect or report"),
+    "region": (
+        "a design for every point of a region",
+        "Use optmech check, measure, sample, protect, pack or report",
+    ),
+    "family": ("a family of coupling mechanisms", "Use optmech check, sample or protect"),
+    "counts": ("noise for whole numbers", "Use optmech check or sample"),
+    "packed": (
+        "a packed mechanism",
+        "Use optmech sample or protect, or optmech check city.omm design.json; all else works on "
+        "the design that it was packed from",
+    ),
 }
 """What each is, and the command for it."""
 _FORMATS: dict[str, Kind] = {
@@ -41,7 +51,7 @@ _ENDINGS = {
     ".png": ("a picture", "Give the design that it shows"),
     ".svg": ("a picture", "Give the design that it shows"),
     ".pdf": ("a picture", "Give the design that it shows"),
-    ".omm": ("a packed mechanism", "Use optmech check, sample or protect"),
+    ".omm": WORDS["packed"],
     ".npy": ("a matrix", "Give it with --problem, or take it in with optmech adopt"),
     ".nc": ("a matrix", "Give it with --problem, or take it in with optmech adopt"),
     ".py": ("a program", "Give what it saves"),
@@ -51,10 +61,8 @@ _PACKED = (".gz", ".bz2", ".xz")
 
 def kind_of(document: Mapping[str, Any]) -> Kind | None:
     """What a document looks like, None where that cannot be told."""
-    written = document.get("format")
-    for prefix, kind in _FORMATS.items():
-        if isinstance(written, str) and written.startswith(prefix):
-            return kind
+    if (kind := kind_of_format(document.get("format"))) is not None:
+        return kind
     if document.get("type") == "FeatureCollection":
         return "map"
     if "kind" in document:
@@ -64,6 +72,13 @@ def kind_of(document: Mapping[str, Any]) -> Kind | None:
     if {"secrets", "loss", "constraints", "prior"} & set(document):
         return "problem"
     return "profile" if "engine" in document else None
+
+
+def kind_of_format(written: object) -> Kind | None:
+    """What a document of that format is, of whichever version; None for any other."""
+    if not isinstance(written, str):
+        return None
+    return next((kind for prefix, kind in _FORMATS.items() if written.startswith(prefix)), None)
 
 
 def by_ending(path: str | Path) -> tuple[str, str] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.reading import lists
 from optmech.reading.bounded import expanded, read_bytes, read_start
-from optmech.reading.recognised import WORDS, by_ending, kind_of
+from optmech.reading.recognised import WORDS, Kind, by_ending, kind_of, kind_of_format
 
 MAX_BYTES = 2 * 2**30
 _HEAD = 200
@@ -33,6 +33,11 @@ _WRITERS = {
     DESIGN: "optmech solve -o",
     FAMILY: "optmech transport -o",
     NOISE: "optmech noise -o",
+}
+_READ = {
+    DESIGN: "design",
+    FAMILY: "family of coupling mechanisms",
+    NOISE: "noise for whole numbers",
 }
 
 
@@ -94,12 +99,7 @@ def parse_sealed(
             f"is compressed ({packed})", where=where, remedy="Unpack it and give the file inside"
         )
     if content.startswith(_OMM):
-        raise ProblemError(
-            "is a packed mechanism, and this works on designs",
-            where=where,
-            remedy="Give the design that it was packed from; optmech sample and optmech check "
-            "city.omm design.json take packed ones",
-        )
+        raise _another("packed", formats, where)
     count = content.count(b"[") + content.count(b"{")
     if count > _MOST_LISTS:
         raise ProblemError(
@@ -133,16 +133,23 @@ def parse_sealed(
     elif plain is not None:
         body["format"] = plain
     if not sealed or not isinstance(body, dict) or body.get("format") not in formats:
-        kind = kind_of(body) if isinstance(body, dict) else None
-        if kind is not None and kind not in ("design", "family"):
-            what, command = WORDS[kind]
-            raise ProblemError(f"this is {what}, and no design", where=where, remedy=command)
+        found = kind_of(body) if isinstance(body, dict) else None
+        if found is not None and found not in map(kind_of_format, formats):
+            raise _another(found, formats, where)
         raise ProblemError(
-            f"is not a design file of format {formats[0]!r}",
+            f"is not a file of format {formats[0]!r}, sealed by its digest",
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         )
     return body
+
+
+def _another(found: Kind, formats: tuple[str, ...], where: str) -> ProblemError:
+    """A file of a kind that is known, and not of those that are read here."""
+    what, command = WORDS[found]
+    wanted = _READ[formats[0]]
+    finitely = " on finitely many secrets" if found == "region" and wanted == "design" else ""
+    return ProblemError(f"this is {what}, and no {wanted}{finitely}", where=where, remedy=command)
 
 
 def _expanded_as(body: dict[str, Any]) -> str | None:

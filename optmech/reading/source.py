@@ -35,7 +35,11 @@ def read_document(path: Path) -> dict[str, Any]:
         raise ProblemError(
             "is compressed", where=str(path), remedy="Unpack it: only tables and maps may be packed"
         )
-    text = read_text(path)
+    return parsed_document(read_text(path), path)
+
+
+def parsed_document(text: str, path: Path) -> dict[str, Any]:
+    """As ``read_document``, from the text of a file."""
     try:
         document = _parsed(text, "JSON" if path.suffix.lower() == ".json" else "TOML")
         _check_values(document)

@@ -22,16 +22,17 @@ _LONGEST_FILE = 2**44
 _MOST_LINES = 1000
 """Of one row, whose quoted cells may hold line breaks: an open quotation mark ends somewhere."""
 
-Rows = list[list[str]]
+Rows = list[tuple[int, list[str]]]
+"""Rows with the numbers of their last lines."""
 
 
 @contextmanager
 def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator[Rows]]]:
     """The header of a CSV file (plain, .gz, .bz2 or .xz; UTF-8), and its rows, ``size`` at a time.
 
-    Every row has a cell for every column; what a row lacks is empty. ``-`` is standard input. Only
-    a part is in memory at any time. Raises ProblemError on what is no such file, on a row with
-    more cells than columns, and on lines of more than a million characters.
+    Every row has the number of its line, and a cell for every column; what it lacks is empty. ``-``
+    is standard input. Only a part is in memory at any time. Raises ProblemError on what is no such
+    file, on a row with more cells than columns, and on lines of more than a million characters.
     """
     wrong = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
     if Path(path).suffix.lower() in (".gz", ".bz2", ".xz"):
@@ -63,20 +64,20 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
 def _parts(
     reader: Iterator[list[str]], width: int, size: int, path: str | Path, handed: list[int]
 ) -> Iterator[Rows]:
-    def rows() -> Iterator[list[str]]:
+    def rows() -> Iterator[tuple[int, list[str]]]:
         for row in reader:
             handed[0] = 0
+            line = reader.line_num  # type: ignore[attr-defined]
             if len(row) == width:
-                yield row
+                yield line, row
             elif row:
                 if len(row) > width:
                     raise ProblemError(
-                        f"line {reader.line_num} has {len(row)} cells, and there are {width} "  # type: ignore[attr-defined]
-                        "columns",
+                        f"line {line} has {len(row)} cells, and there are {width} columns",
                         where=str(path),
                         remedy="Quote the cells that have commas in them",
                     )
-                yield row + [""] * (width - len(row))
+                yield line, row + [""] * (width - len(row))
 
     every = rows()
     while part := list(islice(every, size)):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.arrays import Floats, Ints, normalised
 from optmech.errors import ProblemError
@@ -33,6 +33,8 @@ MEMBERS = 64
 """Of a cell, unless said otherwise: the time for a pair of cells grows with their square."""
 _ENTRIES = 1_000_000
 """Of the arrays that are worked on at a time."""
+_LINKS = 8
+"""Parts that each part is linked with at first."""
 _PADDED = 8
 """Cells with as many members up to this multiple are worked on together."""
 _UNIT = 2.0**-53
@@ -257,8 +259,8 @@ def _costs(members: Members, cost: Floats, blocks: Blocks) -> Floats:
     return out
 
 
-def near_pairs(apart: Floats, neighbours: int | None) -> np.ndarray:
-    """Pairs of cells to be looked at, (K, K): each with its nearest, both ways."""
+def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
+    """Pairs of cells to be looked at, (K, K): each with its nearest, both ways, and ``linked``."""
     count = len(apart)
     if neighbours is None or neighbours >= count - 1:
         return ~np.eye(count, dtype=bool)
@@ -267,10 +269,36 @@ def near_pairs(apart: Floats, neighbours: int | None) -> np.ndarray:
     np.put_along_axis(near, np.argpartition(apart, most, axis=1)[:, : most + 1], True, axis=1)
     near |= near.T
     np.fill_diagonal(near, False)
-    return near
+    return linked(near, apart)
 
 
-def ratios_between(members: Members, blocks: Blocks, near: np.ndarray) -> Floats:
+def linked(near: NDArray[np.bool_], apart: Floats) -> NDArray[np.bool_]:
+    """``near`` (K, K), both ways, and, where paths over it leave parts, every place with the
+    nearest one of each of some parts near its own; places infinitely far ``apart`` (K, K) stay
+    so."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    out, before = np.array(near), 0
+    parts, part = connected_components(csr_array(out), directed=False)
+    while 1 < parts != before:
+        order = np.argsort(part, kind="stable")
+        starts = np.searchsorted(part[order], np.arange(parts))
+        least = np.minimum.reduceat(apart[np.ix_(order, order)], starts, axis=0)
+        least = np.minimum.reduceat(least, starts, axis=1)
+        np.fill_diagonal(least, np.inf)
+        most = min(_LINKS, parts - 1)
+        for other in np.argpartition(least, most - 1, axis=1)[part, :most].T:
+            away = np.where(part == other[:, None], apart, np.inf)
+            own = np.flatnonzero(np.isfinite(away).any(axis=1))
+            ends = own, away[own].argmin(axis=1)
+            out[ends] = out[ends[::-1]] = True
+        before = parts
+        parts, part = connected_components(csr_array(out), directed=False)
+    return out
+
+
+def ratios_between(members: Members, blocks: Blocks, near: NDArray[np.bool_]) -> Floats:
     """Floats >= ln Λ: of near pairs the best, of others along paths of them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra

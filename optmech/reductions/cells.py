@@ -41,19 +41,8 @@ def coarsened(prior: Prior, cost: Floats, limits: Limits, cells: Ints) -> Coarse
 
     near = near_pairs(limits(centres[:, None], centres[None, :]), _CLOSE)
     ratio = ratios_between(members, blocks, near)
-    if not np.isfinite(ratio).all():
-        # cells that no path over near ones joins, as of places far apart
-        ratio = np.where(np.isfinite(ratio), ratio, _widest(members, limits))
     least = boxed_costs(members, cost, box_radii(members, limits))
     return assembled(members, least, ratio).undivided(prior)
-
-
-def _widest(members: Members, limits: Limits) -> Floats:
-    """The largest limit between members of two cells, which no ratio of means exceeds: (K, K)."""
-    every = np.concatenate(members.groups)
-    starts = np.cumsum([0, *(len(group) for group in members.groups[:-1])])
-    rows = [limits(group[:, None], every[None, :]).max(axis=0) for group in members.groups]
-    return np.asarray(np.maximum.reduceat(np.array(rows), starts, axis=1))
 
 
 def radii(ratio: Floats) -> Floats:

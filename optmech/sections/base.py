@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -23,7 +24,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from optmech.errors import ProblemError
-from optmech.exact.number import Exact, parse_exact
+from optmech.exact.number import Exact, parse_exact, parse_signed
 
 TAG = "kind="
 """Prefix of the union tags, so that they can be told from keys in pydantic's locations."""
@@ -93,8 +94,20 @@ def either(*forms: str, remedy: str = "Give one of the two", at: tuple[str, ...]
 
 
 def _exact(value: object) -> Exact:
-    try:
+    with _refusing():
         return parse_exact(value, where="")
+
+
+def _signed(value: object) -> Exact:
+    with _refusing():
+        return parse_signed(value, where="")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Errors of optmech as errors of validation."""
+    try:
+        yield
     except ProblemError as error:
         raise refusal(error.message, error.remedy) from error
 
@@ -142,6 +155,10 @@ _REFERENCE_SCHEMA = {
 
 ExactNumber = Annotated[Any, PlainValidator(_exact), WithJsonSchema(_NUMBER_SCHEMA)]
 """A number >= 0, or an exact string such as "ln 3" or "1/2"."""
+
+_SIGNED_SCHEMA = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+SignedNumber = Annotated[Any, PlainValidator(_signed), WithJsonSchema(_SIGNED_SCHEMA)]
+"""A number of any sign, or an exact string such as "-1/2"."""
 
 Label = Annotated[
     Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +108,7 @@ def _rings(source: Source) -> tuple[str, list[Floats]]:
 def _content(source: Source) -> tuple[str, Any]:
     if isinstance(source, str | Path):
         package, colon, resource = str(source).partition(":")
-        known = bool(colon) and not Path(source).exists() and package.isidentifier()
+        known = bool(colon) and not os.path.exists(source) and package.isidentifier()
         path = Path(source)
         if known and len(package) > 1:
             path = DataFile(package=package, resource=resource).path(Path())

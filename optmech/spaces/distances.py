@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,8 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.equality import SameFields
 from optmech.base.labelled import own_labels, reordered
 from optmech.base.minplus import is_closed, shortest_detour
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import positive, weights
 from optmech.spaces.domain import Domain, great_circle
@@ -70,13 +73,10 @@ class _Euclidean(_Named):
 
     def __call__(self, a: Domain, b: Domain) -> Floats:
         p, q = _plane_points(a, b, self.name)
-        if p.shape[1] == 2:
-            dx = p[:, None, 0] - q[None, :, 0]
-            dy = p[:, None, 1] - q[None, :, 1]
-            return np.hypot(dx, dy)
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(p, q))
+        out = np.abs(p[:, None, 0] - q[None, :, 0])
+        for k in range(1, p.shape[1]):  # no square may underflow
+            np.hypot(out, p[:, None, k] - q[None, :, k], out=out)
+        return np.asarray(out)
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +150,7 @@ class _Graph:
 
 
 @dataclass(frozen=True, eq=False)
-class _Matrix:
+class _Matrix(SameFields, ReadOnly):
     values: Floats
     labels: tuple[tuple[Hashable, ...] | None, ...] | None = None
     """Those of the rows and columns, where the matrix came with some."""
@@ -173,7 +173,7 @@ class _Matrix:
 
 
 @dataclass(frozen=True, eq=False)
-class _Elastic:
+class _Elastic(SameFields, ReadOnly):
     mass: Floats
     unit: float
     exponent: float
@@ -232,7 +232,8 @@ def graph(network: nx.Graph[Any], weight: str = "weight") -> Distance:
             where="graph",
             remedy="Give a networkx Graph, DiGraph or one with parallel edges",
         )
-    return _Graph(network, weight)
+    # whoever adds an edge later changes no problem that was stated
+    return _Graph(network.copy(), weight)
 
 
 def matrix(array: ArrayLike) -> Distance:
@@ -325,17 +326,33 @@ def is_metric(distance: Distance) -> bool:
 def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
     """A function as it is, a table of values as the distance that it is; errors at ``where``."""
     if callable(value):
-        return value
+        return of_domains(value, where)
     if isinstance(value, str) or dimensions(value) == 0:
-        raise ProblemError(
-            f"{type(value).__name__} is not a distance",
-            where=where,
-            remedy="Use a member of om.distances, or give the values as an array",
-        )
+        called, remedy = type(value).__name__, "Use a member of om.distances, or give an array"
+        if isinstance(value, str):
+            called = f"{value!r:.40}"
+            remedy = f"Use om.distances.{value}()" if value in __all__ else remedy
+        raise ProblemError(f"{called} is not a distance", where=where, remedy=remedy)
     try:
         return matrix(value)
     except ProblemError as error:
         raise error.moved(where) from error
+
+
+def of_domains(value: Distance, where: str) -> Distance:
+    """A function of two domains as it is. Raises ProblemError where it takes other arguments, as
+    ``distances.euclidean`` does before it is called."""
+    try:
+        signature(value).bind(None, None)
+    except TypeError:
+        name = getattr(value, "__name__", type(value).__name__)
+        call = f"Call it first: {name}()" if name in __all__ else "Use a member of om.distances"
+        raise ProblemError(
+            f"{name} is not a function of two domains", where=where, remedy=call
+        ) from None
+    except ValueError:  # of compiled functions nothing is known
+        pass
+    return value
 
 
 def dimensions(value: Any) -> int | None:

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
-from optmech.base.arrays import coordinate_rows, finite_array
+from optmech.base.arrays import coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.spaces.domain_arguments import (
@@ -42,7 +43,7 @@ EARTH_RADIUS_KM = 6371.0088
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Domain:
+class Domain(ReadOnly):
     """A finite set with distinct labels and, where it has them, coordinates.
 
     Parameters
@@ -381,6 +382,7 @@ class Grid(Domain):
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
         else:
             x0, y0, x1, y1 = self.bounds
+            query = unwrapped(query, np.array([(x0 + x1) / 2, 0.0]))
         with np.errstate(invalid="ignore"):
             inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
         unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
@@ -392,13 +394,26 @@ class Grid(Domain):
         return found
 
 
+def require_domain(value: object, where: str) -> Domain:
+    """Raise ProblemError on anything but a domain."""
+    if isinstance(value, Domain):
+        return value
+    count = isinstance(value, int) and not isinstance(value, bool)
+    raise ProblemError(
+        f"{type(value).__name__} is not a Domain",
+        where=where,
+        remedy=f"Make one with om.Domain{f'.range({value})' if count else '(labels)'}",
+    )
+
+
 def great_circle(p: Floats, q: Floats) -> Floats:
     """Distances in km between longitudes and latitudes in degrees, shapes (..., 2), broadcast."""
     p, q = np.radians(p), np.radians(q)
     dlon, dlat = p[..., 0] - q[..., 0], p[..., 1] - q[..., 1]
     cosines = np.cos(p[..., 1]) * np.cos(q[..., 1])
-    half = np.sin(dlat / 2) ** 2 + cosines * np.sin(dlon / 2) ** 2
-    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0, 1))))
+    # no square may underflow
+    half = np.hypot(np.sin(dlat / 2), np.sqrt(np.maximum(cosines, 0)) * np.sin(dlon / 2))
+    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.minimum(half, 1)))
 
 
 def _cell_in_km(

@@ -47,7 +47,15 @@ def require_labels(labels: tuple[Hashable, ...]) -> None:
 def rings_of(outlines: Iterable[Iterable[ArrayLike]], points: Floats | None) -> Outlines:
     """Outlines as arrays of corners, rings for every point."""
     out = []
-    for k, rings in enumerate(outlines):
+    try:
+        listed = [list(rings) for rings in outlines]
+    except TypeError:
+        raise ProblemError(
+            "is not a list of rings for every element",
+            where="outlines",
+            remedy="Give rings of shape (k, 2) for each of them",
+        ) from None
+    for k, rings in enumerate(listed):
         where = f"outlines[{k}]"
         kept = tuple(finite_array(ring, where=where, ndim=2) for ring in rings)
         if not kept or any(len(ring) < 3 or ring.shape[1] != 2 for ring in kept):

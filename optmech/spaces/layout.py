@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints, unwrapped
+from optmech.base.read_only import ReadOnly
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.regions import Regions
@@ -18,7 +19,7 @@ above half the diagonal of a square, so that square lattices are drawn whole."""
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(ReadOnly):
     """A domain in the plane, y growing upwards.
 
     ``corners`` (v, 2) are those of all rings, one after the other; ``ring_ends`` where each ring

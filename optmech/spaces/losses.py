@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.equality import SameFields
 from optmech.base.labelled import own_labels
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
 from optmech.spaces.areas import Reduce, to_areas
@@ -91,7 +93,7 @@ class _OverCells:
 
 
 @dataclass(frozen=True, eq=False)
-class _WithSuppression:
+class _WithSuppression(SameFields, ReadOnly):
     loss: Distance
     cost: Floats
 
@@ -171,8 +173,8 @@ def with_suppression(loss: DistanceLike, cost: ArrayLike) -> Distance:
 def as_loss(value: DistanceLike, where: str) -> Distance | Floats:
     """A distance as it is, a table with labels as one that is read by them, anything else as a
     finite two-dimensional array."""
-    if callable(value):
-        return value
+    if callable(value) or isinstance(value, str):
+        return as_distance(value, where=where)
     if own_labels(value) is not None:
         return matrix(value)
     return finite_array(value, where=where, ndim=2)

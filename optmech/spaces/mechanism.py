@@ -14,6 +14,7 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.labelled import in_order
 from optmech.base.needed import needed
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -27,7 +28,7 @@ from optmech.exact.sampler import (
     seeded_bytes,
     system_bytes,
 )
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
@@ -36,7 +37,7 @@ ROW_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism:
+class Mechanism(ReadOnly):
     """p(o|s) as a matrix with a row for every secret and a column for every observable.
 
     Parameters
@@ -61,6 +62,8 @@ class Mechanism:
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
+        require_domain(secrets, "secrets")
+        require_domain(observables, "observables")
         ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
         values = finite_array(ordered, where="matrix", ndim=2)
         if values.shape != (len(secrets), len(observables)):
@@ -111,16 +114,21 @@ class Mechanism:
         if self is other:
             return True
         same = self.secrets == other.secrets and self.observables == other.observables
-        return same and np.array_equal(self.matrix, other.matrix) and self._drawn == other._drawn
+        if not (same and np.array_equal(self.matrix, other.matrix)):
+            return False
+        return lowest_terms(self.rational.rows) == lowest_terms(other.rational.rows)
 
     def __hash__(self) -> int:
         return hash((self.secrets, self.observables, (self.matrix + 0.0).tobytes()))
 
-    @property
-    def _drawn(self) -> list[list[int]]:
-        """The probabilities that are drawn with, as whole numbers without a common divisor."""
-        rows = integers(self.matrix)[0] if self.exact is None else self.exact.rows
-        return lowest_terms(rows)
+    @cached_property
+    def rational(self) -> Numerators | RationalRows:
+        """The probabilities that are drawn with, compared and analysed, as rational numbers: those
+        of ``exact``, or else the floats of each row, as the binary fractions that they are, over
+        their exact sum."""
+        if self.exact is not None:
+            return self.exact
+        return RationalRows(tuple(map(tuple, integers(self.matrix)[0])))
 
     @classmethod
     def of(
@@ -192,7 +200,7 @@ class Mechanism:
 
     @cached_property
     def _table(self) -> Table:
-        return Table.of(integers(self.matrix)[0]) if self.exact is None else self.exact.table
+        return self.rational.table
 
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.
@@ -206,7 +214,7 @@ class Mechanism:
                 where="then",
                 remedy="Use the same labels in the same order",
             )
-        first, second = self._probabilities(), other._probabilities()
+        first, second = self._stated(), other._stated()
         if first is None or second is None:
             return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
         return Mechanism.of(self.secrets, other.observables, composed(first, second))
@@ -234,13 +242,11 @@ class Mechanism:
         outputs = Domain(distinct, points, known.unit, coordinates=coordinates)
         return self.then(Mechanism(known, outputs, onto))
 
-    def _probabilities(self) -> Numerators | RationalRows | None:
+    def _stated(self) -> Numerators | RationalRows | None:
         """The exact probabilities, or those of floats that sum to one exactly."""
-        if self.exact is not None:
-            return self.exact
-        rows, exponent = integers(self.matrix)
-        whole = all(sum(row) == 1 << exponent for row in rows)
-        return RationalRows(tuple(map(tuple, rows))) if whole else None
+        total = 1 << integers(self.matrix)[1]
+        whole = self.exact is not None or all(sum(row) == total for row in self.rational.rows)
+        return self.rational if whole else None
 
     def to_geopandas(self, secret: Hashable) -> Any:
         """Where a secret is reported, as a GeoDataFrame in WGS 84: the cells of the observables

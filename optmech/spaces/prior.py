@@ -13,9 +13,13 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats, coordinate_rows, finite_array, normalised
 from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_other_rows
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
-from optmech.spaces.domain import Domain
+from optmech.spaces.domain import Domain, require_domain
+
+_FEW = 0.1
+"""Of the points that lie elsewhere: so few inside are a sign that something is not as meant."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Binning:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prior:
+class Prior(ReadOnly):
     """The prior π(s) over a domain: non-negative weights, normalised to sum to one.
 
     Parameters
@@ -70,12 +74,7 @@ class Prior:
     binning: Binning | None = None
 
     def __init__(self, domain: Domain, weights: ArrayLike, binning: Binning | None = None) -> None:
-        if not isinstance(domain, Domain):
-            raise ProblemError(
-                f"{type(domain).__name__} is not a Domain",
-                where="prior",
-                remedy="Make one with om.Domain(labels)",
-            )
+        require_domain(domain, "domain")
         array = finite_array(in_order(weights, domain.labels, where="prior"), where="prior")
         if array.shape != (len(domain),):
             raise ProblemError(
@@ -132,7 +131,7 @@ class Prior:
     @classmethod
     def uniform(cls, domain: Domain) -> Prior:
         """The same weight for every secret."""
-        return cls(domain, np.ones(len(domain)))
+        return cls(domain, np.ones(len(require_domain(domain, "domain"))))
 
     @classmethod
     def from_counts(
@@ -154,6 +153,7 @@ class Prior:
             As ``Prior``; and when no counted label is in the domain, or the index of a Series
             numbers its rows and not the secrets.
         """
+        require_domain(domain, "domain")
         extra = amount(smoothing, "smoothing")
         labels = own_labels(counts)
         if labels is not None:
@@ -188,6 +188,7 @@ class Prior:
         Points outside a grid or farther than ``max_distance`` from every domain point are counted
         in ``binning.outside``, those with a missing coordinate in ``binning.missing``.
         """
+        require_domain(domain, "domain")
         refuse_other_rows(xy, weights, where="weights")
         found = domain.locate(xy, max_distance)
         heavy = np.ones(len(found))
@@ -206,6 +207,13 @@ class Prior:
             outside=float(heavy[~inside & ~lacking].sum()),
             missing=float(heavy[lacking].sum()),
         )
+        if binning.inside < _FEW * binning.outside and _are_exchanged(domain, xy, max_distance):
+            raise ProblemError(
+                f"{binning}: once their two coordinates change places, nearly all lie in it",
+                where="prior",
+                remedy="Give x, the longitude, first and y, the latitude, second; bounds are west, "
+                "south, east, north",
+            )
         extra = amount(smoothing, "smoothing")
         if binning.inside == 0 and extra == 0:
             without = f"; {int(lacking.sum())} have no coordinates" if lacking.any() else ""
@@ -289,6 +297,14 @@ def _labelled_counts(
             remedy="Give .to_numpy() to take the counts by position, or .to_dict() to go by index",
         )
     return list(zip(mine, counts.to_numpy().tolist(), strict=True))
+
+
+def _are_exchanged(domain: Domain, xy: ArrayLike, max_distance: float | None) -> bool:
+    """Whether nearly all points lie in the domain once their two coordinates change places."""
+    if domain.require_points("locate points").shape[1] != 2:
+        return False
+    points = coordinate_rows(xy, 2)
+    return bool((domain.locate(points[:, ::-1], max_distance) >= 0).mean() > 1 - _FEW)
 
 
 def _by_label(domain: Domain, counts: Iterable[tuple[Hashable, Any]]) -> tuple[Floats, float]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
@@ -23,7 +24,7 @@ from optmech.spaces.prior import Prior
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Shares(ReadOnly):
     """A distribution: point k has probability ``units[k] / total`` exactly."""
 
     units: tuple[int, ...]

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.equality import SameFields
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.spaces.distances import (
     Distance,
@@ -32,12 +34,13 @@ NAMED: Mapping[str, Distance] = {
 again."""
 
 _ROUNDING = 1e-12
-_UNDERFLOW = 1e-150
+_LEAST = 2.0**-960
+"""Numbers below it have fewer digits than are compared, and no name."""
 _NEARLY_OPPOSITE = 0.9999 * np.pi * EARTH_RADIUS_KM
 
 
 @dataclass(frozen=True, eq=False)
-class _Tabulated:
+class _Tabulated(SameFields, ReadOnly):
     name: str
     tables: tuple[tuple[Domain, Domain, Floats], ...]
 
@@ -89,7 +92,8 @@ def misnamed(name: str, a: Domain, b: Domain, values: Floats) -> tuple[int, int]
     if name == "haversine":
         # an arcsine near 1 loses half of the digits
         share = np.where(proper < _NEARLY_OPPOSITE, 1e3 * _ROUNDING, 1e5 * _ROUNDING)
-    off = np.argwhere(np.abs(values - proper) > share * proper + _UNDERFLOW)
+    lost = (np.maximum(values, proper) < _LEAST) & ((values > 0) | (proper > 0))
+    off = np.argwhere((np.abs(values - proper) > share * proper) | lost)
     return (int(off[0][0]), int(off[0][1])) if len(off) else None
 
 

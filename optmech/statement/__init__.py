@@ -1,9 +1,6 @@
 """What is to be proved: a design problem as plain arrays and families of inequalities."""
 
 from optmech.statement.family import Family as Family
-from optmech.statement.family import ReadOnly as ReadOnly
-from optmech.statement.family import locked as locked
-from optmech.statement.family import read_only as read_only
 from optmech.statement.held import Held as Held
 from optmech.statement.spread import Spread as Spread
 from optmech.statement.statement import Objective as Objective

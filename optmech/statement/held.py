@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly, locked
 from optmech.exact.numerators import Numerators
-from optmech.statement.family import locked
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class Held(ReadOnly):
     """P[secrets[k], :] is row k of ``exact``, for the k secrets (k,), in increasing order."""
 
     secrets: Ints

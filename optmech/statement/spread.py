@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
-from optmech.statement.family import ReadOnly
 
 if TYPE_CHECKING:
     from optmech.mesh import Mesh

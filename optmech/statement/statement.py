@@ -6,7 +6,7 @@ This is the language of the certificate. Ratios are natural logarithms; S secret
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.statement.family import Family, ReadOnly, locked
+from optmech.base.read_only import ReadOnly, locked, read_only
+from optmech.statement.family import Family
 from optmech.statement.held import Held, joined
 from optmech.statement.spread import Spread
 
@@ -36,7 +37,10 @@ class Statement(ReadOnly):
     objective: Objective
     families: tuple[Family, ...] = ()
     target_factors: tuple[Floats, Floats] | None = None
-    _known: dict[object, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _known(self) -> dict[object, Any]:
+        return {}
 
     @property
     def secrets(self) -> int:
@@ -101,6 +105,6 @@ class Statement(ReadOnly):
     def once(self, key: object, compute: Callable[[], T]) -> T:
         """What ``compute`` finds, which follows from the statement; evaluated once for a key."""
         if key not in self._known:
-            self._known[key] = compute()
+            self._known[key] = read_only(compute())
         found: T = self._known[key]
         return found

@@ -1,4 +1,4 @@
-"""Dask clusters (the extra ``optmech[dask]``)."""
+"""Dask clusters (the extra ``dask``)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from optmech.base.needed import installing
 from optmech.errors import ProblemError
 
 
@@ -21,9 +22,7 @@ def dask_executor(address: str | None) -> Iterator[Executor | None]:
         yield None
         return
     if find_spec("distributed") is None:
-        raise ProblemError(
-            "Dask is not installed", where="dask", remedy="Run: pip install optmech[dask]"
-        )
+        raise ProblemError("Dask is not installed", where="dask", remedy=installing("dask"))
     client, reason = _connected(address)
     if client is None:
         raise ProblemError(

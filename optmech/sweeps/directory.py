@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from optmech.base.interrupts import undisturbed
+from optmech.base.lock import locked
 from optmech.base.storage import write_atomically
 from optmech.designs.file import decode_design
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.sweeps.figures import figures_of
-from optmech.sweeps.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem
 from optmech.sweeps.worker import Outcome
@@ -64,7 +65,7 @@ class RunDirectory:
         cannot be written."""
         run = cls(path, plan)
         run._make()
-        with locked(run.path):
+        with locked(run.path / ".lock"):
             run._claim(plan)
             run._tidy()
             yield run
@@ -160,7 +161,7 @@ class RunDirectory:
         """Write the manifest, or see that it is this plan's."""
         wanted = plan.identity()
         manifest = self.path / MANIFEST
-        if not manifest.exists():
+        if not os.path.exists(manifest):
             if any(not entry.name.startswith(".") for entry in self.path.iterdir()):
                 raise ProblemError(
                     "is neither empty nor the directory of a sweep",
@@ -197,7 +198,7 @@ class RunDirectory:
 def write_run_file(path: Path, content: bytes) -> None:
     """Write a file of a run directory, and to nothing but a file: a pipe would wait for a reader.
     Raises ProblemError where that cannot be done."""
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
         raise ProblemError(
             "cannot be written: it is no regular file",
             where=str(path),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,7 +66,7 @@ def _template(problem: str | dict[str, Any], path: Path) -> DocumentTemplate:
     if isinstance(problem, dict):
         return DocumentTemplate({"format": 1, **problem}, path.absolute())
     beside = path.parent / problem
-    found = beside if beside.is_file() else find_problem(problem)
+    found = beside if os.path.isfile(beside) else find_problem(problem)
     return DocumentTemplate(read_document(found), found.absolute())
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
@@ -37,7 +38,7 @@ Weights = ArrayLike | Prior
 
 
 @dataclass(frozen=True, eq=False)
-class CarryOver:
+class CarryOver(ReadOnly):
     """ln Λ(a, b) between proved bounds, with what proves them."""
 
     lower: float
@@ -87,7 +88,8 @@ def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
     log_ratio:
         r >= 0, shape (n, n), for instance ε d: p(o|i) <= e^{r_ij} p(o|j). It need not be symmetric;
         inf where nothing is stated. Shortest paths are taken first, as the inequalities compose,
-        and the diagonal counts as 0. Entries count as the floats that they are.
+        the diagonal counts as 0, and r_ji as 0 where r_ij is: rows whose entries are at most those
+        of another are equal to it, as both sum to one. Entries count as the floats that they are.
     a, b:
         Weights >= 0 of any positive sum, shape (n,), or priors; as their floats are, over their
         sums.
@@ -130,7 +132,8 @@ def carry_over_many(
 
 
 def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
-    """r closed under shortest paths, between floats below and above it."""
+    """r closed under shortest paths and, where it is 0 one way, the other way, between floats below
+    and above it."""
     ratio = np.array(log_ratio, dtype=np.float64)
     if ratio.ndim != 2 or ratio.shape[0] != ratio.shape[1] or not ratio.size:
         raise ProblemError(f"shape {ratio.shape} is not square", where="log_ratio")
@@ -142,6 +145,8 @@ def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
         )
     require(8.0 * ratio.nbytes, what="shortest paths", where="log_ratio", remedy="Merge places")
     np.fill_diagonal(ratio, 0.0)
+    # rows of which no entry of one is larger are equal, as both sum to one
+    ratio[(ratio == 0).T] = 0.0
     count = len(ratio)
     most = ratio.copy()
     charge = 0

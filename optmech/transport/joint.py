@@ -5,7 +5,7 @@
 
 Solved by column generation: few of the T·n·m variables matter, and a plan between two points is
 brought in when its reduced cost asks for it. HiGHS finds the point and the multipliers; neither is
-believed (``joint_bound`` turns any multipliers into a valid bound, theory: "Coupling mechanisms").
+believed (``joint_bound`` turns any multipliers into a valid bound, docs/theory.md, section 9).
 """
 
 from __future__ import annotations

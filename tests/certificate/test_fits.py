@@ -12,11 +12,12 @@ import pytest
 import scipy.sparse as sp
 
 import optmech as om
+from optmech.base.read_only import read_only
 from optmech.certificate import Multipliers, check_exact, families, lower_bound
 from optmech.certificate.families import known, trusted
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import Statement, read_only
+from optmech.statement import Statement
 
 ONE, LESS = Exact(Fraction(1)), Exact(Fraction(-1))
 UNIT, ROWS = np.eye(3), np.full((1, 3), 1 / 3)

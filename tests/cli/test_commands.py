@@ -231,7 +231,8 @@ def test_measure(saved: Path, run: Run) -> None:
     assert answer["bayes_vulnerability"] == pytest.approx(0.75, rel=1e-6)
     entropy = -(0.25 * math.log2(0.25) + 0.75 * math.log2(0.75))
     assert answer["prior_entropy"] == pytest.approx(entropy)
-    assert answer["conditional_entropy"] + answer["mutual_information"] == pytest.approx(entropy)
+    told = answer["mutual_information_nats"] / math.log(2)
+    assert answer["conditional_entropy"] + told == pytest.approx(entropy)
     assert run("measure", str(saved), "--epsilon", "ln 2")[0] == 0
     assert run("measure", str(saved), "--epsilon", "-1")[0] == 2
 

@@ -93,7 +93,7 @@ def test_outputs_are_refused_before_solving(
     monkeypatch.setattr("optmech.show.plots.drawing.find_spec", lambda name: None)
     status, lines = fail(capsys, "solve", "metric", "--picture", str(tmp_path / "x.png"))
     assert status == 2
-    assert "pip install optmech[plot]" in lines[0]
+    assert "pip install '.[plot]'" in lines[0]
 
 
 def test_the_problem_file_is_never_overwritten(

@@ -75,7 +75,7 @@ def test_four_commands_and_a_page(fixes: Path) -> None:
 
 def made(fixes: Path, *options: str) -> om.Problem:
     out = fixes.parent / "made.toml"
-    assert main(["init", str(fixes), "-o", str(out), *options]) == 0
+    assert main(["init", str(fixes), "-o", str(out), "--force", *options]) == 0
     return om.load_problem(out)
 
 

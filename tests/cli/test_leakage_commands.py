@@ -109,6 +109,69 @@ def test_incomparable_designs_and_other_secrets(
     assert "has other secrets than" in capsys.readouterr().err
 
 
+def two_grids(tmp_path: Path, first: str, second: str) -> list[str]:
+    """Designs for 2 x 2 cells, in a problem file each; their ε per unit of distance are given."""
+    out = []
+    for name, secrets in (("near", first), ("far", second)):
+        cell, unit, epsilon = secrets.split()
+        text = f"""format = 1
+prior = "uniform"
+loss = "euclidean"
+[secrets]
+kind = "grid"
+rows = 2
+columns = 2
+cell = {cell}
+unit = "{unit}"
+[[constraints]]
+kind = "metric_privacy"
+epsilon = {epsilon}
+distance = "euclidean"
+"""
+        (tmp_path / f"{name}.toml").write_text(text)
+        out.append(str(tmp_path / f"{name}.json"))
+        assert main(["solve", str(tmp_path / f"{name}.toml"), "-q", "-o", out[-1]]) == 0
+    return out
+
+
+def test_each_design_is_measured_at_its_own_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A grid that is a thousand times as wide: ε per km a thousandth, errors a thousandfold."""
+    near, far = two_grids(tmp_path, "1.0 km 1.0", "1000.0 km 0.001")
+    capsys.readouterr()
+    assert main(["compare", near, far, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["unit"] == "km"
+    assert found["second"]["metric_epsilon"] == pytest.approx(1e-3, rel=1e-6)
+    ratio = found["second"]["distortion"] / found["first"]["distortion"]
+    assert ratio == pytest.approx(1000, rel=1e-6)
+    for design, side in ((near, "first"), (far, "second")):
+        assert main(["measure", design, "--json"]) == 0
+        alone = json.loads(capsys.readouterr().out)
+        for key in ("metric_epsilon", "distortion", "expected_loss"):
+            assert found[side][key] == alone[key]
+    # what both reports reveal per km is said of no pair of places that two designs put elsewhere
+    assert found["together"]["both_metric_epsilon"] is None
+    assert main(["compare", near, far]) == 0
+    shown = capsys.readouterr().out
+    assert "per km (euclidean)" in shown
+    assert "lie elsewhere in the second" in " ".join(shown.split())
+
+
+def test_designs_in_different_units_are_not_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    near, far = two_grids(tmp_path, "1.0 km 1.0", "1000.0 m 0.001")
+    capsys.readouterr()
+    assert main(["compare", near, far]) == 2
+    assert (
+        "are per km (euclidean) in the first and per m (euclidean) in the second"
+        in capsys.readouterr().err
+    )
+    assert main(["compare", near, far, "--distance", "hamming"]) == 0
+
+
 def test_reports_are_estimated(
     tmp_path: Path, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

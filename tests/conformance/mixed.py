@@ -148,7 +148,7 @@ class _Draw:
         share = float(rng.choice([0.0, 0.2, 0.6, 0.95, 1.0, 1.3]))
         # not below what is possible by a rounding: nothing could prove or refute that
         most = (least + share * (blind - least)) * (1 + 1e-15 * (share > 0))
-        return om.LossBound(most, worst, loss)
+        return om.LossBound(most, loss, worst_case=worst)
 
     def _support(self) -> om.Support:
         if self.square and self.rng.random() < 0.4:

@@ -167,3 +167,31 @@ def test_meshes_refined_where_it_helps_lose_less():
         mesh = mesh.refine(gradients.indicator(mesh, 4.0, found.matrix, found.multipliers[..., 0]))
     assert len(mesh) < len(uniform) / 6
     assert solved(mesh).value < solved(uniform).value * 0.99
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_both_ways_solve_what_falls_into_parts(count):
+    rng = np.random.default_rng(count)
+    one, _ = problem(4)
+    size = len(one)
+    control = np.concatenate([one.triangles + k * size for k in range(count)])
+    middles = one.vertices[control % size].mean(axis=1)
+    # numbers of points are shuffled: parts are not one after the other
+    control = rng.permutation(count * size)[control]
+    half = rng.normal(size=(3, len(control), 3, 3))
+    local = half @ half.transpose(0, 1, 3, 2) + 0.1 * np.eye(3)
+    dense = np.zeros((3, count * size, count * size))
+    for o in range(3):
+        for t, corners in enumerate(control):
+            dense[o][np.ix_(corners, corners)] += local[o, t]
+    right = rng.normal(size=(3, count * size))
+    inverse = np.linalg.inv(dense)
+    same = np.linalg.solve(inverse.sum(axis=0), -np.einsum("oij,oj->i", inverse, right))
+    expected = np.einsum("oij,oj->oi", inverse, right + same)
+    levels, fronts = Levels(control, count * size), Fronts(control, count * size, middles)
+    ways = (
+        Summed(levels.factor(local), levels.order, 1),
+        fronts.factor(local, np.zeros(count * size, dtype=np.int64)),
+    )
+    for way in ways:
+        assert np.abs(way.solve(right) - expected).max() < 1e-8 * np.abs(expected).max()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse.csgraph import shortest_path
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components, shortest_path
 
 import optmech as om
 from optmech.certificate import Multipliers, lower_bound
@@ -58,3 +59,54 @@ def test_near_pairs_imply_the_others() -> None:
         edges[i, j], edges[j, i] = ratio[i, j], ratio[j, i]
     paths = shortest_path(edges)
     assert np.abs(paths - ratio).max() < 1e-7
+
+
+def parts(count: int, size: int, seed: int, wide: float) -> np.ndarray:
+    """Places in so many parts, ten apart."""
+    rng = np.random.default_rng(seed)
+    middles = 10.0 * np.column_stack([np.arange(count) % 3, np.arange(count) // 3])
+    return np.asarray(middles.repeat(size, axis=0) + wide * rng.normal(size=(count * size, 2)))
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.05, 1.0, 40.0])
+@pytest.mark.parametrize(("count", "size"), [(2, 40), (4, 30), (8, 26)])
+def test_parts_far_apart_are_linked(count: int, size: int, epsilon: float) -> None:
+    places = parts(count, size, count, 0.3)
+    ratio = epsilon * np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
+    kept = pairs.near_pairs(np.minimum(ratio, 50.0))
+    joined = sp.csr_array((np.ones(len(kept)), kept.T), shape=ratio.shape)
+    assert connected_components(joined, directed=False)[0] == 1
+    stated = om.Problem(
+        om.Prior.uniform(om.Domain(range(len(places)))),
+        np.hypot(*(places[:, None] - [[3, 3], [12, 0]]).transpose(2, 0, 1)),
+        om.Domain(range(2)),
+        constraints=[om.MetricPrivacy(1, om.distances.matrix(ratio))],
+    )
+    best = om.solve(stated, gap=1e-4)
+    found = pairs.solve(ratio, places, stated.statement.cost, 1e-4)
+    value = bound_of(stated.statement, found)
+    assert (1 - 1e-2) * best.loss <= value <= best.loss
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 30])
+def test_parts_that_nothing_limits_stay_apart(count: int) -> None:
+    costs = np.random.default_rng(count).uniform(1, 2, (2 * count, 3))
+    places = np.zeros((2 * count, 2))
+    ratio = np.full((2 * count, 2 * count), np.inf)
+    # each part's places are the same place, and have one row
+    for part in (slice(count), slice(count, None)):
+        ratio[part, part] = 0.0
+    stated = om.Problem(
+        om.Prior.uniform(om.Domain(range(2 * count))),
+        costs,
+        om.Domain(range(3)),
+        constraints=[om.MetricPrivacy(1, om.distances.matrix(np.minimum(ratio, 1e4)))],
+    )
+    found = pairs.solve(ratio, places, stated.statement.cost, 1e-6)
+    best = costs.reshape(2, count, 3).mean(axis=1).min(axis=1).mean()
+    assert (1 - 1e-4) * best <= bound_of(stated.statement, found) <= best * (1 + 1e-12)
+
+
+def test_a_single_place_has_no_pairs() -> None:
+    assert not len(pairs.near_pairs(np.zeros((1, 1))))
+    assert not len(pairs.solve(np.zeros((1, 1)), np.zeros((1, 2)), np.ones((1, 3)), 1e-6).value)

@@ -126,5 +126,5 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "xarray", None)
     plain = om.Mechanism(om.Domain("a"), om.Domain("a"), [[1.0]])
-    with pytest.raises(om.ProblemError, match=r"pip install optmech\[xarray\]"):
+    with pytest.raises(om.ProblemError, match=r"pip install '\.\[xarray\]'"):
         exchange.to_xarray(plain)

@@ -180,7 +180,7 @@ def test_unavailable_data_are_a_note_in_the_list(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("optmech.reading.data.find_spec", lambda name: None)
     entries = {entry.name: entry for entry in list_gallery()}
     assert entries["montreal"].secrets is None
-    assert "pip install optmech[gallery]" in entries["montreal"].note
+    assert "pip install '.[gallery]'" in entries["montreal"].note
     assert entries["metric"].secrets == 10
 
 

@@ -13,8 +13,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from .inputs import made, make
+from .inputs import make
 from .pool import Verdict, judge, warm
+from .samples import made
 
 
 def run(seed: int, indices: range | list[int], shown: int = 0) -> dict[int, Verdict]:
@@ -49,8 +50,8 @@ def main() -> int:
     parser.add_argument("--keep", metavar="FOLDER", help="write the files of --only here")
     args = parser.parse_args()
     begun = time.monotonic()
-    warm()
     made()
+    warm()
     chosen = args.only or range(args.first, args.first + args.inputs)
     if args.keep:
         for index in chosen:

@@ -25,7 +25,7 @@ export async function answers({ load, Ledger, PackedError, StickyReports }, read
       const { below, radius, places } = stated.ledger;
       const ledger = new Ledger(mechanism, null, radius);
       places.forEach((place) => ledger.enter(place));
-      answer.ledger = { epsilon: ledger.epsilon, radius, places, ...ledger.figures() };
+      answer.ledger = { epsilon: ledger.epsilon, radius, places, ...ledger.figures(), state: ledger.toDict() };
       try {
         new Ledger(mechanism, below, radius);
       } catch (error) {

@@ -258,6 +258,7 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
             "plain": ledger.plain,
             "rows": ledger.rows,
             "composed": ledger.composed,
+            "state": ledger.to_dict(),
         }
     return out
 

@@ -211,7 +211,8 @@ def test_short_rows_are_filled_up(tmp_path: Path) -> None:
     path.write_text("\ufeffa,b,c\r\n1\r\n\r\n1,2,3\r\n", encoding="utf-8")
     with csv_parts(path, 10) as (header, parts):
         assert header == ["a", "b", "c"]
-        assert list(parts) == [[["1", "", ""], ["1", "2", "3"]]]
+        # with the lines that they are on, an empty one among them
+        assert list(parts) == [[(2, ["1", "", ""]), (4, ["1", "2", "3"])]]
 
 
 def test_columns_called_as_coordinates_are_found(
@@ -262,7 +263,7 @@ MISTAKES = [
     (["--x", "lon", "--y", "lat", "--keep", "speed"], ["fixes.csv", "'speed'"]),
     (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "replaced"]),
     (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
-    (["--x", "lon", "--y", "note"], ["row 1", "no place", "--outside drop"]),
+    (["--x", "lon", "--y", "note"], ["row 1", "no place", "--missing drop"]),
     (["--label", "user"], ["fixes.csv: row 1", "'a' is none", "--outside drop"]),
     (["--x", "lon", "--y", "lat", "--sticky-by", "user"], ["--sticky-by", "--sticky-key-file"]),
     (["--x", "lon", "--y", "lat", "--sticky-key-file", "KEY"], ["5 bytes", "openssl rand"]),
@@ -315,3 +316,88 @@ def test_a_key_others_can_read_is_said(
     key.chmod(0o600)
     assert main(["protect", design, fixes, *options, "--sticky-key-file", str(key)]) == 0
     assert "chmod" not in capsys.readouterr().err
+
+
+APART = "lon,lat,note\n{0}\n,,no fix\n{0}\n50,10,stray\n{0}\nx,y,text\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "kept", "said"),
+    [
+        (["--missing", "drop", "--outside", "nearest"], 4, "2 of 6 rows were dropped"),
+        (["--missing", "drop", "--outside", "drop"], 3, "3 of 6 rows were dropped"),
+        (["--outside", "drop"], 3, "3 of 6 rows were dropped"),
+    ],
+)
+def test_rows_without_a_place_and_rows_outside_are_treated_apart(
+    options: list[str], kept: int, said: str, design: str, fixes: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "rows.csv"
+    path.write_text(APART.format(f"{_place_of(fixes)},in"))
+    out = tmp_path / "out.csv"
+    assert main(["protect", design, str(path), *options, "-o", str(out)]) == 0
+    assert len(out.read_text().splitlines()) == kept + 1
+    err = capsys.readouterr().err
+    assert said in err
+    # a row that is dropped as it has no place does not say that it lay outside
+    assert ("says that it lay outside" in err) == (options[-1] == "drop")
+
+
+@pytest.mark.parametrize(
+    ("options", "where", "why"),
+    [
+        (["--missing", "refuse", "--outside", "drop"], "row 2 (line 3)", "no place (and 1 more)"),
+        (["--missing", "drop", "--outside", "refuse"], "row 4 (line 5)", "outside of the domain."),
+        (["--outside", "nearest"], "row 2 (line 3)", "--missing drop"),
+        ([], "row 2 (line 3)", "--missing drop"),
+    ],
+)
+def test_refused_rows_are_found_in_their_file(
+    options: list[str], where: str, why: str, design: str, fixes: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "rows.csv"
+    path.write_text(APART.format(f"{_place_of(fixes)},in"))
+    assert main(["protect", design, str(path), *options]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert f"rows.csv: {where}: " in error
+    assert why in error
+
+
+def test_lines_are_those_of_the_file(
+    design: str, fixes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """With empty lines, and cells of several lines, in parts of two rows."""
+    monkeypatch.setattr("optmech.protection.files.PART", 2)
+    place = _place_of(fixes)
+    path = tmp_path / "rows.csv"
+    path.write_text(f'lon,lat,note\n\n{place},"two\nlines"\n{place},\n\n{place},\n,,\n')
+    assert main(["protect", design, str(path)]) == 2
+    assert "rows.csv: row 4 (line 8): " in capsys.readouterr().err
+
+
+def _place_of(fixes: str) -> str:
+    header, first, *_ = Path(fixes).read_text().splitlines()
+    row = dict(zip(header.split(","), first.split(","), strict=True))
+    return f"{row['lon']},{row['lat']}"
+
+
+@pytest.mark.parametrize("digits", [310, 400, 4000])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_coordinates_beyond_all_floats_are_no_place(
+    digits: int, sign: str, design: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = f"{sign}1{'0' * digits}"
+    text = (
+        '{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"n": NUM}, '
+        '"geometry": {"type": "Point", "coordinates": [NUM, 1]}}]}'
+    )
+    path = tmp_path / "far.geojson"
+    path.write_text(text.replace("NUM", number))
+    assert main(["protect", design, str(path)]) == 2
+    assert "is no place" in capsys.readouterr().err
+    dropped = ["protect", design, str(path), "--outside", "drop", "--keep", "n", "-o"]
+    for out in ("o.csv", "o.parquet", "o.geojson"):
+        assert main([*dropped, str(tmp_path / out)]) == 0

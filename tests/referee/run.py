@@ -20,6 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+"""For what lies beside the families: other programs of the tests' own."""
+
 
 def families() -> list[str]:
     """The names of all families, in alphabetical order."""

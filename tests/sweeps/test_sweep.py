@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import optmech as om
+from optmech.base.lock import locked
 from optmech.errors import ProblemError
 from optmech.sweeps import worker
-from optmech.sweeps.lock import locked
 from optmech.sweeps.table import read_table
 
 Run = Callable[[worker.Job], worker.Outcome]
@@ -274,7 +274,7 @@ def test_a_full_disk_stops_the_run_and_harms_nothing(
 def test_two_runs_do_not_share_a_directory(tmp_path: Path, pool: Executor) -> None:
     om.sweep(RESPONSE, {PLACE: [1.0]}, tmp_path / "run", executor=pool)
     with (
-        locked(tmp_path / "run"),
+        locked(tmp_path / "run" / ".lock"),
         pytest.raises(ProblemError, match=f"another run .process {os.getpid()}."),
     ):
         om.sweep(RESPONSE, {PLACE: [1.0]}, tmp_path / "run", executor=pool)

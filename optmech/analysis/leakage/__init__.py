@@ -5,10 +5,9 @@ independent reports. Sources: QIF = Alvim, Chatzikokolakis, McIver, Morgan, Pala
 The Science of Quantitative Information Flow (Springer 2020), and the papers that the docstrings
 name.
 
-Matrices and priors count as what is drawn with: whole numbers over a total where there are some,
-and floats as ``Numerators.rounded`` has them, which differ from them by less than 2^-64 of each
-entry once the rows are divided by their sums. Values are the floats nearest to the exact number,
-which a value that is an ``Exact`` holds in ``factor`` (and ``log_of``).
+Matrices count as what is drawn with, ``Mechanism.rational``: whole numbers over a total where there
+are some, else the floats of each row over their exact sum; priors likewise. Values are the
+floats nearest to the exact number, which an ``Exact`` holds in ``factor`` (and ``log_of``).
 """
 
 from __future__ import annotations

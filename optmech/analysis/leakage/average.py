@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from optmech.analysis.leakage.exactly import fmpq_mat, nonnegative_solution, rational
 from optmech.analysis.leakage.hypers import proportional, reduced
-from optmech.analysis.leakage.joint import drawn, fractions, probabilities_by_row, rational_rows
+from optmech.analysis.leakage.joint import drawn, fractions, rational_rows
 from optmech.analysis.leakage.vulnerability import posterior_vulnerability
 from optmech.base.arrays import Floats
 from optmech.errors import SolverError, TooLargeError, VerificationError
@@ -134,7 +134,7 @@ def _whole(a: Mechanism, b: Mechanism, remap: Mechanism) -> Mechanism:
 
 
 def _groups(m: Mechanism) -> tuple[tuple[int, ...], ...]:
-    return proportional(list(zip(*probabilities_by_row(m).rows, strict=True)))
+    return proportional(list(zip(*m.rational.rows, strict=True)))
 
 
 def _proposed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:

@@ -112,25 +112,29 @@ def predicate_capacity(m: Mechanism, members: ArrayLike, *, risk: bool = False) 
 
 
 def _of_pairs(m: Mechanism, pairs: Iterable[tuple[int, int]], *, risk: bool) -> Capacity:
-    found = probabilities(m)
+    chosen = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    apart = np.array([np.maximum(0, m.matrix[i] - m.matrix[j]).sum() for i, j in chosen])
+    # rows of floats are off by a unit an entry: the farthest pair is among these
+    near = apart >= apart.max(initial=0.0) - (len(m.observables) + 8) * 2.0**-50
     # without any pair there is nothing to learn
-    farthest, ends = 0, (0, 0)
-    for i, j in pairs:
-        apart = _excess(found.rows[i], found.rows[j])
-        if apart > farthest or ends == (0, 0):
-            farthest, ends = max(apart, farthest), (i, j)
+    variation, ends = Fraction(0), (0, 0)
+    for i, j in chosen[near].tolist():
+        exact = _variation(m.rational.rows[i], m.rational.rows[j])
+        if exact > variation or ends == (0, 0):
+            variation, ends = exact, (i, j)
     weights = np.zeros(len(m.secrets))
     weights[list(ends)] = 1.0
-    variation = Fraction(farthest, found.total)
     worst = Prior(m.secrets, weights)
     if not risk:
         return Capacity(Exact(1 + variation), worst)
     return Capacity(math.inf if variation == 1 else Exact(1 / (1 - variation)), worst)
 
 
-def _excess(p: Sequence[int], q: Sequence[int]) -> int:
-    """Total variation over the common total."""
-    return sum(a - b for a, b in zip(p, q, strict=True) if a > b)
+def _variation(p: Sequence[int], q: Sequence[int]) -> Fraction:
+    """Total variation of two rows, each over its own sum."""
+    one, other = sum(p), sum(q)
+    excess = sum(max(0, a * other - b * one) for a, b in zip(p, q, strict=True))
+    return Fraction(excess, one * other)
 
 
 def _mean_move(m: Mechanism, prior: Prior) -> Fraction:

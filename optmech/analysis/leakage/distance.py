@@ -74,28 +74,57 @@ def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementD
 
 
 def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """The R of most mass with (first R) <= second, and the gain of its dual, in floats."""
+    """The R of most mass with (first R) <= second, and the gain of its dual, in floats.
+
+    Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
+    and what the solver is off by is a share of each, however small they are.
+    """
     import highspy
 
     from optmech.lp.highs import highs_model, run_highs
 
     (count, mine), theirs = first.shape, second.shape[1]
-    reached = sp.kron(sp.csr_array(first), sp.eye_array(theirs))
-    sums = sp.kron(sp.eye_array(mine), np.ones((1, theirs)))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = second[:, None, :] / np.where(first > 0, first, np.nan)[:, :, None]
+        limit = np.fmin(np.nan_to_num(np.fmin.reduce(ratios, axis=0), nan=1.0), 1.0)
+        shares = np.nan_to_num(limit / ratios, nan=0.0)
+    s, y, z = np.nonzero(shares)
+    reached = sp.coo_array(
+        (shares[s, y, z], (s * theirs + z, y * theirs + z)), shape=(count * theirs, mine * theirs)
+    )
+    y, z = np.nonzero(limit)
+    sums = sp.coo_array((limit[y, z], (y, y * theirs + z)), shape=(mine, mine * theirs))
     rows = sp.csr_array(sp.vstack([reached, sums]))
-    top = np.concatenate([second.ravel(), np.ones(mine)])
-    cost = -np.repeat(first.sum(axis=0), theirs)
+    cost = -(first.sum(axis=0)[:, None] * limit).ravel()
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("small_matrix_value", 1e-12)
     solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
     solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
+    top = np.ones(rows.shape[0])
     low = np.full(len(top), -np.inf)
-    solver.passModel(highs_model(cost, rows, low, top, np.full(len(cost), np.inf)))
+    solver.passModel(highs_model(cost, rows, low, top, (limit > 0).ravel().astype(float)))
     run_highs(solver)
     solution = solver.getSolution()
-    remap = np.array(solution.col_value).reshape(mine, theirs)
-    prices = -np.array(solution.row_dual)[: count * theirs].reshape(count, theirs)
-    return np.maximum(remap, 0.0), (1 - np.maximum(prices, 0.0)).T
+    remap = np.array(solution.col_value).reshape(mine, theirs) * limit
+    prices = np.maximum(-np.array(solution.row_dual), 0.0)
+    paid, spared = prices[: count * theirs].reshape(count, theirs), prices[count * theirs :]
+    return np.maximum(remap, 0.0), (1 - _raised(first, second, paid, spared)).T
+
+
+def _raised(first: Floats, second: Floats, paid: Floats, spared: Floats) -> Floats:
+    """Prices λ(s,z) of what R may not exceed, such that after a report y no guess earns more than
+    ``spared`` (y): Σ_s first(s,y) (1 - λ(s,z)) is at most that. Where it is more, the price that
+    costs least is raised: one with second(s,z) = 0 costs nothing."""
+    out = np.divide(paid, second, out=np.zeros_like(paid), where=second > 0)
+    for y, z in np.ndindex(first.shape[1], second.shape[1]):
+        over = float(first[:, y] @ (1 - out[:, z])) - spared[y]
+        used = np.flatnonzero(first[:, y])
+        if over > 0 and len(used):
+            s = used[(second[used, z] / first[used, y]).argmin()]
+            if second[s, z] < first[s, y]:
+                out[s, z] += over / first[s, y]
+    return out
 
 
 def _matched(few: Mechanism, fewer: Mechanism, prior: Prior, remap: Floats) -> Fraction:

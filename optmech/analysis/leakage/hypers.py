@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from optmech.analysis.leakage.joint import joint, probabilities_by_row
+from optmech.analysis.leakage.joint import joint
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.spaces.domain import Domain
@@ -55,7 +55,7 @@ def reduced(m: Mechanism) -> Mechanism:
     Each observable of the result has the label of the first one that is merged into it.
     Probabilities are exact.
     """
-    exact = probabilities_by_row(m)
+    exact = m.rational
     columns = list(zip(*exact.rows, strict=True))
     groups = proportional(columns)
     rows = zip(*(map(sum, zip(*(columns[o] for o in g), strict=True)) for g in groups), strict=True)

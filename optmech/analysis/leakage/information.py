@@ -37,7 +37,8 @@ class ShannonCapacity(Shown):
 
 
 def mutual_information(m: Mechanism, prior: Prior) -> Interval:
-    """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, between two floats."""
+    """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, between two floats:
+    what ``measures.mutual_information`` computes in floating point."""
     return _Enclosed(m).information(shares(m, prior))
 
 

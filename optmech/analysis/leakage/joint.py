@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optmech.analysis.measures import prior_weights
-from optmech.exact.numerators import Numerators
+from optmech.base import memory
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import RationalRows, Shares
@@ -35,32 +35,17 @@ class Scaled:
 
 def probabilities(m: Mechanism) -> Scaled:
     """p(o|s), shape (S, O), over one total."""
-    exact = probabilities_by_row(m)
-    if isinstance(exact, Numerators):
-        return Scaled([list(row) for row in exact.rows], 1 << exact.bits)
-    sums = [sum(row) for row in exact.rows]
-    total = math.lcm(*sums)
-    rows = [[v * (total // own) for v in row] for row, own in zip(exact.rows, sums, strict=True)]
-    return Scaled(rows, total)
-
-
-def probabilities_by_row(m: Mechanism) -> Numerators | RationalRows:
-    """The same, every row over its own sum."""
-    return m._probabilities() or Numerators.rounded(m.matrix)
+    return _weighted(m, Shares((1,) * len(m.secrets), 1))
 
 
 def drawn(m: Mechanism) -> Mechanism:
     """The mechanism itself, its probabilities exact: those that are drawn with."""
-    return (
-        m
-        if m.exact is not None
-        else Mechanism.of(m.secrets, m.observables, probabilities_by_row(m))
-    )
+    return m if m.exact is not None else Mechanism.of(m.secrets, m.observables, m.rational)
 
 
 def fractions(m: Mechanism) -> list[list[Fraction]]:
     """p(o|s), shape (S, O)."""
-    return [[Fraction(v, sum(row)) for v in row] for row in probabilities_by_row(m).rows]
+    return [[Fraction(v, sum(row)) for v in row] for row in m.rational.rows]
 
 
 def rational_rows(rows: Sequence[Sequence[Fraction]]) -> RationalRows:
@@ -74,9 +59,28 @@ def rational_rows(rows: Sequence[Sequence[Fraction]]) -> RationalRows:
 
 def joint(m: Mechanism, prior: Prior) -> Scaled:
     """π(s) p(o|s), shape (S, O)."""
-    found, drawn = probabilities(m), shares(m, prior)
-    rows = [[unit * v for v in row] for row, unit in zip(found.rows, drawn.units, strict=True)]
-    return Scaled(rows, found.total * drawn.total)
+    return _weighted(m, shares(m, prior))
+
+
+def _weighted(m: Mechanism, drawn: Shares) -> Scaled:
+    """w(s) p(o|s) for weights w, over one total: rows of floats have sums with hardly a common
+    divisor, so that it grows with the secrets."""
+    exact = m.rational.rows
+    sums = [sum(row) // math.gcd(*row) for row in exact]
+    total = math.lcm(*sums)
+    size = (total.bit_length() + drawn.total.bit_length()) / 8 + 40
+    memory.require(
+        size * len(exact) * len(exact[0]),
+        what=f"the probabilities of {len(exact):,} x {len(exact[0]):,} as whole numbers over one "
+        f"total of {total.bit_length():,} bits",
+        where="leakage",
+        remedy="Use a coarser domain, or probabilities over a power of two, as designs have them",
+    )
+    rows = []
+    for row, own, unit in zip(exact, sums, drawn.units, strict=True):
+        factor, divisor = unit * (total // own), math.gcd(*row)
+        rows.append([value // divisor * factor for value in row])
+    return Scaled(rows, total * drawn.total)
 
 
 def shares(m: Mechanism, prior: Prior) -> Shares:

@@ -8,7 +8,7 @@ import numpy as np
 
 from optmech.analysis.leakage.exactly import nonnegative_solution
 from optmech.analysis.leakage.hypers import reduced
-from optmech.analysis.leakage.joint import Rows, fractions, probabilities
+from optmech.analysis.leakage.joint import fractions
 from optmech.errors import VerificationError
 from optmech.spaces.mechanism import Mechanism
 
@@ -46,20 +46,22 @@ def refined_in_the_worst_case(
 
 def refined_in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
     """Two secrets that b tells apart better than a does, by the largest likelihood ratio."""
-    first, second = probabilities(a).rows, probabilities(b).rows
-    for s in range(len(first)):
+    for s in range(len(a.secrets)):
         for t in range(s):
-            p, q = _largest_ratio(second, s, t)
-            mine, other = _largest_ratio(first, s, t)
+            p, q = _largest_ratio(b, s, t)
+            mine, other = _largest_ratio(a, s, t)
             if p * other > q * mine:
                 return t, s
     return None
 
 
-def _largest_ratio(rows: Rows, s: int, t: int) -> tuple[int, int]:
+def _largest_ratio(m: Mechanism, s: int, t: int) -> tuple[int, int]:
     """max_o max(p(o|s)/p(o|t), p(o|t)/p(o|s)) as a fraction, over 0 where it is infinite."""
     top, bottom = 1, 1
-    for one, two in zip(rows[s], rows[t], strict=True):
+    rows = m.rational.rows
+    mine, other = sum(rows[s]), sum(rows[t])
+    for a, b in zip(rows[s], rows[t], strict=True):
+        one, two = a * other, b * mine
         high, low = (one, two) if one > two else (two, one)
         if high and low * top < high * bottom:
             top, bottom = high, low

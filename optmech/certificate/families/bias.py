@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -19,7 +20,7 @@ from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @trusted

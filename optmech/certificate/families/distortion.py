@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -18,7 +19,7 @@ from optmech.certificate.lagrangian import LARGEST, Lagrangian, attack
 from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import bracket
 from optmech.exact.numerators import Numerators
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from optmech.exact.number import Exact
 
 
-def exact(value: object) -> bool:
-    """A number >= 0 with its exact value."""
-    return (
-        type(value) is Exact and value.factor >= 0 and (value.log_of is None or value.log_of >= 1)
-    )
+def exact(value: object, *, signed: bool = False) -> bool:
+    """A number >= 0 with its exact value; where ``signed``, a rational one may be below."""
+    if type(value) is not Exact or (value.log_of is not None and value.log_of < 1):
+        return False
+    return value.factor >= 0 or (signed and value.log_of is None)
 
 
 def table(values: object, shape: tuple[int, ...], *, unlimited: bool = False) -> bool:

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Ints
+from optmech.base.read_only import ReadOnly
 from optmech.certificate.check import Check
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.families.ratio import Ratio
@@ -17,7 +18,7 @@ from optmech.certificate.families.support import Support
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.exact.exponentials import at_most, exp_lower
 from optmech.exact.numerators import Numerators
-from optmech.statement import Held, ReadOnly, Statement
+from optmech.statement import Held, Statement
 
 _TINY = 2.0**-960
 """Below this, products could lose digits to underflow."""

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -36,7 +37,7 @@ from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators, integers
 from optmech.mesh import Mesh
-from optmech.statement import ReadOnly, Spread, Statement
+from optmech.statement import Spread, Statement
 
 _BITS = 320
 _DIGITS = 40

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -22,7 +23,7 @@ from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
 from optmech.ratios.enclosures import average_at_most, intercepts_below
 from optmech.ratios.generators import generator
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @trusted

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
@@ -20,7 +21,7 @@ from optmech.certificate.values import Scaled
 from optmech.exact.exponentials import at_most, bracket, exp_bracket
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @trusted
@@ -58,14 +59,14 @@ class Leakage(ReadOnly, Trusted):
         no more than 10^-12 of itself: it was computed in floating point and is meant."""
         low = self.stated[0]
         for extreme in (self.blind, values.known_gain(self.gain, self.weights)):
-            if low < extreme <= low * (1 + values.NEAR):
+            if low < extreme <= low + abs(low) * values.NEAR:
                 return extreme, extreme
         return self.stated
 
     def fits(self, statement: Statement) -> dict[str, bool]:
         secrets = statement.secrets
         return {
-            "maximum": fits.exact(self.maximum),
+            "maximum": fits.exact(self.maximum, signed=not self.natural),
             "natural": type(self.natural) is bool,
             "weights": fits.table(self.weights, (secrets,)),
             "gain": fits.finite(self.gain, (len(self.gain), secrets)) and len(self.gain) > 0,

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly, locked
 from optmech.certificate.families.base import Trusted
 from optmech.certificate.lagrangian import UNIT
 from optmech.exact.exponentials import exp_range
 from optmech.exact.number import Exact
-from optmech.statement import ReadOnly, locked
 
 
 class Pushed(ReadOnly, Trusted):

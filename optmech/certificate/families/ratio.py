@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly, locked
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
@@ -22,7 +23,7 @@ from optmech.exact.checked import require_keys
 from optmech.exact.exponentials import at_most, exp_below, exp_range
 from optmech.exact.number import Exact
 from optmech.exact.numerators import Numerators
-from optmech.statement import ReadOnly, Statement, locked
+from optmech.statement import Statement
 
 _LARGEST_LOG = 1e300
 """ε·d beyond this is written as this: still a constraint, where inf would mean none."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from optmech.base.read_only import ReadOnly
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
 from optmech.certificate.lagrangian import Lagrangian
 from optmech.certificate.values import Scaled
 from optmech.exact.numerators import Numerators
-from optmech.statement import ReadOnly, Statement
+from optmech.statement import Statement
 
 
 @trusted

@@ -12,6 +12,7 @@ from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
     from optmech.problem import Problem
+    from optmech.spaces.distances import Distance
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "compare two designs: which leaks more, and what each costs"
@@ -34,14 +35,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", metavar="FILE", help="draw both as .png, .pdf or .svg")
 
 
-def _versions(args: argparse.Namespace, problem: Problem, pair: tuple[Mechanism, Mechanism]) -> int:
+def _distances(
+    args: argparse.Namespace, first: Problem, second: Problem
+) -> tuple[tuple[str, Distance], tuple[str, Distance]]:
+    """The distance that both are measured with, of each with its own places."""
+    from optmech.problem.attacked import choose_distance
+    from optmech.spaces.distances import distance_name
+
+    mine = choose_distance(first, args.distance)
+    theirs = choose_distance(second, args.distance)
+    if mine[0] != theirs[0]:
+        theirs = choose_distance(second, args.distance or distance_name(mine[1]))
+    units = [p.space.per(d) for p, (_, d) in ((first, mine), (second, theirs))]
+    if units[0] != units[1]:
+        raise ProblemError(
+            f"ε and errors are per {units[0]} in the first and per {units[1]} in the second: they "
+            "cannot be compared",
+            where="--distance",
+            remedy="Use --distance hamming, or design both in one unit",
+        )
+    return mine, theirs
+
+
+def _versions(
+    args: argparse.Namespace, other: Problem, problem: Problem, pair: tuple[Mechanism, Mechanism]
+) -> int:
     """Two versions with some secrets in common: what their reports reveal about these."""
     from optmech.analysis import leakage
-    from optmech.problem.attacked import choose_distance
     from optmech.show.version_words import measured_versions, version_rows
 
-    named = choose_distance(problem, args.distance)
-    found = measured_versions(problem, leakage.versions(*pair), named)
+    _, named = _distances(args, other, problem)
+    found = measured_versions(problem, leakage.versions(*pair), named, other)
     if args.json:
         output.print_json({"distance": named[0], "together": found})
         return 0
@@ -53,7 +77,6 @@ def _versions(args: argparse.Namespace, problem: Problem, pair: tuple[Mechanism,
 def run(args: argparse.Namespace) -> int:
     """Always 0: designs are compared, not judged."""
     from optmech.analysis import leakage, measures
-    from optmech.problem.attacked import choose_distance
     from optmech.show import leaks
     from optmech.show.version_words import measured_versions, version_rows
 
@@ -62,15 +85,17 @@ def run(args: argparse.Namespace) -> int:
     other, b = read_design(args.second, args.problem)
     if a.secrets.labels != b.secrets.labels:
         if set(a.secrets.labels) & set(b.secrets.labels) and args.picture is None:
-            return _versions(args, other, (a, b))
+            return _versions(args, problem, other, (a, b))
         raise ProblemError(
             f"{args.second}: has other secrets than {args.first}",
             where="SECOND",
             remedy="Compare designs for the same secrets in the same order",
         )
-    name, distance = choose_distance(problem, args.distance)
+    named = _distances(args, problem, other)
+    name, per = named[0][0], problem.space.per(named[0][1])
+    unit = problem.space.unit_of(name)
     sides = []
-    for m, own in ((a, problem), (b, other)):
+    for m, own, (_, distance) in ((a, problem, named[0]), (b, other, named[1])):
         # both under the first one's prior: otherwise leakage could not be compared
         found: leaks.Found = {
             "expected_loss": (
@@ -78,17 +103,17 @@ def run(args: argparse.Namespace) -> int:
                 measures.expected_loss(m, own.prior, own.loss),
             ),
             "worst_loss": ("worst-case loss, its own", measures.worst_loss(m, own.loss)),
-            "metric_epsilon": (f"ε of metric privacy ({name})", measures.epsilon(m, distance)),
+            "metric_epsilon": (f"ε of metric privacy per {per}", measures.epsilon(m, distance)),
             "epsilon": ("ε of differential privacy (all pairs)", measures.epsilon(m)),
             "distortion": (
-                f"error of the optimal attack ({name})",
+                f"error of the optimal attack{f' in {unit}' if unit else ''} ({name})",
                 measures.distortion(m, problem.prior, distance),
             ),
         }
         sides.append(found | leaks.measured_leakage(problem, m))
     forth, back = leaks.direction(a, b), leaks.direction(b, a)
     words = leaks.verdict(forth, back)
-    pair = measured_versions(problem, leakage.versions(a, b), (name, distance))
+    pair = measured_versions(problem, leakage.versions(a, b), named[0], other)
     if args.picture is not None:
         from optmech.show.plots import compared, save
 
@@ -101,6 +126,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_json(
             {
                 "distance": name,
+                "unit": unit,
                 "first": values[0],
                 "second": values[1],
                 "second_refines_first": forth.plain(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,13 +49,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", default="problem.toml", metavar="OUT", help="default: problem.toml"
     )
+    parser.add_argument(
+        "--force", action="store_true", help="replace OUT, whatever was changed in it"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the file, read it again, say how to go on."""
     from optmech.base.storage import ending, is_standard_output, write_atomically
-    from optmech.files import read_problem
-    from optmech.files.starting import first_problem
+    from optmech.files.load import read_text
 
     wanted = _wanted(args)
     output.claim_outputs(args, [args.data])
@@ -64,29 +67,47 @@ def run(args: argparse.Namespace) -> int:
             where="--output",
             remedy="Use a name that ends in .toml",
         )
-    if args.output == "problem.toml" and Path(args.output).exists():
-        raise ProblemError(
-            "problem.toml is there already", where="--output", remedy="Name a file with -o"
-        )
-    try:
-        text, notes = first_problem(wanted, Path(args.output))
-    except ProblemError as error:
-        if error.where in ("x", "y", "cells", "factor", "radius"):
-            remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
-            raise type(error)(error.message, where=f"--{error.where}", remedy=remedy) from error
-        raise
+    text, notes = _first(wanted, Path(args.output))
+    # whatever the data are called, and hold: a file that cannot be read is not written
+    secrets = len(read_text(text, Path(args.output)).problem.secrets)
+    if not args.force:
+        _refuse_another(args.output, text.encode())
     write_atomically(args.output, text.encode())
     for line in notes:
         output.note(f"note: {line}")
     if is_standard_output(args.output):
         return 0
-    secrets = len(read_problem(args.output).problem.secrets)
     if args.json:
         output.print_json({"output": args.output, "secrets": secrets, "notes": notes})
         return 0
     output.written(f"problem with {secrets:,} secrets", args.output)
     output.note(f"next: optmech solve {args.output} -o design.json --report report.html")
     return 0
+
+
+def _first(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
+    """Text and notes; errors are in the words of the command line."""
+    from optmech.files.starting import first_problem
+
+    try:
+        return first_problem(wanted, beside)
+    except ProblemError as error:
+        if error.where in ("x", "y", "cells", "factor", "radius"):
+            remedy = error.remedy.replace("Name x and y, or label", "Give --x and --y, or --label")
+            raise type(error)(error.message, where=f"--{error.where}", remedy=remedy) from error
+        raise
+
+
+def _refuse_another(path: str, content: bytes) -> None:
+    """Refuse to replace a file with another content: somebody may have worked on it."""
+    from optmech.reading.bounded import read_bytes
+
+    if os.path.isfile(path) and read_bytes(path) != content:
+        raise ProblemError(
+            f"{path}: is there already",
+            where="--output",
+            remedy="Name another file with -o, or replace this one with --force",
+        )
 
 
 def _wanted(args: argparse.Namespace) -> Wanted:

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         "bayes_vulnerability": ("best guess right with probability", right),
         "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
         "conditional_entropy": ("entropy left after a report (bits)", left),
-        "mutual_information": ("mutual information (bits)", told),
+        "mutual_information_nats": ("mutual information (nats)", told),
     }
     variants = (("metric_", "metric", distance), ("", "differential", None))
     if rate is not None:

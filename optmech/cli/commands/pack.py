@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+import os
 
 from optmech.cli import output
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     )
     loss = packed.header.loss
     rows = packed.rows if isinstance(packed, PackedEverywhere) else packed.exact
-    size = Path(args.output).stat().st_size if Path(args.output).is_file() else None
+    size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
     columns = int(packed.matrix.any(axis=0).sum())
     of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
     if args.json:

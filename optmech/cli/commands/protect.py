@@ -22,6 +22,7 @@ EXAMPLE = "optmech protect design.json fixes.csv --outside nearest -o protected.
 _IN_PYTHON = {
     'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
     'outside = "drop"': "--outside drop",
+    'missing = "drop"': "--missing drop",
     "Name x and y, or label": "Give --x and --y, or --label",
 }
 _OPTIONS = {"x", "y", "label", "keep", "report", "outside", "max_distance", "seed"}
@@ -29,7 +30,11 @@ _MOST_KEY = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
+    parser.add_argument(
+        "design",
+        metavar="DESIGN",
+        help="a file written by optmech solve -o, transport -o or pack -o (.omm)",
+    )
     parser.add_argument(
         "data",
         metavar="DATA",
@@ -51,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("refuse", "nearest", "drop"),
         default="refuse",
         help="what becomes of rows outside of the domain (default: refuse)",
+    )
+    place.add_argument(
+        "--missing",
+        choices=("refuse", "drop"),
+        help="what becomes of rows without usable coordinates (default: they are dropped with "
+        "--outside drop, and refused else)",
     )
     place.add_argument(
         "--max-distance",
@@ -114,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
             args.max_distance,
             None if args.sticky_key_file is None else _key(args.sticky_key_file),
             args.seed,
+            args.missing,
         )
         asked = Asked(
             args.x, args.y, args.label, tuple(args.keep), tuple(args.sticky_by), args.report

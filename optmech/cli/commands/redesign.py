@@ -6,9 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
+    from optmech.show.measured import Measured
     from optmech.spaces.mechanism import Mechanism
 
 SUMMARY = "design some rows of a saved design anew, and keep all others digit by digit"
@@ -73,7 +75,7 @@ def _packed_rows(path: str) -> Mechanism:
 def run(args: argparse.Namespace) -> int:
     """Solve, save, say what both versions reveal; 0 verified, 1 not, 3 infeasible."""
     from optmech.analysis import leakage
-    from optmech.cli.commands.solve import attack_on, show_design
+    from optmech.cli.commands.solve import attack_on, attempting, ended, failed, show_design
     from optmech.cli.progress import showing
     from optmech.designs.file import load_mechanism
     from optmech.files import read_problem
@@ -84,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.show.measured import measure_constraints
     from optmech.show.version_words import measured_versions, version_notes, version_rows
 
+    require_limits(args)
     file = read_problem(args.problem)
+    output.doubts(file.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     output.claim_outputs(args, (args.design, *file.inputs, args.profile))
     with showing(args.gap or profile.gap, args.quiet) as progress:
@@ -102,12 +106,17 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         design.save(args.output)
     found, versions, attack = design.matrix is not None, None, None
-    measured = measure_constraints(design.problem, design.mechanism) if found else []
-    if found:
-        attack = attack_on(design)
-        before = _packed_rows(args.design) if packed else load_mechanism(args.design)
-        pair = leakage.versions(before, design.mechanism)
-        versions = measured_versions(design.problem, pair, choose_distance(design.problem))
+    failures: list[Exception] = []
+    measured: list[Measured] = []
+    with attempting(failures):
+        measured = measure_constraints(design.problem, design.mechanism) if found else []
+    with attempting(failures):
+        attack = attack_on(design) if found else None
+    with attempting(failures):
+        if found:
+            before = _packed_rows(args.design) if packed else load_mechanism(args.design)
+            pair = leakage.versions(before, design.mechanism)
+            versions = measured_versions(design.problem, pair, choose_distance(design.problem))
     if args.json:
         output.print_json(
             {
@@ -119,9 +128,10 @@ def run(args: argparse.Namespace) -> int:
                 "attack": attack,
                 "versions": versions,
                 "output": args.output,
+                **failed(failures),
             }
         )
-        return InfeasibleError.exit_status if not found else 0 if design.verified else 1
+        return ended(design.verified, failures, args) if found else InfeasibleError.exit_status
     show_design(design, file.title, profile.name, attack, measured)
     if versions is not None:
         output.blank()
@@ -136,4 +146,4 @@ def run(args: argparse.Namespace) -> int:
             where=str(args.problem),
             remedy="Let the rows of the places around be free as well (--free), or raise ε",
         )
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)

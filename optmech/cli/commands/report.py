@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,10 +54,17 @@ def run(args: argparse.Namespace) -> int:
         args.output = _beside(args.designs)
     output.claim_outputs(args, [*args.designs, args.backdrop])
     output.require_page(args.output, "--output")
-    designs, names, groups = _read(args.designs)
-    size = report(designs, args.output, names, groups=groups, backdrop=args.backdrop)
+    shown = _read(args.designs)
+    size = report(
+        shown.designs,
+        args.output,
+        shown.names,
+        groups=shown.groups,
+        backdrop=args.backdrop,
+        title=shown.title,
+    )
     if args.json:
-        output.print_json({"output": args.output, "designs": len(designs), "bytes": size})
+        output.print_json({"output": args.output, "designs": len(shown.designs), "bytes": size})
     else:
         output.written(f"report ({size / 1e6:.1f} MB)", args.output)
     if args.open:
@@ -64,14 +72,23 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read(paths: list[str]) -> tuple[list[Design], list[str] | None, list[str] | None]:
-    """The designs, their names where there are several, and what each belongs to."""
+@dataclass(frozen=True)
+class _Shown:
+    """Designs, their names where there are several, what each belongs to, and the page's title."""
+
+    designs: list[Design]
+    names: list[str] | None
+    groups: list[str] | None = None
+    title: str | None = None
+
+
+def _read(paths: list[str]) -> _Shown:
     from optmech.designs.design import Design
 
-    runs = [path for path in paths if Path(path).is_dir()]
+    runs = [path for path in paths if os.path.isdir(path)]
     if not runs:
         designs = [Design.load(path) for path in paths]
-        return designs, [Path(path).stem for path in paths] if len(designs) > 1 else None, None
+        return _Shown(designs, [Path(p).stem for p in paths] if len(designs) > 1 else None)
     if len(paths) > 1:
         raise ProblemError(
             "is a directory beside other arguments",
@@ -81,12 +98,12 @@ def _read(paths: list[str]) -> tuple[list[Design], list[str] | None, list[str] |
     return _read_run(runs[0])
 
 
-def _read_run(path: str) -> tuple[list[Design], list[str] | None, list[str] | None]:
-    from optmech.sweeps.directory import MANIFEST
+def _read_run(path: str) -> _Shown:
+    from optmech.sweeps.directory import MANIFEST, read_manifest
     from optmech.sweeps.run import SweepResult
     from optmech.sweeps.series import named_designs
 
-    if not (Path(path) / MANIFEST).is_file():
+    if not os.path.isfile(Path(path) / MANIFEST):
         raise ProblemError(
             "this is a folder, and not that of a sweep",
             where=path,
@@ -109,12 +126,18 @@ def _read_run(path: str) -> tuple[list[Design], list[str] | None, list[str] | No
         designs.append(result.design(task))
         if k % 50 == 0:
             output.note(f"{k} of {len(tasks)} designs checked")
-    return designs, names if len(names) > 1 else None, groups
+    title = read_manifest(Path(path)).get("title")
+    return _Shown(
+        designs,
+        names if len(names) > 1 else None,
+        groups,
+        title if isinstance(title, str) and title else None,
+    )
 
 
 def _beside(paths: list[str]) -> str:
     first = Path(paths[0])
-    if first.is_dir():
+    if os.path.isdir(first):
         return str(first / "report.html")
     name = f"{first.stem}.html" if len(paths) == 1 else "report.html"
     return str(first.with_name(name))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import InfeasibleError, OptmechError, ProblemError
 
 if TYPE_CHECKING:
@@ -77,13 +80,9 @@ def run(args: argparse.Namespace) -> int:
     from optmech.pipeline.solve import solve
     from optmech.show.measured import measure_constraints
 
-    for option, value in (("--gap", args.gap), ("--time-limit", args.time_limit)):
-        if value is not None and not 0 < value < math.inf:
-            raise ProblemError(
-                f"{value:g} is not a positive number", where=option, remedy="Leave it out, or "
-                f"give one, such as {'0.01' if option == '--gap' else '60'}",
-            )  # fmt: skip
+    require_limits(args)
     file = read_problem(args.problem)
+    output.doubts(file.problem)
     profile = load_profile(args.profile or file.profile or "auto")
     _check_outputs(args, file)
     with showing(args.gap or profile.gap, args.quiet) as progress:
@@ -98,19 +97,26 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.output:
         design.save(args.output)
-    if args.page:
-        try:
-            _write_page(design, args)
-        except OptmechError:
-            output.written("design", args.output)
-            raise
+    # whatever fails from here on, the design that was found is shown first
+    failures: list[Exception] = []
     found = design.matrix is not None
-    if args.picture and found:
-        from optmech.show.plots import mechanism_picture
+    with attempting(failures):
+        if args.page:
+            _write_page(design, args)
+    args.page = None if failures else args.page
+    before = len(failures)
+    with attempting(failures):
+        if args.picture and found:
+            from optmech.show.plots import mechanism_picture
 
-        mechanism_picture(design, args.picture)
-    measured = measure_constraints(design.problem, design.mechanism) if found else []
-    attack = attack_on(design) if found else None
+            mechanism_picture(design, args.picture)
+    args.picture = args.picture if found and len(failures) == before else None
+    measured: list[Measured] = []
+    attack: dict[str, Any] | None = None
+    with attempting(failures):
+        measured = measure_constraints(design.problem, design.mechanism) if found else []
+    with attempting(failures):
+        attack = attack_on(design) if found else None
     if args.json:
         checks = [
             {"name": c.name, "constraint": c.constraint, "passed": c.passed, "detail": c.detail}
@@ -128,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
                 "output": args.output,
                 "picture": args.picture,
                 "report": args.page,
+                **failed(failures),
             }
         )
         if design.status == "infeasible":
@@ -135,11 +142,37 @@ def run(args: argparse.Namespace) -> int:
     else:
         show_design(design, file.title, profile.name, attack, measured)
         output.written("design", args.output)
-        output.written("picture", args.picture if found else None)
+        output.written("picture", args.picture)
         output.written(_PAGE, args.page)
         if design.status == "infeasible":
             raise InfeasibleError(f"infeasible: {design.reason}", where=str(args.problem))
-    return 0 if design.verified else 1
+    return ended(design.verified, failures, args)
+
+
+@contextmanager
+def attempting(failures: list[Exception]) -> Iterator[None]:
+    """What fails inside joins ``failures``, and ends nothing else."""
+    try:
+        yield
+    except Exception as error:
+        failures.append(error)
+
+
+def failed(failures: list[Exception]) -> dict[str, list[str]]:
+    """For JSON: what failed beside the design, where something did."""
+    from optmech.pipeline.beyond import told
+
+    return {"failed": [told(failure) for failure in failures]} if failures else {}
+
+
+def ended(verified: bool, failures: list[Exception], args: argparse.Namespace) -> int:
+    """The status of a command that has shown a design; raises the first of ``failures``, unless
+    JSON said it."""
+    if failures and not (args.json and isinstance(failures[0], OptmechError)):
+        raise failures[0]
+    if failures:
+        return getattr(failures[0], "exit_status", 1)
+    return 0 if verified else 1
 
 
 def attack_on(design: Design) -> dict[str, Any]:
@@ -160,12 +193,10 @@ def attack_on(design: Design) -> dict[str, Any]:
 
 def _write_page(design: Design, args: argparse.Namespace) -> None:
     """The page, of what the file says where there is one: reading it decides every claim again."""
-    from pathlib import Path
-
     from optmech.designs.design import Design
     from optmech.show.reports import report
 
-    again = args.output is not None and Path(args.output).is_file()
+    again = args.output is not None and os.path.isfile(args.output)
     report(Design.load(args.output) if again else design, args.page, backdrop=args.backdrop)
 
 
@@ -242,7 +273,7 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
     rows = [("status", design.status + (f" ({design.reason})" if design.reason else ""))]
     if design.status == "feasible":
         rows.append(("", nearness(design)))
-    if attack is not None:
+    if design.matrix is not None:
         rows.append(("loss", number(design.loss)))
         if design.mesh is not None:
             rows.append(("gap on this mesh", f"{design.gap:.2g}"))
@@ -257,11 +288,14 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
                 ("leakage", number(design.objective)),
                 ("least leakage", f"{number(design.bound)} {best}"),
             ]
-        unit = unit_of(design.problem, attack["distance"])
         whole = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows += [
             ("gap", f"{design.gap:.2g}") if design.mesh is None else ("gap to it", whole),
             ("verified", "yes" if design.verified else "NO"),
+        ]
+    if attack is not None:
+        unit = unit_of(design.problem, attack["distance"])
+        rows += [
             (
                 "optimal attack",
                 f"error {number(attack['error'])}{unit} ({attack['distance']}), "

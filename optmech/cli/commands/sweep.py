@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
+from optmech.cli.inputs import require_limits
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.sweeps import sweep
     from optmech.sweeps.cluster import dask_executor
 
+    require_limits(args)
     folder = f"{Path(args.sweep).stem}-run" if args.output is None else args.output
     if not folder:
         raise ProblemError("the path is empty", where="--output", remedy="Name a directory")

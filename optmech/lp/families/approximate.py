@@ -53,5 +53,11 @@ class ApproximatePart(PushedPart):
         # a constant mechanism spends nothing, and must pass whatever δ is
         return most - self.delta + (guard if most > 0 else 0.0)
 
+    def without_tiny(self, most: float = 0.0) -> ApproximatePart:
+        small = self.log_ratio < most
+        if not (small & (self.log_ratio > 0)).any():
+            return self
+        return replace(self, log_ratio=np.where(small, 0.0, self.log_ratio))
+
     def tightened(self, margin: float) -> ApproximatePart:
         return replace(self, delta=self.delta * (1 - margin))

@@ -63,8 +63,9 @@ class Part(Protocol):
     def weights(self) -> Floats | float:
         """(S,): positive where the row of a secret moves a sum with others' rows."""
 
-    def without_tiny(self) -> Self:
-        """With ratios that leave no more than rounding taken for one; itself if there are none."""
+    def without_tiny(self, most: float = 0.0) -> Self:
+        """With ratios that leave no more than rounding, or than ``most``, taken for one; itself if
+        there are none."""
         return self
 
     def column_rows(self) -> ColumnRows | None:

@@ -40,10 +40,11 @@ class LiftedPart(PushedPart):
     def tightened(self, margin: float) -> LiftedPart:
         return replace(self, log_ratio=self.log_ratio * (1 - margin))
 
-    def without_tiny(self) -> LiftedPart:
-        if not ((self.log_ratio > 0) & (self.log_ratio < NO_ROOM)).any():
+    def without_tiny(self, most: float = 0.0) -> LiftedPart:
+        tiny = self.log_ratio < max(NO_ROOM, most)
+        if not (tiny & (self.log_ratio > 0)).any():
             return self
-        return replace(self, log_ratio=np.where(self.log_ratio < NO_ROOM, 0.0, self.log_ratio))
+        return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
 
     def column_rows(self) -> ColumnRows:
         return ColumnRows(self.left, self.right, self.log_ratio)

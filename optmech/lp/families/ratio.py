@@ -82,11 +82,11 @@ class Ratios(Part):
     def weights(self) -> float:
         return 0.0
 
-    def without_tiny(self) -> Ratios:
-        tiny = (self.log_ratio > 0) & (self.log_ratio <= TINY)
-        if not tiny.any():
+    def without_tiny(self, most: float = 0.0) -> Ratios:
+        tiny = self.log_ratio <= max(TINY, most)
+        if not (tiny & (self.log_ratio > 0)).any():
             return self
-        return replace(self, log_ratio=np.where(self.log_ratio < TINY, 0.0, self.log_ratio))
+        return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,10 +87,13 @@ export class MeshMechanism {
   locate(position: number[]): { triangle: number; weights: [number, number, number] } | null;
 }
 
-/** Read and verify a file; `signer`: 32 bytes of the Ed25519 key that it has to be signed with. */
+/**
+ * Read and verify a file; `signer`: 32 bytes of the Ed25519 key that it has to be signed with. Where
+ * the option is named, an unsigned file is refused, whatever its value.
+ */
 export function load(
   content: Uint8Array | ArrayBuffer,
-  options?: { signer?: Uint8Array | null },
+  options?: { signer?: Uint8Array },
 ): Promise<Mechanism | MeshMechanism>;
 
 export const ORDERS: readonly number[];
@@ -101,9 +104,32 @@ export interface Figures {
   composed: number;
 }
 
+export interface Spent {
+  draws: number;
+  plain: string;
+  rows: string;
+  divergence: string;
+}
+
+/** What Python's `Ledger.to_dict` gives. */
+export interface LedgerState {
+  format: "optmech-ledger/1";
+  file: string;
+  radius: number;
+  between: "positions" | "places";
+  delta: number;
+  order: number;
+  draws: [number, number][];
+  spent: Spent;
+  before: Spent;
+}
+
+/** A place's number; of a mechanism for every point anything, as all draws are charged alike. */
+export type Place = number | number[];
+
 export class Ledger {
   constructor(
-    mechanism: Mechanism,
+    mechanism: Mechanism | MeshMechanism,
     /** Per unit of distance; null for what the file states. */
     epsilon: number | null,
     radius: number,
@@ -112,25 +138,52 @@ export class Ledger {
       delta?: number;
       by?: keyof Figures;
       fallBack?: "refuse" | "repeat";
+      /** Whether `radius` is between positions, which belong to places, or between places. */
+      between?: "positions" | "places";
+      /** The Rényi order of the composed figure, 1 and a number of eighths. */
+      order?: number | null;
     },
   );
+  readonly epsilon: number;
+  readonly radius: number;
+  readonly perDraw: number;
+  readonly order: number;
   readonly draws: Map<number, number>;
-  enter(place: number): void;
-  allows(place: number): boolean;
-  figures(draws?: Map<number, number>): Figures;
+  /** Note one draw where it stays within the budget, and say whether it did: draw only after true. */
+  charge(place: Place): boolean;
+  enter(place: Place, times?: number): void;
+  allows(place: Place): boolean;
+  figures(): Figures;
+  toDict(): LedgerState;
+  restore(state: LedgerState, options?: { redesigned?: boolean }): void;
+}
+
+/** What Python's `StickyReports.to_dict` gives. */
+export interface StickyState {
+  for: string;
+  entered: [number, string][];
+  last: number | null;
 }
 
 export class StickyReports {
   constructor(
     mechanism: Mechanism,
     key: Uint8Array,
-    options?: { period?: number; ledger?: Ledger | null },
+    options?: {
+      period?: number;
+      ledger?: Ledger | null;
+      /** Awaited after every draw that was charged, before its report is given out. */
+      save?: (() => unknown) | null;
+    },
   );
   readonly mechanism: Mechanism;
   readonly period: number;
-  entropy(place: number, epoch: number): Promise<Uint8Array>;
+  readonly ledger: Ledger | null;
+  entropy(place: number, epoch: number | bigint): Promise<Uint8Array>;
   /** The number of the report, or null where the ledger refuses. */
   report(place: number, time?: number): Promise<number | null>;
+  toDict(): Promise<StickyState>;
+  restore(state: StickyState): Promise<void>;
 }
 
 export interface Geolocator {
@@ -148,4 +201,5 @@ export interface Geolocator {
 }
 
 export function geolocation(sticky: StickyReports, source?: Geolocator): Geolocator;
-export function install(sticky: StickyReports, target?: { geolocation: Geolocator }): Geolocator;
+/** Replace the methods of `Geolocation.prototype` in a window and the frames that it can reach. */
+export function install(sticky: StickyReports, page?: any): Geolocator;

@@ -14,7 +14,10 @@ import { Rows, equal, rowsUsed } from "./rows.js";
 
 export { PackedError } from "./cbor.js";
 export { MeshMechanism } from "./mesh.js";
-export { Ledger, ORDERS, StickyReports, geolocation, install } from "./sticky.js";
+export { ORDERS } from "./charges.js";
+export { geolocation, install } from "./geolocation.js";
+export { Ledger } from "./ledger.js";
+export { StickyReports } from "./sticky.js";
 
 const FORMATS = ["optmech-packed/1", "optmech-packed/2"];
 const MAX_BYTES = 64 * 2 ** 20;
@@ -107,13 +110,19 @@ async function unsigned(bytes, signer) {
 
 /**
  * Read a packed file. `signer`: the 32 bytes of the Ed25519 public key that it has to be signed
- * with. Throws PackedError unless it is exactly as specified.
+ * with; where it is named, nothing else is taken for one. Throws PackedError unless the file is
+ * exactly as specified.
  */
-export async function load(content, { signer = null } = {}) {
-  let bytes = content instanceof Uint8Array ? content : new Uint8Array(content);
+export async function load(content, options = {}) {
+  const asked = "signer" in options;
+  need(!asked || (options.signer instanceof Uint8Array && options.signer.length === 32),
+    "signer is no public key of 32 bytes");
+  const signer = asked ? Uint8Array.from(options.signer) : null;
+  // a copy: what the caller does to the buffer afterwards changes nothing
+  let bytes = new Uint8Array(new Uint8Array(content));
   need(bytes.length <= MAX_BYTES, "is too large");
   if (bytes[0] === 0xd2) bytes = await unsigned(bytes, signer);
-  else need(!signer, "is not signed, and a signature was asked for");
+  else need(!asked, "is not signed, and a signature was asked for");
   const item = decode(bytes);
   need(item instanceof Tag && item.number === 55799 && Array.isArray(item.value)
     && FORMATS.includes(item.value[0]) && item.value.length === 4

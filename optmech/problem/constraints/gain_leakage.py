@@ -32,15 +32,16 @@ class GainLeakage(Constraint):
 
     ``gain`` is g(w, s): an array with a row for every guess w and a column for every secret, which
     need not be guesses of secrets; a function of two domains such as a distance; or "identity",
-    where the guess is right or wrong and the left side is the Bayes vulnerability. ``prior`` is
-    the adversary's, by default the problem's.
+    where the guess is right or wrong and the left side is the Bayes vulnerability. Gains and
+    ``maximum`` have any sign: g = -d with -d_m says that the error d of the best attack is at least
+    d_m. ``prior`` is the adversary's, by default the problem's.
 
     With a ``radius`` the promise is for **every** prior within that distance of it: W_1 for the
     distance ``within``, by default total variation (the mass that is moved). Gains must then be
     >= 0.
     """
 
-    maximum: Exact = field(converter=fields.number)
+    maximum: Exact = field(converter=fields.signed_number)
     gain: Gain = field(default="identity", converter=as_gain)
     prior: Prior | None = field(default=None, converter=fields.adversary)
     radius: Exact | None = field(default=None, converter=optional_number, kw_only=True)

@@ -26,7 +26,7 @@ class LossBound(Constraint):
     limits_loss = True
 
     maximum: Exact = field(converter=fields.number)
-    worst_case: bool = field(default=False, converter=fields.flag)
+    worst_case: bool = field(default=False, converter=fields.flag, kw_only=True)
     loss: Distance | Floats | None = field(default=None, converter=fields.loss)
 
     def families(self, index: int, space: Space) -> Iterator[LossLimit]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.needed import installing
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.show import words
@@ -50,7 +51,7 @@ def _require_installed(where: str) -> None:
         raise ProblemError(
             "pictures need matplotlib, which is not installed",
             where=where,
-            remedy="Run: pip install optmech[plot]",
+            remedy=installing("plot"),
         )
 
 

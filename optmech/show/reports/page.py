@@ -50,6 +50,7 @@ def report(
     *,
     backdrop: Source | None = None,
     groups: Sequence[str] | None = None,
+    title: str | None = None,
 ) -> int:
     """Write one HTML page about a design, or one that compares several.
 
@@ -77,6 +78,8 @@ def report(
         by how much.
     groups:
         What each design belongs to, such as a user: the frontier has a line for each.
+    title:
+        Of the page, default that of the design that is shown.
 
     Returns
     -------
@@ -104,6 +107,8 @@ def report(
     if groups is not None:
         _require_fit(groups, len(chosen), "groups")
         listed = [{**one, "group": group} for one, group in zip(listed, groups, strict=True)]
+    if title is not None:
+        listed = [{**one, "title": title} for one in listed]
     behind = None if backdrop is None else packed(backdrop, listed, store)
     data = {
         "designs": listed,
@@ -111,8 +116,9 @@ def report(
         "double": store.double,
         "backdrop": behind,
     }
-    title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
-    content = _page(title, script_json(data)).encode()
+    if title is None:
+        title = listed[0]["title"] if len(listed) == 1 else f"{len(listed)} designs"
+    content = _page(title, script_json(data)).encode("utf-8", "backslashreplace")
     write_atomically(path, content)
     return len(content)
 

@@ -57,7 +57,7 @@ class ConditionalPrivacy:
 
     This is distribution privacy (DP19 Def. 8) with the rows of P(X_t | X_t' = ·, earlier releases)
     as the distributions. Over the releases of a trace the ε add up to a bound for everything
-    that is learnt of X_t' (docs/theory.md, section on discrete traces).
+    that is learnt of X_t' (docs/theory.md, "Discrete traces").
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.traces.gaussian import sdp
 from optmech.traces.gaussian.balls import (
@@ -63,7 +64,7 @@ def narrow(matrix: BallMatrix) -> Enclosure | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Hypotheses:
+class Hypotheses(ReadOnly):
     """Those about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
 
     group: Axes

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
@@ -164,7 +165,7 @@ class _Both(Kernel):
 
 
 @dataclass(frozen=True)
-class _Function(Kernel):
+class _Function(ReadOnly, Kernel):
     """A kernel that is known by the matrices that it returns."""
 
     function: Callable[[NDArray[np.float64]], object]

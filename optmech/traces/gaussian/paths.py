@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.exact.checked import positive
 from optmech.spaces.domain import EARTH_RADIUS_KM
 from optmech.traces.chains.sequences import Fixes
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(ReadOnly):
     """Positions of one user at increasing times."""
 
     user: str

@@ -106,6 +106,9 @@ def covariance_model(
     exact = flint.arb(middle.mid())
     width = width + (middle - exact).abs_upper()
     whole = exact + flint.arb(0, 1) * width
+    if not whole > 0:
+        # an interval too wide for these digits: no precision, or a narrower piece
+        raise ZeroDivisionError
     at_middle, over = _series(kernel, exact, degree), _series(kernel, whole, degree)
     size = len(times)
     out = [flint.arb_mat(size, size) for _ in range(degree + 1)]

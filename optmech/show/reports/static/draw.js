@@ -27,7 +27,7 @@ function fill(host, ...children) {
 }
 
 // Significant digits without trailing zeros; a proper minus sign.
-function digits(value, count = 6) {
+function digits(value, count = 4) {
   if (Number.isNaN(value)) return "unknown";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);

@@ -42,7 +42,9 @@ function ratios(view) {
       };
     });
     table(byId("pair-table"), ["ln p(o|s)/p(o|s′)", { text: "measured", number: true }, { text: "allowed", number: true }, "largest at report"], s === t ? [] : rows);
-    const apart = design.rate && s !== t ? ` They are ${digits(model.allowed(s, t) / design.rate.epsilon)} ${design.rate.per} apart; ε = ${digits(design.rate.epsilon)} allows that many times as much.` : "";
+    const most = model.allowed(s, t);
+    const { epsilon, per } = design.rate ?? {};
+    const apart = design.rate && s !== t && Number.isFinite(most) ? ` They are ${digits(most / epsilon, 3)} ${per} apart, where ε = ${digits(epsilon)} per ${per} allows a factor of ${digits(Math.exp(most), 3)}.` : "";
     fill(byId("pair-readout"), s === t ? "Choose two different secrets." : `Whatever is reported, the odds between the two change by a factor of at most ${digits(Math.exp(Math.max(model.ratio(s, t).value, model.ratio(t, s).value)), 4)}.${apart}`, design.pairs.length && chart.map ? " Lines join the dearest pairs." : "", design.windowed ? " Ratios limited near a secret only are not shown as allowed." : "");
     chart.describe(`${secrets.labels[s]} and ${secrets.labels[t]}.`);
   }

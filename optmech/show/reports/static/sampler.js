@@ -25,7 +25,7 @@ function drawing(part, design, { where, words, labels, seen }) {
         : [element("span", { "data-field": `${part}-drawn`, "data-value": drawn.join(","), text: counted(drawn, labels) })];
       const { bits, increase } = design.sampler;
       const cost = increase > 0 ? `its loss is ${percent(increase)} above the design's` : "at the design's loss";
-      fill(readout, `Drawn for ${said}: `, ...parts, `. By the client of devices, from the mechanism packed at ${bits} bits (${cost}), with this browser's entropy.`);
+      fill(readout, `Drawn for ${said}: `, ...parts, `. This browser drew it as a device would, from random bytes of its own and the mechanism packed at ${bits} bits (${cost}).`);
       if (drawn.length === 1) seen(drawn[0]);
     } catch (error) {
       fill(readout, `No report: ${error.message}. Reading the mechanism needs a page from a file or over https.`);

@@ -1,57 +1,63 @@
-"""One run per directory: a lock that the system takes back when its holder dies, however."""
+"""A lock between threads and processes that the system takes back when its holder dies, however."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from optmech.errors import ProblemError
 
-NAME = ".lock"
+_HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+_AGAIN = 0.01
+"""Seconds between two tries, where a system cannot be waited for."""
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock inside. Raises ProblemError where another process holds it, or the
-    folder cannot be used."""
-    path = folder / NAME
+def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Hold the lock of that file inside. Raises ProblemError where it cannot be used, and, unless
+    the caller would ``wait``, where another process holds it."""
     # a link is not followed, as what it leads to would lose its content
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
         # not inherited by worker processes: a worker that outlives a killed run holds no lock
         handle = os.open(path, flags, 0o666)
     except OSError as error:
-        raise _unusable(folder, error) from error
+        raise _unusable(path, error) from error
     try:
-        if not _taken(handle):
+        while not _taken(handle, wait, path):
+            if wait:
+                time.sleep(_AGAIN)
+                continue
             holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
             raise ProblemError(
                 f"another run (process {holder}) is working in this directory",
-                where=str(folder),
+                where=str(path.parent),
                 remedy="Wait until it ends, or stop it",
             )
         try:
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())
         except OSError as error:
-            raise _unusable(folder, error) from error
+            raise _unusable(path, error) from error
         yield
     finally:
         os.close(handle)
 
 
-def _unusable(folder: Path, error: OSError) -> ProblemError:
+def _unusable(path: Path, error: OSError) -> ProblemError:
     return ProblemError(
         f"cannot be used: {error.strerror}",
-        where=str(folder / NAME),
+        where=str(path),
         remedy="Choose a folder that is writable and has room; what is done is kept",
     )
 
 
-def _taken(handle: int) -> bool:
+def _taken(handle: int, wait: bool, path: Path) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -60,7 +66,9 @@ def _taken(handle: int) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if wait and error.errno not in _HELD:
+            raise _unusable(path, error) from error
         return False
     return True

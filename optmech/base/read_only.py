@@ -1,0 +1,100 @@
+"""Frozen data whose arrays nobody can write to: not in copies, nor after a pickle, nor in what is
+computed from them once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cached_property, wraps
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+A = TypeVar("A", bound=NDArray[np.generic])
+
+
+class ReadOnly:
+    """A frozen dataclass or attrs class whose arrays cannot be written to: what could be is copied.
+
+    A copy is the object itself. A pickle holds what was given; what follows from it
+    (``cached_property``) is read-only as well, and computed again.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for value in vars(cls).values():
+            if isinstance(value, cached_property):
+                value.func = _sealing(value.func)
+
+    def __post_init__(self) -> None:
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            kept = read_only(value)
+            if kept is not value:
+                object.__setattr__(self, field.name, kept)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        classes = type(self).__mro__
+        follows = {k for c in classes for k, v in vars(c).items() if isinstance(v, cached_property)}
+        slots = [name for c in classes for name in getattr(c, "__slots__", ()) if name[:2] != "__"]
+        held = {name: getattr(self, name) for name in slots if hasattr(self, name)}
+        held |= getattr(self, "__dict__", {})
+        return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
+
+
+def _made(cls: type[T], held: dict[str, Any]) -> T:
+    """An object of a pickle, whose arrays could be written to."""
+    out = cls.__new__(cls)
+    for name, value in held.items():
+        object.__setattr__(out, name, read_only(value))
+    return out
+
+
+def _sealing(compute: Callable[[Any], T]) -> Callable[[Any], T]:
+    @wraps(compute)
+    def sealed(self: Any) -> T:
+        found = compute(self)
+        if isinstance(found, np.ndarray) and found.base is None:
+            return locked(found)
+        return read_only(found)
+
+    return sealed
+
+
+def read_only(value: T) -> T:
+    """An array, a sparse one, or a tuple of these, such that nobody can change an entry."""
+    if isinstance(value, np.ndarray):
+        return value if _kept(value) else cast(T, locked(np.array(value)))
+    if isinstance(getattr(value, "indptr", None), np.ndarray):
+        sparse = cast(Any, value)
+        parts = tuple(read_only(part) for part in (sparse.data, sparse.indices, sparse.indptr))
+        return cast(T, type(sparse)(parts, shape=sparse.shape, copy=False))
+    if type(value) is tuple:
+        entries = cast(tuple[Any, ...], value)
+        if any(not isinstance(entry, int | str) for entry in entries):
+            kept = tuple(map(read_only, entries))
+            if any(new is not entry for new, entry in zip(kept, entries, strict=True)):
+                return cast(T, kept)
+    return value
+
+
+def _kept(values: NDArray[np.generic]) -> bool:
+    """Whether nobody can write to an array: not through the one that it is a view of either."""
+    base: Any = values
+    while isinstance(base, np.ndarray) and not base.flags.writeable:
+        base = base.base
+    return base is None
+
+
+def locked(values: A) -> A:
+    """The array itself, which from now on nobody writes to."""
+    values.setflags(write=False)
+    return values

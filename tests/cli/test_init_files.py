@@ -1,0 +1,201 @@
+"""What ``optmech init`` writes and refuses: names, numbers and files of all kinds."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+import optmech as om
+from optmech.cli.main import main
+
+ROWS = "x,y\n" + "".join(f"{k % 10},{k // 10}\n" for k in range(100))
+
+
+def init(*argv: str) -> int:
+    return main(["init", *argv])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plane.csv").write_text(ROWS)
+    return tmp_path
+
+
+def errors(capsys: pytest.CaptureFixture[str]) -> str:
+    return "\n".join(
+        line for line in capsys.readouterr().err.splitlines() if line.startswith("optmech: error")
+    )
+
+
+@pytest.mark.parametrize("name", ["problem.toml", "city.toml"])
+def test_only_the_same_file_is_written_again(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init("plane.csv", "-o", name) == 0
+    first = (folder / name).read_bytes()
+    assert init("plane.csv", "-o", name) == 0
+    # by somebody's hand
+    (folder / name).write_bytes(first + b"# mine\n")
+    capsys.readouterr()
+    assert init("plane.csv", "-o", name) == 2
+    assert "there already" in (said := errors(capsys))
+    assert "--force" in said
+    assert (folder / name).read_bytes() == first + b"# mine\n"
+    # with other arguments too
+    (folder / name).write_bytes(first)
+    assert init("plane.csv", "-o", name, "--cells", "4") == 2
+    assert (folder / name).read_bytes() == first
+    assert init("plane.csv", "-o", name, "--cells", "4", "--force") == 0
+    assert len(om.load_problem(folder / name).secrets) == 4
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a\nb.csv", 'a"b.csv', "a\\b.csv", "a'''b.csv", "a\tb.csv", "a\x7fb.csv", "é\u2028.csv"],
+)
+@pytest.mark.parametrize("columns", [["--x", "x", "--y", "y"], ["--label", "x"]])
+def test_whatever_a_file_is_called_the_problem_reads_back(
+    name: str, columns: list[str], folder: Path
+) -> None:
+    (folder / name).write_text(ROWS)
+    assert init(name, *columns, "--unit", "k\nm", "-o", "made.toml") == 0
+    problem = om.load_problem(folder / "made.toml")
+    counted = problem.prior.binning
+    assert counted is not None
+    assert counted.inside + counted.outside == 100
+
+
+def test_a_name_that_is_no_text_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = os.fsdecode(b"caf\xe9.csv")
+    (folder / name).write_text(ROWS)
+    (folder / "old.toml").write_text("mine")
+    for options in ([], ["--label", "x"], ["--x", "x", "--y", "y", "--label", "x"]):
+        assert init(name, *options, "-o", "old.toml", "--force") == 2
+        assert "is not UTF-8" in errors(capsys)
+        # nothing but what reads back takes the place of a file
+        assert (folder / "old.toml").read_text() == "mine"
+
+
+SPREADS = [
+    # values, and whether a grid can be made of them
+    ([1e16 + 2 * k for k in range(9)], False),
+    ([1e16 * (1 + k / 100) for k in range(9)], True),
+    ([-1e308, 1e308, 0.0], False),
+    ([1e300 * k for k in range(9)], False),
+    ([5e-324 * k for k in range(9)], False),
+    ([1e-60 * k for k in range(9)], True),
+    ([5247000.125 + k for k in range(9)], True),
+    ([-0.0, 0.0, 0.0], True),
+    ([7.0], True),
+]
+
+
+@pytest.mark.parametrize(("values", "usable"), SPREADS, ids=[str(v[0][:2]) for v in SPREADS])
+def test_coordinates_of_any_size(
+    values: list[float], usable: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "far.csv").write_text("x,y\n" + "".join(f"{v!r},{v!r}\n" for v in values))
+    assert init("far.csv", "--cells", "4", "-o", "far.toml") == (0 if usable else 2)
+    if not usable:
+        assert "the coordinates reach" in errors(capsys)
+        return
+    counted = om.load_problem(folder / "far.toml").prior.binning
+    assert counted is not None
+    # the largest and the least of nine may be beyond the percentiles, not more
+    assert counted.inside >= len(values) - 2
+
+
+@pytest.mark.parametrize("factor", ["1", "0.5", "0", "-3", "nan", "inf"])
+def test_a_factor_is_named_as_it_was_given(factor: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert init("plane.csv", "--factor", factor, "-o", "f.toml") == 2
+    said = errors(capsys)
+    assert "--factor: " + factor in said
+    assert "above 1" in said or "finite" in said
+
+
+def test_cells_wider_than_the_radius_are_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # nine units across, rounded outwards by a tenth: eight cells of 9.1/8, and a radius of 1
+    assert init("plane.csv", "--radius", "1", "-o", "r.toml") == 2
+    said = errors(capsys)
+    assert "1.137 x 1.137" in said
+    more = said.partition("--cells ")[2].split(",")[0]
+    assert init("plane.csv", "--radius", "1", "--cells", more, "-o", "r.toml") == 0
+    grid = om.load_problem(folder / "r.toml").secrets
+    assert isinstance(grid, om.Grid)
+    assert max(grid.cell) <= 1
+    wider = said.partition("--radius ")[2].rstrip(". ")
+    assert init("plane.csv", "--radius", wider.split()[-1], "-o", "w.toml") == 0
+    # one cell fewer on a side would be too wide again
+    assert init("plane.csv", "--radius", "1e-9", "-o", "n.toml") == 2
+    assert "smaller region" in errors(capsys)
+
+
+def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(116 + k / 1000, 40 + k / 1000) for k in range(100)] + [(126.0, 46.0)] * 3
+    (folder / "far.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    assert init("far.csv", "-o", "far.toml") == 0
+    said = capsys.readouterr().err
+    grid = om.load_problem(folder / "far.toml").secrets
+    assert isinstance(grid, om.Grid)
+    assert f"{grid.rows} x {grid.columns} cells of " in said
+    # some nine degrees of 111 km / cos 43 and six: cells of a hundred kilometres and more
+    numbers = said.partition("cells of ")[2].partition(" km")[0].split(" x ")
+    assert [float(n) for n in numbers] == pytest.approx(list(grid.cell), rel=1e-3)
+    assert min(map(float, numbers)) > 50
+
+
+def test_a_grid_over_the_antimeridian_is_no_wider_than_the_points(folder: Path) -> None:
+    # 21 points along a parallel, 40 km around 180 degrees: half of them are at -180 and more
+    rows = [((179.8 + k / 50 + 180) % 360 - 180, -17 + k % 3 / 10) for k in range(21)]
+    (folder / "fiji.csv").write_text("lon,lat\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows))
+    assert init("fiji.csv", "--cells", "16", "-o", "fiji.toml") == 0
+    problem = om.load_problem(folder / "fiji.toml")
+    grid, counted = problem.secrets, problem.prior.binning
+    assert isinstance(grid, om.Grid)
+    assert counted is not None
+    assert counted.inside >= 19
+    across = math.radians(0.4) * 6371 * math.cos(math.radians(17))
+    assert grid.cell[0] * grid.columns == pytest.approx(across, rel=0.15)
+    # the same place, written either way
+    here, there = grid.locate([[180.05, -16.9], [-179.95, -16.9]])
+    assert here == there >= 0
+
+
+def test_a_map_of_the_whole_earth_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(-170 + 20 * k, k % 7 * 10) for k in range(18)]
+    (folder / "all.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    assert init("all.csv", "-o", "all.toml") == 2
+    assert "not flat" in errors(capsys)
+
+
+def test_degrees_that_are_called_x_and_y_are_doubted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "deg.csv").write_text("x,y\n" + "".join(f"{8 + k / 97},47.5\n" for k in range(50)))
+    assert init("deg.csv", "-o", "deg.toml") == 0
+    assert "degrees" in capsys.readouterr().err
+    assert init("plane.csv", "-o", "p.toml") == 0
+    assert "degrees" not in capsys.readouterr().err
+
+
+def test_every_column_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "four.csv").write_text("veh,when,E,N\n1,2,3,4\n")
+    assert init("four.csv") == 2
+    assert "'veh', 'when', 'E', 'N'" in errors(capsys)
+
+
+def test_no_count_in_the_title_that_an_edit_makes_false(folder: Path) -> None:
+    assert init("plane.csv", "-o", "p.toml") == 0
+    text = (folder / "p.toml").read_text()
+    (folder / "p.toml").write_text(text.replace("rows = 8", "rows = 4"))
+    assert "8" not in om.load_problem(folder / "p.toml").title

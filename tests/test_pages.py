@@ -1,0 +1,207 @@
+"""All documents together: nothing stands twice, and what refers to a page, a section or a file
+finds it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="not a checkout")
+
+_GENERATED = re.compile(r"<!-- begin ([\w:.-]+).*?<!-- end \1 -->", re.S)
+_CODE = re.compile(r"^ *```.*?^ *``` *$", re.S | re.M)
+
+
+def kept(*endings: str) -> list[Path]:
+    """The files of the repository with these endings, but for what is built or installed."""
+    roots = [ROOT / "docs", ROOT / "optmech", ROOT / "solvers", ROOT / "benchmarks", ROOT / "tests"]
+    roots.append(ROOT / "problems")
+    found = [path for folder in roots for path in folder.rglob("*") if path.suffix in endings]
+    return sorted({*found, *(path for path in ROOT.iterdir() if path.suffix in endings)})
+
+
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in kept(".md")}
+
+
+# by benchmarks/gallery.py, from one template for every problem
+BY_TEMPLATE = "docs/gallery.md"
+
+
+def prose(text: str) -> str:
+    """A page without code and without what programs write, line by line where it was."""
+    for pattern in (_GENERATED, _CODE):
+        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return text
+
+
+def bare(text: str) -> str:
+    """Without blanks and formatting, so that what is set in another way is the same."""
+    return re.sub(r"[\\${}*`_\s,]|left|right", "", text).replace("varphi", "φ")
+
+
+def twice(where: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
+    return [(what, places) for what, places in where.items() if len(places) > 1]
+
+
+# ---------------------------------------------------------------- what stands twice
+def test_no_three_lines_stand_twice() -> None:
+    seen = defaultdict(list)
+    for name, text in PAGES.items():
+        lines = [line.strip() for line in prose(text).splitlines()]
+        for k in range(len(lines) - 2):
+            block = lines[k : k + 3]
+            head = any(line.startswith("|--") for line in block)
+            if all(block) and not head and len(bare("".join(block))) >= 40:
+                seen["\n".join(block)].append(f"{name}:{k + 1}")
+    assert len(seen) > 2000
+    assert twice(seen) == []
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - {BY_TEMPLATE}))
+def test_no_sentence_stands_twice_on_a_page(name: str) -> None:
+    seen = defaultdict(list)
+    text = "\n".join("" if x.startswith("|") else x for x in prose(PAGES[name]).splitlines())
+    for sentence in re.split(r"(?<=[.:;])\s+|\n\n", text):
+        if len(bare(sentence)) >= 40:
+            seen[bare(sentence)].append(sentence[:60])
+    assert twice(seen) == []
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    """The rows of every table, cell by cell."""
+    blocks = re.findall(r"(?:^\|.*\n?)+", prose(text), re.M)
+    rows = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in block.splitlines()] for block in blocks]
+    return [table[2:] for table in rows if len(table) > 2]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_row_stands_twice_in_a_table(name: str) -> None:
+    """Rows begin with what they are about: its words, or, where it has few, two cells."""
+    for table in tables(PAGES[name]):
+        seen = defaultdict(list)
+        for row in table:
+            link = re.search(r"\]\([^)]*\)", row[0])
+            words = bare(row[0]) if link else "|".join(map(bare, row[:2]))
+            if link or len(re.findall(r"[a-z]", words)) >= 6:
+                numbers = "|".join(cell for cell in map(bare, row[2:]) if re.match(r"[−\d.]", cell))
+                seen[words if link else f"{words}|{numbers}"].append(" |".join(row)[:60])
+        assert twice(seen) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_lists_count_up(name: str) -> None:
+    last = 0
+    for line in prose(PAGES[name]).splitlines():
+        item = re.match(r"(\d)\d?\. ", line)
+        if item and (last or item[0].startswith("1.")):
+            assert int(line.split(".")[0]) == last + 1, line
+            last += 1
+        elif line and not line.startswith(" "):
+            last = 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_heading_stands_twice_on_a_page(name: str) -> None:
+    headings = re.findall(r"^##? .*$", prose(PAGES[name]), re.M)
+    if name != "CHANGELOG.md":
+        assert sorted(headings) == sorted(set(headings))
+
+
+# ---------------------------------------------------------------- what refers to something
+def places(text: str) -> set[str]:
+    """The anchors of a page's headings."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", _CODE.sub("", text), re.M):
+        plain = re.sub(r"[^\w\s-]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading))
+        found.add(re.sub(r"[-\s]+", "-", plain.strip().lower()))
+    return found | set(re.findall(r'(?:id|name)="([^"]+)"', text))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_relative_link_leads_somewhere(name: str) -> None:
+    page = ROOT / name
+    for link in re.findall(r"\]\(<?([^)\s>]+)>?[^)]*\)", _CODE.sub("", PAGES[name])):
+        plain, place = urldefrag(unquote(link))
+        if re.match(r"[a-z]+:", link) or plain.startswith("/"):
+            continue
+        target = (page.parent / plain).resolve() if plain else page
+        assert target.exists(), link
+        if place and target.suffix == ".md":
+            assert place in places(target.read_text("utf-8")), link
+
+
+THEORY = PAGES.get("docs/theory.md", "")
+TITLES = {
+    *(re.sub(r"^[\d.]+ ", "", title) for title in re.findall(r"^#+ (.*)$", THEORY, re.M)),
+    *(title.rstrip(".") for title in re.findall(r"^(?:\* )?\*{1,2}([^*]+?)\*", THEORY, re.M)),
+}
+SECTIONS = set(re.findall(r"^## (\d+)\. ", THEORY, re.M))
+# what theory.md has in quotation marks that is no section
+WORDS = {
+    "Optimal",
+    "Floats as they are",
+    "As drawn",
+    "Rounded out",
+    "Neither",
+    "Distribution privacy of P for all pairs (λ̄_t, λ̄_t'), both ways",
+}
+
+
+def joined(text: str) -> str:
+    """Lines of prose, of docstrings and of comments as one."""
+    return re.sub(r"\s*\n\s*(?:#\s+|//\s*)?", " ", text)
+
+
+def test_every_section_of_the_theory_that_is_referred_to_is_there() -> None:
+    count = 0
+    named = re.compile(
+        r"[Tt]heory(?:\.md)?(?:`|\)|\]|\(theory\.md\)|\]\([^)]*\))*[,:]? \(?"
+        r'(?:(?:end of )?sections? (\d+)|§ ?(\d+)|(?:section )?"([^"]+)"|Theorem (\d+))'
+    )
+    for path in kept(".md", ".py", ".js", ".toml", ".html"):
+        if path == Path(__file__):
+            continue
+        for section, sign, title, theorem in named.findall(joined(path.read_text("utf-8"))):
+            count += 1
+            if theorem:
+                assert f"**Theorem {theorem}" in THEORY, path
+            else:
+                assert title.replace("'", '"') in TITLES or (section or sign) in SECTIONS, (
+                    path,
+                    section or title,
+                )
+    assert count > 60
+
+
+def test_the_theory_refers_to_its_own_sections() -> None:
+    text = joined(_CODE.sub("", THEORY))
+    quoted = set(re.findall(r'"([A-Z][^"]{2,80})"', text))
+    assert len(quoted & TITLES) > 20
+    assert sorted(quoted - TITLES - WORDS) == []
+    for number in re.findall(r"(?<!TP19 )(?<!2nd ed\., )[Ss]ections? (\d+)", text):
+        assert number in SECTIONS
+
+
+def test_theorems_have_numbers_of_their_own() -> None:
+    numbers = re.findall(r"\*\*Theorem (\d+)", THEORY)
+    assert sorted(map(int, numbers)) == list(range(1, len(numbers) + 1))
+
+
+def test_nothing_is_said_to_come_from_an_index() -> None:
+    """optmech is on no package index, where anybody could take its name."""
+    for path in kept(".md", ".py", ".toml", ".js", ".html"):
+        text = joined(path.read_text("utf-8"))
+        told = re.search(r"pip3? install (?:-\S+ )*[\"']?optmech\b", text)
+        assert told is None or path == Path(__file__), (path, told)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = "\n".join(
+        PAGES["docs/platforms.md"].split("## Extras\n")[1].split("\n\n")[1].split("\n")
+    )
+    assert set(re.findall(r"`(\w+)`", named)) == set(extras["optional-dependencies"])
