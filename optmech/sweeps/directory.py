@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.interrupts import undisturbed
+from optmech.base.lock import locked
 from optmech.base.storage import write_atomically
 from optmech.designs.either import decode_any
 from optmech.errors import OptmechError, ProblemError
 from optmech.reading.bounded import read_bytes
 from optmech.reading.sealed import MAX_BYTES as DESIGN_BYTES
 from optmech.sweeps.figures import figures_of
-from optmech.base.lock import locked
 from optmech.sweeps.plan import FORMAT, Plan
 from optmech.sweeps.templates import same_problem
 from optmech.sweeps.worker import Outcome

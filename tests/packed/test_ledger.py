@@ -130,17 +130,24 @@ def test_draws_over_an_edge_cost_what_the_cells_differ_by(grid: om.PackedMechani
         assert sum(tight.charge(labels[k % 2]) for k in range(5000)) <= 2
 
 
-@pytest.mark.parametrize("name", ["grid", "plane", "points", "hexagons", "line"])
+@pytest.mark.parametrize("name", ["grid", "plane", "points", "hexagons", "line", "scattered"])
 @pytest.mark.parametrize("radius", [1e-6, 0.3, 3.0, 11.0])
 def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, radius: float) -> None:
     """Positions drawn side by side, in twos, and located."""
-    found = om.load_packed(VECTORS / f"{name}.omm")
-    assert isinstance(found, om.PackedMechanism)
+    if name == "scattered":
+        points = np.random.default_rng(4).gamma(1.0, 5.0, (25, 2))
+        away = np.linalg.norm(points[None] - points[:, None], axis=2) + np.diag([np.inf] * 25)
+        places = om.Domain(range(25), points, "km")
+        found = made(places, [[1, 2**16 - 1]] * 25, 16, float(away.min(axis=1).max()), 1.0)
+    else:
+        found = om.load_packed(VECTORS / f"{name}.omm")
     rng, reach = np.random.default_rng(7), Reach(found, radius, "positions")
     labels, globe = found.secrets.labels, name in ("grid", "points", "hexagons")
-    centres = np.array([found.coordinates(label) for label in labels])
     if globe:
+        centres = np.array([found.coordinates(label) for label in labels])
         centres[:, 0] %= 360
+    else:
+        centres = np.array(found.secrets.points)
 
     def place(position: Any) -> int | None:
         turned = ((position[0] + 180) % 360 - 180, position[1]) if globe else position
@@ -174,6 +181,11 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     for a, b in seen:
         assert b in reach.near(a)
         assert a in reach.near(b)
+    if name == "scattered" and radius < 1:
+        # and not many others
+        assert sum(len(reach.near(k)) for k in range(25)) < 2 * len(
+            seen | {p[::-1] for p in seen}
+        )
 
 
 def sphere(position: Any) -> Any:

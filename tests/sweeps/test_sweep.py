@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 import optmech as om
+from optmech.base.lock import locked
 from optmech.errors import ProblemError
 from optmech.sweeps import worker
-from optmech.base.lock import locked
 from optmech.sweeps.table import read_table
 
 Run = Callable[[worker.Job], worker.Outcome]
