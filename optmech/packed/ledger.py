@@ -125,8 +125,8 @@ class Ledger:
         path: str | Path,
         mechanism: Packed,
         epsilon: Number | None,
-        radius: Number,
         *,
+        radius: Number,
         redesigned: bool = False,
         **options: Any,
     ) -> Ledger:

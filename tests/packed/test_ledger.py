@@ -183,9 +183,7 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
         assert a in reach.near(b)
     if name == "scattered" and radius < 1:
         # and not many others
-        assert sum(len(reach.near(k)) for k in range(25)) < 2 * len(
-            seen | {p[::-1] for p in seen}
-        )
+        assert sum(len(reach.near(k)) for k in range(25)) < 2 * len(seen | {p[::-1] for p in seen})
 
 
 def sphere(position: Any) -> Any:
@@ -354,10 +352,10 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
     line: om.PackedMechanism, grid: om.PackedMechanism, tmp_path: Path
 ) -> None:
     path = tmp_path / "spent.json"
-    ledger = om.Ledger.open(path, line, None, 2.0, budget=100)
+    ledger = om.Ledger.open(path, line, None, radius=2.0, budget=100)
     assert ledger.charge(2)
     kept = path.read_text()
-    again = om.Ledger.open(path, line, None, 2.0)
+    again = om.Ledger.open(path, line, None, radius=2.0)
     assert again.charge(3)
     assert ledger.draws == again.draws == {2: 1, 3: 1}
     with pytest.raises(om.ProblemError, match="of its own"):
@@ -368,15 +366,15 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
         {"between": "places"},
     ):
         with pytest.raises(om.ProblemError, match="was kept for"):
-            om.Ledger.open(path, line, None, 2.0, **options)
+            om.Ledger.open(path, line, None, radius=2.0, **options)
     with pytest.raises(om.ProblemError, match="was kept for radius"):
-        om.Ledger.open(path, line, None, 2.5)
+        om.Ledger.open(path, line, None, radius=2.5)
     with pytest.raises(om.ProblemError, match="redesigned=True"):
-        om.Ledger.open(path, grid, None, 2.0)
+        om.Ledger.open(path, grid, None, radius=2.0)
     for content in ("", "[]", "{", kept[: len(kept) // 2], kept.replace("[[2, 1]]", "[[2, 7]]")):
         path.write_text(content)
         with pytest.raises(om.ProblemError, match="is no ledger"):
-            om.Ledger.open(path, line, None, 2.0)
+            om.Ledger.open(path, line, None, radius=2.0)
         with pytest.raises(om.ProblemError, match="is no ledger"):
             ledger.charge(2)
         assert path.read_text() == content
@@ -384,13 +382,13 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
     with pytest.raises(om.ProblemError, match="is gone"):
         ledger.charge(2)
     with pytest.raises(om.ProblemError):
-        om.Ledger.open(tmp_path / "none" / "spent.json", line, None, 2.0)
+        om.Ledger.open(tmp_path / "none" / "spent.json", line, None, radius=2.0)
 
 
 def test_what_cannot_be_written_is_not_drawn(
     line: om.PackedMechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = om.Ledger.open(tmp_path / "spent.json", line, None, 2.0)
+    ledger = om.Ledger.open(tmp_path / "spent.json", line, None, radius=2.0)
     sticky = om.StickyReports(line, KEY, ledger=ledger)
 
     def full(*_: object) -> None:
@@ -445,9 +443,9 @@ def test_what_was_spent_counts_with_a_redesigned_file(
     assert third.rows == new.rows
     # in a file: who still draws by the old mechanism is refused
     path = tmp_path / "spent.json"
-    first = om.Ledger.open(path, line, None, 1.0)
+    first = om.Ledger.open(path, line, None, radius=1.0)
     assert first.charge(1)
-    second = om.Ledger.open(path, newer, None, 1.0, redesigned=True)
+    second = om.Ledger.open(path, newer, None, radius=1.0, redesigned=True)
     assert second.plain == 2.0  # one draw, over an edge
     with pytest.raises(om.ProblemError, match="no ledger of this mechanism"):
         first.charge(1)
