@@ -385,6 +385,28 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
         om.Ledger.open(tmp_path / "none" / "spent.json", line, None, radius=2.0)
 
 
+def test_a_ledgers_file_is_one_under_all_its_names_and_its_owners(
+    line: om.PackedMechanism, tmp_path: Path
+) -> None:
+    path, link = tmp_path / "spent.json", tmp_path / "link.json"
+    link.symlink_to(path)
+    ledgers = [om.Ledger.open(name, line, None, radius=2.0, budget=1e6) for name in (link, path)]
+    threads = [
+        threading.Thread(target=lambda own=own: [own.charge(2) for _ in range(30)])
+        for own in ledgers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ledgers[0].draws == ledgers[1].draws == {2: 60}
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "hard.json").hardlink_to(path)
+    with pytest.raises(om.ProblemError, match="two names"):
+        ledgers[0].charge(2)
+
+
 def test_what_cannot_be_written_is_not_drawn(
     line: om.PackedMechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
