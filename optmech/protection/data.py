@@ -61,7 +61,8 @@ def protect(
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
-        nothing more; without, every row is drawn anew.
+        nothing more; without, every row is drawn anew. Refused for a design that is private at
+        every point, where two fixes of one place are two points.
     report:
         Name of a new column for the report's label.
     seed:

@@ -53,7 +53,7 @@ class Reporter:
         km for degrees) is outside. By default none is.
     key:
         Makes draws repeat: rows of one place with the same ``by`` values get the same report. At
-        least 32 bytes.
+        least 32 bytes; of a mechanism with places.
     seed:
         Makes all draws reproducible, and unfit for release.
     """
@@ -91,6 +91,13 @@ class Reporter:
                 f"is not a key of at least {LEAST_KEY} bytes",
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
+            )
+        if self.key is not None and isinstance(self.mechanism, EverywhereMechanism):
+            raise ProblemError(
+                "the design is private at every point: two fixes of one place are two points, "
+                "whose reports would not repeat",
+                where="key",
+                remedy="Leave the key out, or use a design for cells or places",
             )
         if self.seed is not None:
             whole(self.seed, "seed")
@@ -151,9 +158,7 @@ class Reporter:
             out = ~inside[kept]
             if out.any():
                 used[out] = nearest_of_region(self.mechanism.mesh, used[out])
-            content = np.ascontiguousarray(used, dtype=">f8").tobytes()
-            messages = [content[16 * k : 16 * k + 16] for k in range(len(used))]
-            drawn = self.mechanism.draws(used, self._source(kept, messages, by))
+            drawn = self.mechanism.draws(used, self._source(kept, [], by))
         else:
             secrets = self.mechanism.secrets
             indices = secrets.locate(nearest_inside(secrets, used))

@@ -241,6 +241,14 @@ def test_pages_get_reports_instead_of_the_position(browser: Any, address: str) -
     assert timestamp % 86_400_000 == 0
     # the same place and day: the same report
     assert browser.execute_async_script(ask)[0] == coords
+    # a second one would take its reports for positions
+    again = """
+        const done = arguments[0];
+        import("/index.js")
+          .then(({ install }) => install({ mechanism: { secrets: { degrees: true } } }))
+          .then(() => done("installed"), (error) => done(error.message));
+        """
+    assert "already" in browser.execute_async_script(again)
     # whatever way a page's script takes to it
     for way in WAYS_TO_GEOLOCATION:
         taken = browser.execute_async_script(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import geopandas as gpd
@@ -209,6 +210,39 @@ def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
     assert not others.equals(mine)
     options["key"] = KEY[::-1]
     assert not om.protect(m, frame, by="user", **options).equals(mine)
+
+
+def test_a_key_is_refused_where_two_fixes_of_one_place_are_two_points() -> None:
+    mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
+    m = EverywhereMechanism(mesh, om.Domain("abcd", mesh.vertices), Numerators.rounded(np.eye(4)))
+    packed = om.load_packed(Path(__file__).parents[1] / "packed" / "vectors" / "field.omm")
+    for design in (m, packed):
+        with pytest.raises(ProblemError, match="two points, whose reports would not repeat"):
+            om.protect(design, np.array([[0.5, 0.5]]), key=KEY)  # type: ignore[arg-type]
+
+
+def test_one_place_is_one_report_however_it_is_written() -> None:
+    """Zero with either sign, a meridian from either side and once around, and the poles."""
+    globe = om.Domain.geographic(
+        range(5), [[179.9, 0.0], [-179.8, 3.0], [0.0, 0.0], [0.0, 89.9], [0.0, -89.9]]
+    )
+    plane = om.Grid(2, 2, origin=(-1.0, -1.0))
+    alike = {
+        globe: [
+            [[180.0, 1.0], [-180.0, 1.0]],
+            [[0.0, 1.0], [-0.0, 1.0], [360.0, 1.0], [-360.0, 1.0]],
+            [[0.0, 0.0], [-0.0, -0.0]],
+            [[0.0, 90.0], [77.0, 90.0], [180.0, 90.0]],
+            [[0.0, -90.0], [-120.0, -90.0]],
+        ],
+        plane: [[[0.0, 0.0], [-0.0, -0.0], [0.0, -0.0], [-0.0, 0.0]]],
+    }
+    for domain, groups in alike.items():
+        m = om.Mechanism(domain, domain, np.full((len(domain), len(domain)), 1 / len(domain)))
+        for number in range(40):
+            for group in groups:
+                found = om.protect(m, np.array(group), key=bytes([number]) * 32)
+                assert len({tuple(row) for row in found.tolist()}) == 1
 
 
 def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
