@@ -55,6 +55,12 @@ def test_posteriors_are_shown_as_numbers_with_few_digits() -> None:
     for value in (found, found.outer, found.inners[0]):
         assert len(repr(value)) < 400
         assert not re.search(r"\d{12}", repr(value))
+    design = [
+        om.solve(om.Problem(EVEN, KM, constraints=[om.DifferentialPrivacy(rate)]))
+        for rate in ("ln 3", "ln 2")
+    ]
+    refuted = om.leakage.refines(*design)
+    assert not re.search(r"\d{20}", repr(refuted))
     even = om.leakage.hyper(om.Mechanism(LINE, LINE, np.eye(3)), EVEN)
     assert repr(even.outer) == "Shares(0.3333, 0.3333, 0.3333)"
     assert repr(even.inners[0]) == "Shares(1, 0, 0)"

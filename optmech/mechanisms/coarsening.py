@@ -61,6 +61,7 @@ def offset_snapped(domain: Domain, size: float, deviation: float | None = None) 
     return Mechanism(domain, _reports(domain, where), joint[:, used])
 
 
+@checked_arguments
 def rounded_degrees(cells: Grid, decimals: int, *, truncated: bool = False) -> Mechanism:
     """Report latitude and longitude with so many decimals, rounded or cut off (towards zero).
 

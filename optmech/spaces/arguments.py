@@ -1,4 +1,5 @@
-"""Mechanisms, priors and domains as arguments of public functions: checked once, before use."""
+"""Mechanisms, priors, domains and truth values as arguments of public functions: checked once,
+before use."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from optmech.errors import ProblemError
+from optmech.exact.checked import truth
 from optmech.spaces.domain import Domain, require_domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -15,7 +17,12 @@ from optmech.spaces.prior import Prior
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KINDS: dict[str, type] = {"Mechanism": Mechanism, "Prior": Prior, "Domain": Domain}
+_KINDS: dict[str, type] = {
+    "Mechanism": Mechanism,
+    "Prior": Prior,
+    "Domain": Domain,
+    "bool": bool,
+}
 _REMEDIES = {
     "Mechanism": "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
     "Prior": "Make one with om.Prior(secrets, weights)",
@@ -23,8 +30,9 @@ _REMEDIES = {
 
 
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments that are annotated as ``Mechanism``, ``Prior`` or ``Domain``: a design
-    counts as its mechanism, and anything else raises ProblemError with the argument's name."""
+    """Check the arguments that are annotated as ``Mechanism``, ``Prior``, ``Domain`` or ``bool``: a
+    design counts as its mechanism, and anything else raises ProblemError with the argument's
+    name."""
     signature = inspect.signature(function)
     stated = {k: str(p.annotation).split(" | ") for k, p in signature.parameters.items()}
     alone = {name: set(kinds) - {"None"} for name, kinds in stated.items()}
@@ -49,8 +57,10 @@ def _of_kind(kind: str, value: Any, where: str, names: list[str]) -> Any:
         inner = getattr(value, "mechanism", None)
         if isinstance(inner, Mechanism):
             return inner
+    if kind == "bool":
+        return truth(value, where)
     remedy = _REMEDIES.get(kind, "")
-    if isinstance(value, tuple(_KINDS.values())):
+    if isinstance(value, Mechanism | Prior | Domain):
         remedy = f"The arguments are {', '.join(names)}, in this order"
     elif kind == "Domain":
         return require_domain(value, where)
