@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -367,8 +367,9 @@ def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     """The names, or numbers."""
     if names is None:
         return tuple(str(t) for t in range(count))
-    given = tuple(map(str, names))
-    if isinstance(names, str) or len(given) != count or len(set(given)) != count:
+    listed = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    given = tuple(str(name) for name in listed if name is not None)
+    if len(given) != count or len(set(given)) != count:
         raise ProblemError(
             f"{names!r} are not {count} different names",
             where="names",
