@@ -19,8 +19,9 @@ from optmech.certificate.objective import status_of
 from optmech.designs.approximation import MEASURED, Approximation
 from optmech.errors import InfeasibleError
 from optmech.exact.numerators import Numerators
-from optmech.problem import Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
@@ -98,11 +99,25 @@ class Design:
         if self.exact is None:
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"
+        figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
-            f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
-            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
-            f"{self.seconds:.2f} s)"
+            f"Design({title}{self.status}, {checked}, {size}, {figures}, gap {self.gap:.2g}, "
+            f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """What is optimised, what was proved of it, and the loss, with their units."""
+        problem, goal = self.problem, self.problem.objective
+        loss = f"{self.loss:.6g}{_unit(problem, problem.loss)}"
+        if isinstance(goal, MaximizeDistortion):
+            unit = _unit(problem, goal.distance)
+            found = [("distortion", self.objective), ("upper bound", self.bound)]
+        elif isinstance(goal, MinimizeLeakage):
+            unit = ""
+            found = [("leakage", self.objective), ("lower bound", self.bound)]
+        else:
+            return [("loss", loss), ("lower bound", f"{self.lower_bound:.6g}")]
+        return [*((name, f"{value:.6g}{unit}") for name, value in found), ("loss", loss)]
 
     def _repr_html_(self) -> str:
         problem = self.problem
@@ -115,8 +130,7 @@ class Design:
         if self.exact is None:
             return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
         facts += [
-            ("loss", f"{self.loss:.6g}"),
-            ("lower bound", f"{self.lower_bound:.6g}"),
+            *self._figures(),
             ("gap", f"{self.gap:.2g}"),
             ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
         ]
@@ -206,6 +220,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, Approximation):
         return {name: plain(getattr(value, name)) for name in MEASURED}
     return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _unit(problem: Problem, distance: object) -> str:
+    """The unit of a distance's values, after a number; nothing where it has none."""
+    unit = problem.space.unit_of(distance_words(distance)) if callable(distance) else ""
+    return f" {unit[:40] if unit.isprintable() else ascii(unit[:40])}" if unit else ""
 
 
 def _word(text: str) -> str:

@@ -208,10 +208,13 @@ class Domain(ReadOnly):
         try:
             return self._index[label]
         except (KeyError, TypeError):
+            known = ", ".join(map(repr, self.labels[:5]))
+            counted = isinstance(label, int | np.integer) and 0 <= label < len(self)
+            remedy = f"; the label at index {label} is labels[{label}]" if counted else ""
             raise ProblemError(
                 f"there is no {label!r} among the {len(self)} labels",
                 where="label",
-                remedy=f"The first ones are {', '.join(map(repr, self.labels[:5]))}",
+                remedy=f"The first ones are {known}{remedy}",
             ) from None
 
     def index_evenly(self, label: Hashable) -> int:

@@ -13,6 +13,7 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_other_rows
 from optmech.errors import ProblemError
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.prior import Prior
 
@@ -125,6 +126,7 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     return Regions(labels, [entry[3] for entry in heap], unit=grid.unit, scale=scale)
 
 
+@checked_arguments
 def attribute_distributions(
     domain: Domain, xy: ArrayLike, attribute: ArrayLike
 ) -> dict[str, Prior]:

@@ -307,3 +307,25 @@ def test_parts_are_counted_together() -> None:
     reporter.outside = "refuse"
     with pytest.raises(ProblemError, match="row 7"):
         reporter.at_points(np.array([POINTS[0], (0.0, 0.0)]))
+
+
+def test_a_list_of_points_is_one_of_points_and_one_of_cells_one_of_labels() -> None:
+    """Over a grid labels are pairs too: whole numbers are cells, others coordinates."""
+    grid = om.Grid.geographic(2, 2, (8.5, 47.3, 8.6, 47.4))
+    told = om.Mechanism(grid, grid, np.eye(4))
+    points = [(8.54, 47.37), (8.56, 47.31)]
+    centres = [(8.525, 47.375), (8.575, 47.325)]
+    assert om.protect(told, points) == pytest.approx(np.array(centres))
+    assert om.protect(told, [list(point) for point in points]) == pytest.approx(np.array(centres))
+    assert om.protect(told, np.array(points)) == pytest.approx(np.array(centres))
+    assert om.protect(told, [(0, 1), (1, 0)]) == [(0, 1), (1, 0)]
+    halves = om.Domain([(0.5, 1.5), (1.5, 0.5)], [[0.0, 0.0], [1.0, 1.0]])
+    assert om.protect(om.Mechanism(halves, halves, np.eye(2)), [(0.5, 1.5)]) == [(0.5, 1.5)]
+    with pytest.raises(om.ProblemError, match="none of the 4 labels"):
+        om.protect(told, [(0, 9)])
+
+
+def test_an_index_is_no_label_and_the_error_says_what_is() -> None:
+    grid = om.Grid(2, 2)
+    with pytest.raises(om.ProblemError, match=r"the label at index 2 is labels\[2\]"):
+        om.Mechanism(grid, grid, np.eye(4)).sample(2)
