@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from referee.resolution import losses, optimum, places, weights
 
 import optmech as om
+
+from .resolution import losses, optimum, places, weights
 
 SIDE = 4.0
 _RADIUS = 6371.0088
