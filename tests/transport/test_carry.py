@@ -30,8 +30,10 @@ def log(value: Fraction) -> mpmath.mpf:
 
 
 def exactly(ratio: np.ndarray, a: np.ndarray, b: np.ndarray) -> mpmath.mpf:
-    """ln Λ from its definition, max a·v over v_i <= e^{r_ij} v_j with b·v <= 1, in fractions."""
+    """ln Λ from its definition, max a·v over v_i <= e^{r_ij} v_j with b·v <= 1, in fractions; rows
+    of which no entry of one is larger are equal, as both sum to one."""
     count = len(ratio)
+    ratio = np.where(ratio.T == 0, 0.0, ratio)
     rows, limits = [], []
     for i in range(count):
         for j in range(count):
