@@ -86,3 +86,21 @@ def test_a_lower_bound_is_refused_where_it_is_not_proved(
     (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))
     verdict = judge(tmp_path / "d.json")
     assert (not verdict.check, not verdict.audit) == (true, true)
+
+
+@pytest.mark.parametrize("unit", ["", "m", "max", "km ", "KM", "km"])
+@pytest.mark.parametrize("name", ["every point", "degrees", "beside"])
+@pytest.mark.parametrize("part", ["mesh", "secrets", "observables"])
+def test_units_that_differ_are_refused_by_both(
+    of_regions: dict[str, bytes], part: str, name: str, unit: str, tmp_path: Path
+) -> None:
+    body = json.loads(of_regions[name])
+    del body["digest"]
+    problem = body["problem"]
+    where = problem["constraints"][0]["everywhere"] if part == "mesh" else problem[part]
+    where["unit"] = unit
+    (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))
+    verdict = judge(tmp_path / "d.json")
+    assert bool(verdict.check) == bool(verdict.audit), (verdict.check, verdict.audit)
+    if unit == "km":
+        assert not verdict.check
