@@ -2177,7 +2177,7 @@ class Region:
         body = keys(plain, "vertices triangles unit coordinates" + " degree" * curved)
         self.degree = whole(body.get("degree", 1), 7)
         need(self.degree > 0, "the degree is none")
-        text(body["unit"], "the unit")
+        self.measure = text(body["unit"], "the unit")
         self.globe = one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "lonlat"
         given = [reals(v, 2) for v in listing(body["vertices"])]
         need(all(len(p) == 2 for p in places), "a place is not in the plane")
@@ -2368,6 +2368,9 @@ class Everywhere:
                  "the places are not points that this distance measures")  # fmt: skip
             self.region = Region(promise["everywhere"], secrets.points or [])
             need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
+            units = secrets.unit, self.region.measure
+            fits = units[1] == "km" if globe else "" in units or units[0] == units[1]
+            need(fits, "the mesh is in another unit than the places")
         self.located = [self.region.shares(place) for place in self.region.places]
         with inside("mechanism"):
             self.rows = read_mechanism(body["mechanism"], self.region.count, self.stated.m)

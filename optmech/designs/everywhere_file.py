@@ -34,7 +34,7 @@ from optmech.designs.everywhere import (
     gradient_in,
     program_of,
 )
-from optmech.designs.outer import claimable, has_outer, outer_problem
+from optmech.designs.outer import has_outer, outer_problem
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
@@ -286,8 +286,8 @@ def _decode_outer(plain: Plain, problem: Problem) -> tuple[OuterProof | None, fl
         proof = decode_outer(
             plain, problem, cells, lambda found: outer_problem(problem, gradient, cells, found)
         )
-    # as ``claimable`` of what was proved where it was made, which may have been a little less
-    return proof, claimable(lower_bound(proof.statement, proof.multipliers).proved)
+    # all of it: what a file claims of it is ``claimable``, a little less, for other roundings' sake
+    return proof, max(lower_bound(proof.statement, proof.multipliers).proved, 0.0)
 
 
 def _cells(plain: Plain, count: int) -> Ints | None:
