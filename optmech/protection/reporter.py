@@ -25,6 +25,7 @@ from optmech.protection.places import (
 )
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.sphere import is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
 Protecting = Design | EverywhereDesign | Mechanism | EverywhereMechanism
@@ -129,9 +130,7 @@ class Reporter:
                 if self.dimensions is None
                 else f"Give {self.dimensions}",
             )
-        usable: Bools = np.asarray(np.isfinite(points).all(axis=1))
-        if self.geographic:
-            usable &= np.abs(points[:, -1]) <= 90
+        usable: Bools = is_position(points, self.geographic)
         inside = self._inside(points)
         inside &= usable
         self._judge(points, usable, inside)
