@@ -1628,7 +1628,9 @@ class Statement:
         return bound
 
     def value(self, p: Mechanism) -> Fraction:
-        """What is minimised: a loss, or minus the distortion."""
+        """What is minimised: a loss, a leakage, or minus the distortion."""
+        if self.objective == "leakage":
+            return -p.distortion(negated(self.target))
         if self.objective == "distortion":
             return -p.distortion(self.target)
         losses = p.losses(self.loss)

@@ -21,9 +21,12 @@ FOLDER = Path(__file__).parent / "vectors"
 KEY = bytes(range(32))
 
 
-def mechanisms() -> dict[str, om.PackedMechanism]:
+Wanted = tuple[om.Problem, int, str]
+"""A problem, and with how many bits it is packed for which positions outside."""
+
+
+def over_places() -> dict[str, Wanted]:
     """One of every kind of places, at every number of bits."""
-    FOLDER.mkdir(exist_ok=True)
     rng = np.random.default_rng(1)
     euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
     cells = om.Grid.geographic(4, 5, (16.3, 48.15, 16.45, 48.25))
@@ -75,7 +78,7 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         constraints=[om.MetricPrivacy("1/10", euclidean)],
         title="A grid that ends at 180 degrees",
     )
-    made = {
+    return {
         "dateline": (date_line, 24, "nearest"),
         "grid": (grid, 24, "refuse"),
         "points": (points, 48, "nearest"),
@@ -84,15 +87,9 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         "line": (line, 16, "refuse"),
         "plane": (plane, 24, "nearest"),
     }
-    return {
-        name: om.pack(
-            om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside, max_loss=1
-        )
-        for name, (problem, bits, outside) in made.items()
-    }
 
 
-def meshes() -> dict[str, om.PackedEverywhere]:
+def everywhere() -> dict[str, Wanted]:
     """For every point of a region: in the plane, and on both sides of 180 degrees."""
     rng = np.random.default_rng(2)
     euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
@@ -127,14 +124,20 @@ def meshes() -> dict[str, om.PackedEverywhere]:
         title="Every point of the north",
     )
     return {
+        "field": (field, 16, "refuse"),
+        "globe": (globe, 32, "nearest"),
+        "north": (north, 24, "nearest"),
+    }
+
+
+def packed(wanted: dict[str, Wanted]) -> dict[str, Any]:
+    """The mechanisms, whose files are written."""
+    FOLDER.mkdir(exist_ok=True)
+    return {
         name: om.pack(
             om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside, max_loss=1
         )
-        for name, problem, bits, outside in (
-            ("field", field, 16, "refuse"),
-            ("globe", globe, 32, "nearest"),
-            ("north", north, 24, "nearest"),
-        )
+        for name, (problem, bits, outside) in wanted.items()
     }
 
 
@@ -410,11 +413,11 @@ def refused(content: bytes) -> dict[str, str]:
 def main() -> None:
     """Writes the files."""
     rng = random.Random(5)
-    made = mechanisms()
+    made, meshes = packed(over_places()), packed(everywhere())
     body = {
         "key": KEY.hex(),
         "files": {f"{name}.omm": vectors(found, rng) for name, found in made.items()},
-        "meshes": {f"{name}.omm": mesh_vectors(found, rng) for name, found in meshes().items()},
+        "meshes": {f"{name}.omm": mesh_vectors(found, rng) for name, found in meshes.items()},
         "refused": {
             **refused((FOLDER / "grid.omm").read_bytes()),
             **refused_meshes((FOLDER / "field.omm").read_bytes()),

@@ -189,10 +189,10 @@ def test_positions_outside_go_to_the_nearest_where_that_is_said(
     grid: om.Design, tmp_path: Path
 ) -> None:
     found = om.pack(grid, tmp_path / "m.omm", outside="nearest")
-    # on the sphere: the way to the west is shorter, and the border's north the nearest
+    # on the sphere: the shorter way around it, and the nearest latitude of a border
     assert found.locate((-80.0, 45.49)) == (2, 0)
-    assert found.locate((170.0, -45.0)) == (2, 0)
-    assert found.locate((-73.65, -89.0)) == found.locate((-73.65 + 360, 45.3)) == (0, 2)
+    assert found.locate((170.0, -45.0)) == (0, 0)
+    assert found.locate((-73.66, -89.0)) == found.locate((-73.66 + 360, 45.3)) == (0, 1)
 
 
 def test_points_on_the_globe_find_the_nearest(tmp_path: Path) -> None:
