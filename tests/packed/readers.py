@@ -1,9 +1,10 @@
-"""The four readers of packed files on altered ones: ``python -m tests.packed.readers --files 10000``.
+"""The four readers of packed files on altered ones: ``python -m tests.packed.readers``.
 
-Files of every kind (places of all kinds, regions, signed ones) are altered in their bytes or in what
-they say, half of them with a digest (and a signature) that fits. ``om.load_packed`` and the client in
-Node have to read the same ones and give the same places, draws and words; ``om.check_packed`` and
-``optmech.audit`` have to pass the same ones of those that are read, and no others.
+Files of every kind (places of all kinds, regions, signed ones) are altered in their bytes or in
+what they say, half of them with a digest (and a signature) that fits. ``om.load_packed`` and the
+client in Node have to read the same ones and give the same places, draws and words;
+``om.check_packed`` and ``optmech.audit`` have to pass the same ones of those that are read, and no
+others.
 """
 
 from __future__ import annotations
@@ -431,8 +432,9 @@ def main() -> int:
     begun = time.process_time()
     count = run(args.files, args.seed, args.first, args.keep)
     print("\n".join(count.wrong))
-    print(f"{args.files:,} files, seed {args.seed}: {dict(count.seen)}, {len(count.wrong)} on which "
-          f"readers differ, {time.process_time() - begun:.0f} s")  # fmt: skip
+    seconds = time.process_time() - begun
+    print(f"{args.files:,} files, seed {args.seed}: {dict(count.seen)}; on {len(count.wrong)} readers "
+          f"differ; {seconds:.0f} s")  # fmt: skip
     return 1 if count.wrong else 0
 
 
