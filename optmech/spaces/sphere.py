@@ -33,8 +33,8 @@ def is_position(points: Floats, globe: bool) -> np.ndarray[tuple[int, ...], np.d
 
 
 def sines(degrees: Floats) -> tuple[Floats, Floats]:
-    """Sine and cosine of angles in degrees, to about one unit in the last place; exact at the
-    multiples of 90."""
+    """Sine and cosine of angles in degrees, to two units in the last place; exact at the multiples
+    of 90."""
     turned = np.fmod(degrees, 360.0)
     quarter = np.floor(turned / 90 + 0.5)
     y = (turned - 90 * quarter) * _RADIAN

@@ -433,8 +433,8 @@ def main() -> int:
     count = run(args.files, args.seed, args.first, args.keep)
     print("\n".join(count.wrong))
     seconds = time.process_time() - begun
-    print(f"{args.files:,} files, seed {args.seed}: {dict(count.seen)}; on {len(count.wrong)} readers "
-          f"differ; {seconds:.0f} s")  # fmt: skip
+    words = f"{dict(count.seen)}; readers differ on {len(count.wrong)}"
+    print(f"{args.files:,} files, seed {args.seed}: {words}; {seconds:.0f} s")
     return 1 if count.wrong else 0
 
 
