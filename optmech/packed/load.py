@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base import memory
+from optmech.base import html, memory
 from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
@@ -40,6 +40,13 @@ class PackedMechanism(Mechanism):
             bits=parts.table.bits,
             _parts=parts,
         )
+
+    def __repr__(self) -> str:
+        return f"PackedMechanism({self.bits} bits, from {self.secrets!r} to {self.observables!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("from", self.secrets), ("to", self.observables), ("bits", self.bits)]
+        return html.card("PackedMechanism", facts, "")
 
     @cached_property
     def exact(self) -> FixedNumerators:

@@ -84,8 +84,11 @@ def nearest(places: Floats, points: Floats) -> tuple[Ints, Floats]:
 
     tree = cKDTree(places)
     distance, found = tree.query(points, k=2)
-    index = found[:, 0]
-    tied = np.flatnonzero(distance[:, 1] <= distance[:, 0] * (1 + _TIE))
+    # of places that are too far for squares there is none
+    index = np.minimum(found[:, 0], len(places) - 1)
+    tied = np.flatnonzero(
+        np.isfinite(distance[:, 1]) & (distance[:, 1] <= distance[:, 0] * (1 + _TIE))
+    )
     # what the tree cannot tell apart is looked at again
     for row, near in zip(
         tied.tolist(),

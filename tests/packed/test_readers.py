@@ -22,7 +22,9 @@ from optmech.errors import OptmechError
 from optmech.mesh.elements import basis
 from optmech.packed.cbor import Tag, decode, typed
 from optmech.packed.words import NOT_CHECKED
+from optmech.protection.places import nearest_inside
 from optmech.spaces.domain import great_circle
+from optmech.spaces.regions import quadrisect
 from optmech.spaces.sphere import nearest, sines
 
 
@@ -252,6 +254,12 @@ def test_over_180_degrees_protect_and_packed_files_go_the_short_way(tmp_path: Pa
     assert packed.locate((-180.0, 10.2)) == packed.locate((540.0, 10.2)) == (0, 3)
     # the same places, written the other way around the globe
     assert grid.locate([[-181.5, 10.2], [178.5, 10.2]]).tolist() == [0 + 1, 0 + 1]
+    # regions of a grid that ends beyond 180 degrees, and points outside of them
+    wide = om.Grid.geographic(2, 2, (178.0, 10.0, 182.0, 12.0))
+    parts = quadrisect(wide, [[-178.5, 11.5], [-178.6, 11.6], [178.5, 10.5]], 7)
+    assert (parts.locate([[-178.5, 11.5], [181.5, 11.5]]) == parts.locate([[-538.5, 11.5]])).all()
+    inside = nearest_inside(parts, np.array([[-177.0, 11.5], [177.0, 11.5], [181.0, 11.0]]))
+    assert inside[:, 0] == pytest.approx([182, 178, 181], abs=1e-7)
     mesh = om.Mesh.grid((178, 10, 180, 11), 60, coordinates="lonlat")
     places = om.Domain.geographic("abcd", [[178, 10], [180, 10], [178, 11], [180, 11]])
     everywhere = om.MetricPrivacy(2, haversine, everywhere=mesh)
@@ -291,6 +299,14 @@ def test_the_first_of_equally_near_places_counts(count: int) -> None:
     assert apart.tolist() == [0.25] * 870 + [0.0]
 
 
+def test_positions_and_places_too_far_for_squares_are_nowhere_or_somewhere() -> None:
+    """No error, and no index that there is not."""
+    domain = om.Domain(range(2000), np.linspace(-1e200, 1e200, 4000).reshape(-1, 2))
+    found = domain.locate([[1e200, 0.0], [1e300, 1e308], [3.0, np.inf]] + [[0.0, 0.0]] * 600)
+    assert found[:3].tolist() == [-1, -1, -1]
+    assert (found[3:] < 2000).all()
+
+
 # -- limits --------------------------------------------------------------------------------------
 
 
@@ -318,6 +334,8 @@ def test_reading_takes_memory_for_rows_and_not_for_a_matrix(
     assert found.sample(7) == found.report(9, b"ab") == 5
     assert found.sample(7, 3) == [5, 5, 5]
     assert found.draws([1, 2]).tolist() == [5, 5]
+    assert f"{n} labels" in repr(found)
+    assert f"{n} labels" in found._repr_html_()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # the longest file that is read takes 64 MiB
