@@ -67,9 +67,10 @@ def turned(x: Floats, west: float, east: float) -> Floats:
 
 def squares(step: Floats) -> Floats:
     """The squared lengths of differences (..., k), summed from the first on."""
-    out = step[..., 0] * step[..., 0]
-    for k in range(1, step.shape[-1]):
-        out = out + step[..., k] * step[..., k]
+    with np.errstate(over="ignore"):
+        out = step[..., 0] * step[..., 0]
+        for k in range(1, step.shape[-1]):
+            out = out + step[..., k] * step[..., k]
     return np.asarray(out)
 
 

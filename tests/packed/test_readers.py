@@ -144,15 +144,20 @@ def test_a_header_in_another_form_is_refused(
             audit.judge(str(path), str(source.path))
 
 
-@pytest.mark.parametrize("make", problems.KINDS, ids=lambda make: make.__name__)
+TIGHT = ("divergence_tv", "unbiased_line")
+"""Problems whose inequalities leave no room for 48 bits."""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [make for make in problems.KINDS if make.__name__ not in TIGHT],
+    ids=lambda make: make.__name__,
+)
 def test_sentences_of_every_kind_are_made_by_both(make: problems.Make, tmp_path: Path) -> None:
     """From a design in memory, its file, and by the audit's own code."""
     design = om.solve(make(np.random.default_rng(3)))
     path, own = tmp_path / "m.omm", tmp_path / "m.json"
-    try:
-        om.pack(design, path, bits=48, max_loss=10)
-    except om.ProblemError:
-        pytest.skip("48 bits do not do")
+    om.pack(design, path, bits=48, max_loss=10)
     design.save(own)
     for stated in (design, om.Design.load(own)):
         assert om.check_packed(path, stated).faults == ()
