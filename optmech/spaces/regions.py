@@ -16,6 +16,7 @@ from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.prior import Prior
+from optmech.spaces.sphere import turned
 
 __all__ = ["Regions", "attribute_distributions", "quadrisect"]
 
@@ -72,9 +73,12 @@ class Regions(Domain):
             raise ProblemError("regions take no max_distance", where="max_distance")
         query = coordinate_rows(xy, 2)
         x0, y0, sx, sy = self.scale
+        ends = self.boxes.max(axis=0)[2:]
+        if self.frame:
+            x = turned(query[:, 0], x0 + self.boxes[:, 0].min() / sx, x0 + ends[0] / sx)
+            query = np.column_stack([x, query[:, 1]])
         plane = (query - (x0, y0)) * (sx, sy)
         found = np.full(len(plane), -1, dtype=np.int64)
-        ends = self.boxes.max(axis=0)[2:]
         for k, (west, south, east, north) in enumerate(self.boxes.tolist()):
             x, y = plane[:, 0], plane[:, 1]
             inside = (x >= west) & (y >= south)
