@@ -22,7 +22,7 @@ from optmech.errors import OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
-from optmech.noise.optimum import optimal
+from optmech.noise.optimum import optimal, reach_of
 from optmech.noise.proposals import with_tails
 from optmech.noise.search import Note
 
@@ -76,7 +76,6 @@ def for_releases(
     sensitivity: int = 1,
     loss: LossLike = "absolute",
     width: int | None = None,
-    reach: int = 64,
     note: Note | None = None,
 ) -> ReleaseNoise:
     """Noise for ``releases`` numbers, each changed by at most ``sensitivity``, that are together
@@ -92,10 +91,11 @@ def for_releases(
         raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
     count = whole(releases, "releases", 1, _MOST_RELEASES)
     steps = whole(sensitivity, "sensitivity", 1, 1000)
+    reach = reach_of(float(rate) / count, float(part), steps)
     measure = NoiseLoss.of(loss, width, reach)
     started = time.perf_counter()
     say = note or (lambda _: None)
-    once = optimal(rate, part, sensitivity=steps, loss=loss, width=width, reach=reach)
+    once = optimal(rate, part, sensitivity=steps, loss=measure)
     best: tuple[float, str, Law, Made, float] | None = None
     tried: dict[str, float] = {}
 
@@ -193,19 +193,12 @@ def _families(
         def single(size: float, one: Exact = one) -> Law | None:
             try:
                 return optimal(
-                    Fraction(steps / size), one, sensitivity=steps, loss=_given(loss), gap=1e-4
+                    Fraction(steps / size), one, sensitivity=steps, loss=loss, gap=1e-4
                 ).law
             except OptmechError:
                 return None
 
         yield f"optimal for one, δ share {share:g}", single, spread
-
-
-def _given(loss: NoiseLoss) -> LossLike:
-    """The loss again, as it is given."""
-    if loss.name in ("absolute", "square"):
-        return loss.name
-    return [float(value) for value in loss.values] + [float(loss(loss.last + 1))]
 
 
 def _power(size: float, p: float) -> Law:
