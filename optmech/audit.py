@@ -2972,8 +2972,8 @@ class Noise:
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
             promise,
-            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} at least "
-            f"{claimed:.15g}: a gap of {gap:.2g}",
+            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"at least {claimed:.15g}: a gap of {gap:.2g}",
         ]
         if self.loss.least is not None:
             lines.insert(1, self.loss.words)

@@ -46,8 +46,8 @@ class Dual:
 
     Seen from outside, the multipliers of an inequality between an inner and an outer place help the
     inner one and hurt the outer one. Places are visited from the farthest inwards, from the place
-    that costs least, which need not be the centre: multipliers that hurt a place too much are lowered, and what a place can spare is given to that of the
-    largest shift.
+    that costs least, which need not be the centre: multipliers that hurt a place too much are
+    lowered, and what a place can spare is given to that of the largest shift.
     """
 
     def __init__(self, window: Window, solution: Solution, power: Fraction) -> None:
@@ -158,7 +158,7 @@ class Dual:
                 value -= power * y[n - k - s] if k + s <= n else zero
                 if k - s <= n and k - s >= -n and rank[abs(k - s)] < rank[k]:
                     hurting.append((y, n + k - s))
-                if 0 < k and k + s <= n and rank[k + s] < rank[k]:
+                if k > 0 and k + s <= n and rank[k + s] < rank[k]:
                     hurting.append((y, n - k - s))
             aim = level * number(1 + 1e-14)
             # the centre is hurt from both sides by one and the same
@@ -183,7 +183,7 @@ class Dual:
         return {s: y[: 2 * n + 1] for s, y in rows.items()}, least, tails
 
     def _inwards(self, reach: int) -> tuple[list[int], list[int]]:
-        """The places 0, …, reach and beyond from the farthest on, and how near each is, in order."""
+        """The places up to ``reach`` from the farthest on, and how near each is, in order."""
         wide = reach + self.widest + 1
         away = from_cheapest(self.window.loss.floats(np.arange(wide + 0.0)))
         order = np.lexsort((np.arange(wide), away))

@@ -30,6 +30,8 @@ EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
 SHARES = (0.0, 0.1, 0.5, 0.9)
 """Of δ that single releases may spend, all together."""
+MANY = 400
+"""From more releases on only Gaussian noise is calibrated."""
 _MOST_RELEASES = 10_000
 _NODES = 2**16
 _BISECTIONS = 14
@@ -80,7 +82,8 @@ def for_releases(
 ) -> ReleaseNoise:
     """Noise for ``releases`` numbers, each changed by at most ``sensitivity``, that are together
     (ε, δ)-private; of small loss, which is searched among calibrated families: the best noise of a
-    single release at a smaller ε and δ, and exp(-(|k|/a)^p) for several p.
+    single release at a smaller ε and δ, and exp(-(|k|/a)^p) for several p; of more than 400
+    releases among discrete Gaussians.
 
     The promise is proved (the upper bound of ``ComposedPrivacy.delta``); that no other noise does
     better is not, but for the bound from a single release. Raises ProblemError for arguments that
@@ -184,10 +187,11 @@ def _families(
 ) -> Iterator[tuple[str, Made, float]]:
     """Names, laws as functions of a size (more is more private), and a size to start from."""
     spread = steps * math.sqrt(count) / float(rate)
-    for p in EXPONENTS:
+    # sums of many losses are nearly normal, and so is the best noise
+    for p in EXPONENTS if count <= MANY else (2.0,):
         name = {1.0: "discrete Laplace", 2.0: "discrete Gaussian"}.get(p, f"exponent {p:g}")
         yield name, lambda size, p=p: _power(size, p), spread  # type: ignore[misc]
-    for share in SHARES:
+    for share in SHARES if count <= MANY // 2 else ():
         one = Exact(Fraction(float(part) * share / count))
 
         def single(size: float, one: Exact = one) -> Law | None:

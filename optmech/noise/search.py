@@ -39,6 +39,7 @@ MOST_ROWS = 400_000
 """Places times sensitivity."""
 _ROUNDS = 12
 _MIXES = 6
+_DEEPEST = 600.0
 _TOGETHER = 4
 """Shifts that are added at a time."""
 _NEARLY = 1.01
@@ -125,6 +126,12 @@ class Search:
         return relative_gap(self.law.loss, self.proof.lower_bound)
 
     def _joined(self) -> NoiseDesign:
+        if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
+            raise TooLargeError(
+                f"such noise is beyond {self.loss.last:,} less often than floats hold",
+                where="loss",
+                remedy="Allow a smaller ε, or ask for less",
+            )
         if self.law is None:
             raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
         proof = None if self.proof is None else self.proof.multipliers

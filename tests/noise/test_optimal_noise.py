@@ -271,9 +271,9 @@ def far(loss: Callable[[int], float], design: om.noise.NoiseDesign, last: int) -
     [
         (lambda k: float(k > 100), {"loss": "threshold", "width": 100}),
         (lambda k: k * k, {"loss": "square"}),
-        (lambda k: float(k), {"loss": "absolute"}),
+        (float, {"loss": "absolute"}),
         (lambda k: min(k, 70), {"loss": [*map(float, range(71)), 70.0]}),
-        (lambda k: float(k > 5000), {"loss": "threshold", "width": 5000}),
+        (lambda k: float(k > 400), {"loss": "threshold", "width": 400}),
     ],
 )
 def test_a_function_is_one_of_all_whole_numbers(
