@@ -2877,7 +2877,7 @@ def read_noise_loss(plain: object) -> NoiseLoss:
         need(max(values) < 2**60, "the loss is no function")
         most, least = fractions(body["most"], 2), fractions(body["least"], 2)
         need(all(0 <= a <= b < 2**60 for a, b in zip(least, most, strict=True)), "it falls")
-        return NoiseLoss(values, *most, (least[0], least[1]))
+        return NoiseLoss(values, most[0], most[1], (least[0], least[1]))
     one_of(name, ("table",), "the loss")
     values = [Fraction(v) for v in reals(keys(plain, "name values")["values"])]
     need(2 <= len(values) <= 10_000 and min(values) >= 0, "the loss is no table")
