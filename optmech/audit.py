@@ -1836,10 +1836,16 @@ def check_figures(
     off = float(claimed) - float(objective)
     off = max(0.0, off if maximise else -off)
     gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
-    best = gap <= OPTIMAL_GAP
-    need(best or result["status"] == "feasible", f"the gap is {gap:.2g}: not optimal")
+    best = check_status(result["status"], gap) == "optimal"
     if not cells:
         yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+
+
+def check_status(stated: object, gap: float | Fraction) -> str:
+    """The word for a certified relative gap, of all files alike: it follows from the gap."""
+    status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
+    need(stated == status, f"the gap is {float(gap):.2g}: {status}, and not {stated!a:.40}")
+    return status
 
 
 def least_loss(stated: Statement, bound: Lagrangian, gap: Fraction) -> Fraction:
@@ -2146,8 +2152,7 @@ class Family:
         need(self.least <= proper, "the bound is not proved")
         bound = self.least if self.least < proper else bound
         gap = rounded_up((loss - bound) / loss) if loss else ZERO
-        status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
-        need(self.status == status, f"the gap is {float(gap):.2g}: the status is wrong")
+        status = check_status(self.status, gap)
         self.lines.append(f"loss {float(self.loss):.15g}, lower bound {float(self.least):.15g}")
         self.lines.append(f"gap {float(gap):.2g}: {status}")
 
@@ -2414,7 +2419,7 @@ class Everywhere:
         need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
         off = float(max(self.loss - self.bound, ZERO))
         gap = off / float(self.loss) if off else 0.0
-        need(gap <= OPTIMAL_GAP or self.status == "feasible", f"the gap is {gap:.2g}")
+        check_status(self.status, gap)
         self.lines.append(f"loss {float(self.loss):.15g}, on this mesh at least "
                           f"{float(self.bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
         words = f"{float(self.least):.15g} as a lower bound of every mechanism"
@@ -2837,11 +2842,29 @@ class Plans:
 
 # ==== 11. Noise on all whole numbers (Theory, "Noise on the integers") ============================
 class NoiseLoss(NamedTuple):
-    """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
+    """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j: of a function at most that,
+    and at least the same with the two numbers of ``least``."""
 
     values: list[Fraction]
     slope: Fraction
     curvature: Fraction
+    least: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def below(self) -> NoiseLoss:
+        return self if self.least is None else NoiseLoss(self.values, *self.least)
+
+    @property
+    def words(self) -> str:
+        ends = [
+            f"{float(self.values[-1]):.9g} + {float(a):.9g} j + {float(b):.9g} j²"
+            for a, b in (self.least or (ZERO, ZERO), (self.slope, self.curvature))
+        ]
+        return f"a function, beyond {len(self.values) - 1} between {' and '.join(ends)}"
+
+    @property
+    def own_words(self) -> str:
+        return "seconds" + ", that the loss is this function" * (self.least is not None)
 
     def at(self, k: int) -> Fraction:
         j = abs(k) - len(self.values) + 1
@@ -2865,7 +2888,15 @@ def read_noise_loss(plain: object) -> NoiseLoss:
     if name == "threshold":
         width = whole(keys(plain, "name width")["width"], 9999)
         return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
-    one_of(name, ("table", "function"), "the loss")
+    if name == "function":
+        body = keys(plain, "name values most least")
+        values = [Fraction(v) for v in reals(body["values"])]
+        need(0 < len(values) <= 10_000 and min(values) >= 0, "the loss is no function")
+        need(max(values) < 2**60, "the loss is no function")
+        most, least = fractions(body["most"], 2), fractions(body["least"], 2)
+        need(all(0 <= a <= b < 2**60 for a, b in zip(least, most, strict=True)), "it falls")
+        return NoiseLoss(values, most[0], most[1], (least[0], least[1]))
+    one_of(name, ("table",), "the loss")
     values = [Fraction(v) for v in reals(keys(plain, "name values")["values"])]
     need(2 <= len(values) <= 10_000 and min(values) >= 0, "the loss is no table")
     need(max(values) < 2**60 and values[-1] >= values[-2], "the loss is no table")
@@ -2885,6 +2916,7 @@ class Noise:
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
     numbers = "whole numbers"
+    alike = ""
 
     def __init__(self, body: Body) -> None:
         entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
@@ -2900,6 +2932,7 @@ class Noise:
         self.each = self.epsilon
         if self.releases > 1 and self.delta.zero:
             self.each = self.epsilon.scaled(Fraction(1, self.releases))
+            self.alike = ", with the same law in every release,"
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
         self.read_law(body)
@@ -2927,7 +2960,7 @@ class Noise:
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
         self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"])
+        real(body["seconds"], 0)
 
     def check(self) -> Verdict:
         power = self.each.exp(ONE, 192)
@@ -2951,17 +2984,18 @@ class Noise:
         need(claimed <= least, "the lower bound is not proved")
         stated = float(rounded_up(loss))
         gap = max(0.0, stated - claimed) / stated if stated else 0.0
-        status = one_of(self.claims["status"], ("optimal", "feasible"), "the status")
-        need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
+        check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
         lines = [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
             promise,
-            f"expected loss {stated:.15g}, and of all noise that is as private at least "
-            f"{claimed:.15g}: a gap of {gap:.2g}",
+            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"at least {claimed:.15g}: a gap of {gap:.2g}",
         ]
-        return lines, "seconds"
+        if self.loss.least is not None:
+            lines.insert(1, self.loss.words)
+        return lines, self.loss.own_words
 
     @cache  # noqa: B019
     def z(self, k: int) -> Fraction:
@@ -3016,9 +3050,10 @@ class Noise:
         need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
         last = max(n + max(s for s, *_ in rows), len(self.loss.values) - 1)
         a, b = power.numerator, power.denominator
-        inside = [self.loss.at(k) * unit * b for k in range(last + 1)]
+        below = self.loss.below
+        inside = [below.at(k) * unit * b for k in range(last + 1)]
         # beyond: C(last + j) is a polynomial in j, known from three places
-        beyond = [self.loss.at(last + j) * unit * b for j in (1, 2, 3)]
+        beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
         for s, inner, (x, y, w), _ in rows:
             own = {i - n: v for i, v in enumerate(inner) if v}
             far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
@@ -3044,9 +3079,12 @@ class Noise:
         s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
         limit = integer(body["limit"], 0)
         need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
-        bent = self.loss.curvature > 0
+        bent = self.loss.below.curvature > 0
         need(bent or tail[2] == 0, "multipliers grow faster than the loss")
-        need(bent or self.loss.slope > 0 or tail[1] == 0, "multipliers grow faster than the loss")
+        need(
+            bent or self.loss.below.slope > 0 or tail[1] == 0,
+            "multipliers grow faster than the loss",
+        )
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
@@ -3143,7 +3181,7 @@ class PowerNoise(Noise):
             for k in range(last + 1):
                 value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
                 found[k] += price * (value - rest)
-        least = min(self.loss.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+        least = min(self.loss.below.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
         return max(ZERO, least)
 
 
@@ -3354,7 +3392,7 @@ class PlanarNoise(Noise):
         need(size * (self.bits + blocks * exponent) <= 4 * 10**8, "too many digits")
         self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"])
+        real(body["seconds"], 0)
 
     def quarter(self, n: int) -> list[tuple[int, int]]:
         """x >= y >= 0 of radius up to n."""
@@ -3384,7 +3422,8 @@ class PlanarNoise(Noise):
         """c(k), of roots a bound."""
         x, y = k
         if self.measured != "l2":
-            return self.loss.at(x + y if self.measured == "l1" else x)
+            loss = self.loss if up else self.loss.below
+            return loss.at(x + y if self.measured == "l1" else x)
         return self.rooted(x * x + y * y, up)
 
     def rooted(self, square: int, up: bool) -> Fraction:
@@ -3500,7 +3539,7 @@ class PlanarNoise(Noise):
             return self.rooted(m * m if self.norm != "l1" else (m * m + 1) // 2, False)
         start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
         values = self.loss.values
-        return self.loss.at(start) if start >= len(values) - 1 else min(values[start:])
+        return self.loss.below.at(start) if start >= len(values) - 1 else min(values[start:])
 
 
 # ==== 12. Packed mechanisms, against the design that they were packed from ========================

@@ -18,7 +18,7 @@ import numpy as np
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.objective import figures_of, relative_gap
+from optmech.certificate.objective import figures_of, relative_gap, status_faults
 from optmech.designs.approximation import disagreements, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, plain
 from optmech.designs.encoding import (
@@ -173,8 +173,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
             faults.append(f"{name} is {said!r} in the file and {proper!r} recomputed")
     if statement.target_factors is None and design.bound != design.lower_bound:
         faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
-    if stated.status == "optimal" and design.status != "optimal":
-        faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
+    faults += status_faults(stated.status, design.gap)
     faults += disagreements(
         stated.approximations, design.approximations, larger_is_better=maximised
     )
