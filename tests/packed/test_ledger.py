@@ -485,7 +485,9 @@ HOSTILE: list[Callable[[dict[str, Any]], Any]] = [
     lambda s: changed(s, file=s["file"].upper()),
     lambda s: changed(s, radius=3.0),
     lambda s: changed(s, radius=None),
+    lambda s: changed(s, radius=True),
     lambda s: changed(s, delta=1e-5),
+    lambda s: changed(s, delta="1e-06"),
     lambda s: changed(s, order=1),
     lambda s: changed(s, order=None),
     lambda s: changed(s, order=1.3),
@@ -806,3 +808,67 @@ def test_bad_arguments_and_buffers_in_node(node: str, tmp_path: Path) -> None:
     charged = [found.pop(name) for name in list(found) if name.startswith("charged")]
     assert charged == [0] * 6
     assert found == dict.fromkeys(found, "refused")
+
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 1.5, 2**53, 2**64, 1e300, "", "0", "1", "0.5", "1.0", "01", "٣",
+    [], [[0, 1]], [[0, 1], [0, 1]], {}, "positions", "optmech-ledger/1", "a" * 64,
+]  # fmt: skip
+
+
+def mutated(rng: random.Random, state: dict[str, Any]) -> Any:
+    """A state with some entries replaced, removed, doubled or added."""
+    out = json.loads(json.dumps(state))
+    for _ in range(rng.randrange(3)):
+        node, keys = out, list(out)
+        while keys:
+            key = rng.choice(keys)
+            if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.7:
+                node = node[key]
+                keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+                continue
+            chance = rng.random()
+            if chance < 0.2:
+                del node[key]
+            elif chance < 0.3:
+                node.update(more=1) if isinstance(node, dict) else node.append(node[key])
+            else:
+                node[key] = rng.choice(VALUES)
+            break
+    return out
+
+
+def test_mutated_states_are_taken_or_refused_alike(
+    node: str, line: om.PackedMechanism, tmp_path: Path
+) -> None:
+    rng = random.Random(6)
+    given = []
+    for _ in range(1500):
+        ledger = om.Ledger(line, None, 1.0, delta=1.0)
+        for _ in range(rng.randrange(4)):
+            ledger.enter(rng.randrange(6), times=rng.randrange(1, 4))
+        given.append(mutated(rng, ledger.to_dict()))
+    script = """
+        const mechanism = await client.load(readFileSync(`${vectors}/line.omm`));
+        console.log(JSON.stringify(given.map((state) => {
+          const ledger = new client.Ledger(mechanism, null, 1, { delta: 1 });
+          try {
+            ledger.restore(state);
+            return Object.values(ledger.figures());
+          } catch (error) {
+            return error instanceof client.PackedError ? "refused" : String(error.stack);
+          }
+        })));
+    """
+    taken = 0
+    for state, theirs in zip(given, asked(node, script, given, tmp_path), strict=True):
+        ledger = om.Ledger(line, None, 1.0, delta=1.0)
+        mine: Any = "refused"
+        try:
+            ledger.restore(state)
+            mine = [ledger.plain, ledger.rows, ledger.composed]
+        except om.ProblemError:
+            pass
+        assert theirs == mine, state
+        taken += mine != "refused"
+    assert 300 < taken < 1200
