@@ -27,9 +27,13 @@ from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.dense import first_dense
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.outside import joined, taken
 from optmech.engines.structured.pairs import Cone, Rows
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.tuning import TUNING
+
+_Left = tuple[Floats, Rows]
+"""Columns and rows of the blocks left out."""
 
 
 class Narrowing:
@@ -59,8 +63,8 @@ class Narrowing:
         if self.before is None:
             self.before = bounds.state
         self._seen.clear()  # what the others leave behind changes sums and products
-        state = _within(bounds.state, used)
-        return self._on(active[used], state, bounds, now)
+        left = self._left(bounds, ~used)
+        return self._on(active[used], _within(bounds.state, used), left, bounds, now)
 
     def whole(self, bounds: Bounds, backend: Backend) -> Bounds:
         """Bounds to go on with on all columns, after ``bounds`` failed."""
@@ -95,18 +99,20 @@ class Narrowing:
         if self._widened > TUNING.most_widened or self.before is None:
             bounds.given_up = f"{len(bounds.missing)} columns are missing"
             return None
-        active = np.union1d(bounds.columns.active, bounds.missing)
+        columns = bounds.columns
+        active = np.union1d(columns.active, bounds.missing)
         bounds.monitor.report(f"{len(bounds.missing)} columns are missing")
         state = _within(self.before, np.isin(self._all(), active))
-        return self._on(active, state, bounds, now)
+        stay = np.flatnonzero(~np.isin(columns.outside, bounds.missing))
+        left = columns.kept.P[stay], taken(columns.kept.rows, stay)
+        return self._on(active, state, left, bounds, now)
 
-    def _on(self, active: Ints, state: State, bounds: Bounds, now: Residuals) -> Bounds:
+    def _on(
+        self, active: Ints, state: State, left: _Left, bounds: Bounds, now: Residuals
+    ) -> Bounds:
         """Bounds of a run on ``active`` that goes on where ``bounds`` are."""
         threads = bounds.options.threads
-        held = state.rows if self.before is None else self.before.rows
-        columns = ColumnSet(
-            self._model, self._cone, active, threads, self._in_play(held, state.rows)
-        )
+        columns = ColumnSet(self._model, self._cone, active, threads, left)
         state = replace(state, dense=first_dense(columns.model, self._cone))
         backend = CompiledBackend(columns.model, self._cone, threads)
         given = (columns.model, self._cone, backend, state, bounds.options, bounds.monitor)
@@ -115,29 +121,28 @@ class Narrowing:
         bounds.monitor.report(f"{len(active):,} of {self._model.blocks:,} columns are held")
         return result
 
-    def _in_play(self, *held: Rows) -> NDArray[np.bool_]:
-        """Long pairs that some block holds."""
-        played = np.zeros(self._cone.later.shape, dtype=np.bool_)
-        for rows in held:
-            pairs = rows.i < self._model.variables
-            played[rows.i[pairs], rows.j[pairs]] = True
-        return played & (self._cone.later > 0)
+    def _left(self, bounds: Bounds, leaving: NDArray[np.bool_]) -> _Left:
+        """Columns of sum one, and rows, of those that leave and those that left before, in the
+        order of their blocks."""
+        leavers = np.flatnonzero(leaving)
+        rows, P = taken(bounds.state.rows, leavers), bounds.state.P[leavers]
+        weight = P.sum(axis=1)
+        P, rows.s = P / weight[:, None], rows.s / weight[rows.block]
+        if not isinstance(bounds, SomeColumns):
+            return P, rows
+        columns = bounds.columns
+        order = np.argsort(np.concatenate([columns.active[leavers], columns.outside]))
+        rows = taken(joined(rows, columns.kept.rows), order)
+        return np.concatenate([P, columns.kept.P])[order], rows
 
 
 def _within(state: State, used: NDArray[np.bool_]) -> State:
     """The state on the columns ``used``, to which the others' probability is added: sums of
     columns in the cone are in the cone, so that row sums and pairs hold as before."""
-    rows = state.rows
     lost = state.P[~used].sum(axis=0)
     P = state.P[used].copy()
     weight = P.sum(axis=1) / P.sum()
     P += weight[:, None] * lost
-    kept = used[rows.block]
-    count = np.diff(rows.offset)[used]
-    block = np.repeat(np.arange(len(count)), count)
-    i, j, e = rows.i[kept], rows.j[kept], rows.e[kept]
-    s = rows.s[kept] + weight[block] * np.maximum(e * lost[j] - lost[i], 0.0)
-    offset = np.concatenate([[0], np.cumsum(count)])
-    return replace(
-        state, P=P, a=state.a[used], y=state.y.copy(), rows=Rows(offset, i, j, e, s, rows.z[kept])
-    )
+    rows = taken(state.rows, np.flatnonzero(used))
+    rows.s += weight[rows.block] * np.maximum(rows.e * lost[rows.j] - lost[rows.i], 0.0)
+    return replace(state, P=P, a=state.a[used], y=state.y.copy(), rows=rows)
