@@ -49,7 +49,8 @@ def test_prices_are_those_of_a_linear_program(seed: int) -> None:
         np.subtract.at(charged, (rows.block, rows.j), rows.e * rows.z)
         assert left == pytest.approx(charged - prices, abs=1e-9)
         values = np.array([_value(model.ratio, own[:16] - prices) for own in cost])
-        assert (values > 0.1).any() and (values < -0.1).any()
+        assert (values > 0.1).any()
+        assert (values < -0.1).any()
         least = left.min(axis=1)
         assert (least <= values + 1e-9).all()
         useless = values > 1e-9

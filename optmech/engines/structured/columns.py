@@ -85,15 +85,22 @@ class SomeColumns(Bounds):
     widens: bool = field(kw_only=True, default=False)
     """Whether columns that are missing are told, instead of ending the run."""
     missing: Ints = field(init=False)
+    lost: float = field(default=0.0, init=False)
+    """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
     def __post_init__(self) -> None:
-        self._last_due, self._gap_then = 0, np.inf
+        self._last_due, self._gap_then, self._looked = 0, np.inf, np.inf
         self.missing = np.zeros(0, dtype=np.int64)
 
     def follow(self, before: Bounds, now: Residuals) -> None:
         """Go on where the bounds of a run on other columns are."""
         self.gap, self.upper, self.lower = before.gap, before.upper, before.lower
-        self._gap_then = now.gap
+        self._gap_then = self._looked = now.gap
+
+    def look(self, now: Residuals) -> None:
+        """Between bounds, see whether columns are missing."""
+        if now.gap < min(TUNING.looked * self._looked, TUNING.priced_from):
+            self._price(now, self.state.y, now.gap)
 
     def due(self, iteration: int, now: Residuals) -> bool:
         gap = max(now.gap, now.mu * self.state.products / max(abs(now.primal), 1e-300))
@@ -129,18 +136,22 @@ class SomeColumns(Bounds):
         """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
         that matters at this gap."""
         prices = duals.y + duals.lowest
-        goal = TUNING.left_out_goal * self.options.gap * abs(now.primal) / len(prices)
-        left = self.columns.kept.priced(prices, goal)
-        lost = left.min(axis=0, initial=0.0)
-        self.lower = max(self.lower, float(prices.sum() + lost.sum()))
+        self._price(now, prices, self.options.gap)
+        self.lower = max(self.lower, float(prices.sum() - self.lost))
+        if len(self.missing) and not self.widens:
+            self.given_up = f"{len(self.missing)} columns are missing"
+        return self.columns.multipliers(self.state, duals)
+
+    def _price(self, now: Residuals, prices: Floats, gap: float) -> None:
+        """Price what is left out to a share of ``gap``, and see what is missing."""
+        self._looked = now.gap
+        goal = TUNING.left_out_goal * gap * abs(now.primal) / len(prices)
+        left = np.minimum(self.columns.kept.priced(prices, goal), 0.0)
+        self.lost = -float(left.min(axis=0, initial=0.0).sum())
         matters = max(TUNING.left_out_matters * now.gap, 0.3 * self.options.gap)
         bearable = matters * abs(now.primal)
-        useful = -np.minimum(left, 0.0).sum(axis=1) > 0.01 * bearable
-        if -lost.sum() > bearable and useful.any() and self.widens:
-            self.missing = self.columns.outside[useful]
-        elif -lost.sum() > bearable and useful.any():
-            self.given_up = f"{useful.sum()} columns are missing"
-        return self.columns.multipliers(self.state, duals)
+        useful = -left.sum(axis=1) > 0.01 * bearable
+        self.missing = self.columns.outside[useful & (self.lost > bearable)]
 
 
 def part(model: Model, active: Ints) -> Model:

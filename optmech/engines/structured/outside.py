@@ -78,13 +78,24 @@ class Outside:
         """Prices of the best columns whose sums are one, over the pairs held."""
         return self._solve(np.arange(len(self.cost)), prices, goal)
 
-    def _solve(self, chosen: Ints, prices: Floats, goal: float) -> Floats:
+    def centred(self, chosen: Ints, prices: Floats, centre: float) -> tuple[Floats, Rows]:
+        """Columns of some blocks, and rows, whose products of slacks and multipliers are all near
+        ``centre``."""
+        self._solve(chosen, prices, 0.0, centre)
+        return self.P[chosen], taken(self.rows, chosen)
+
+    def without(self, chosen: Ints) -> tuple[Floats, Rows]:
+        """Columns and rows of all blocks but some."""
+        others = np.setdiff1d(np.arange(len(self.P)), chosen)
+        return self.P[others], taken(self.rows, others)
+
+    def _solve(self, chosen: Ints, prices: Floats, goal: float, centre: float = 0.0) -> Floats:
         cost = self.cost.copy()
         cost[:, :-1] -= prices
         left, value = self.left - prices, np.zeros(len(cost))
         each(
             self.threads, pricing.price, self._address, packed(self.rows), self._panels, chosen,
-            cost, goal, self.P, left, value,
+            cost, goal, centre, self.P, left, value,
         )  # fmt: skip
         self.left[chosen] = left[chosen] + prices
         return value

@@ -50,10 +50,11 @@ def _longest(values, changes, lo, hi):
 
 
 @jit
-def price(t, nt, lapack, rows, panels, chosen, cost, goal, v, left, value):
+def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, value):
     """Move the columns v (blocks, m + 1) of the ``chosen`` blocks, and their slacks and multipliers
     in ``rows``, until multipliers leave c - Gᵀz >= -goal or the price ``value`` (blocks,) is known.
-    ``cost`` is (blocks, m + 1), ``left`` (blocks, m) what multipliers leave of it."""
+    ``cost`` is (blocks, m + 1), ``left`` (blocks, m) what multipliers leave of it. With a
+    ``centre`` above zero, until all products of slacks and multipliers are near it."""
     m = left.shape[1]
     panel_of, start = np.empty(m, np.int64), np.empty(m + 1, np.int64)
     scale, x, info = np.empty(m), np.empty(m), np.zeros(1, np.int32)
@@ -81,9 +82,13 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, v, left, value):
             mu /= count
             feasible = abs(total - 1.0) < _FEASIBLE and worst < _FEASIBLE
             value[o] = price
-            if least >= -goal and least >= _CLEAR * price:
-                break
-            if feasible and price - least <= max(0.5 * goal, _NEAR * abs(price)):
+            if centre > 0.0:
+                near = mu < 1.5 * centre < 2.5 * mu
+                done = near and best.max() - least < 0.1 * count * centre
+            else:
+                done = price - least <= max(0.5 * goal, _NEAR * abs(price))
+            proved = centre == 0.0 and least >= -goal and least >= _CLEAR * price
+            if proved or (feasible and done):
                 break
             assemble(lo, hi, rows, block, panel_of, 1e-15)
             if not cholesky(lapack, block, info):
@@ -112,7 +117,9 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, v, left, value):
                     ds[k - lo] = move + off[k - lo]
                 primal = _longest(rows.s, ds, lo, hi)
                 dual = _longest(rows.z, dz, lo, hi)
-                if trial == 0:
+                if centre > 0.0:
+                    aim = centre
+                elif trial == 0:
                     after = 0.0
                     for k in range(lo, hi):
                         moved = rows.s[k] + primal * ds[k - lo]
