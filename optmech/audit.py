@@ -454,6 +454,7 @@ class Places(NamedTuple):
     unit: str
     bounds: list[float] | None = None  # west, south, east, north of a grid over degrees
     globe: bool = False  # points are longitude and latitude
+    size: tuple[int, int, float, float] | None = None  # of a grid: rows, columns, width, height
 
 
 def read_places(plain: object, count: int) -> Places:
@@ -485,7 +486,7 @@ def read_grid(plain: object, count: int) -> Places:
     cells = [(row, column) for row in range(rows) for column in range(columns)]
     points = [[x + (c + 0.5) * width, y + (r + 0.5) * height] for r, c in cells]
     need(all(math.isfinite(v) for p in points for v in p), "a cell is too far away")
-    return Places(cells, points, unit, bounds)
+    return Places(cells, points, unit, bounds, size=(rows, columns, width, height))
 
 
 def read_labelled(plain: object) -> Places:
@@ -1650,7 +1651,9 @@ class Statement:
         return bound
 
     def value(self, p: Mechanism) -> Fraction:
-        """What is minimised: a loss, or minus the distortion."""
+        """What is minimised: a loss, a leakage, or minus the distortion."""
+        if self.objective == "leakage":
+            return -p.distortion(negated(self.target))
         if self.objective == "distortion":
             return -p.distortion(self.target)
         losses = p.losses(self.loss)
@@ -1853,10 +1856,16 @@ def check_figures(
     off = float(claimed) - float(objective)
     off = max(0.0, off if maximise else -off)
     gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
-    best = gap <= OPTIMAL_GAP
-    need(best or result["status"] == "feasible", f"the gap is {gap:.2g}: not optimal")
+    best = check_status(result["status"], gap) == "optimal"
     if not cells:
         yield f"gap {gap:.2g}: {'optimal' if best else 'not proved to be optimal'}"
+
+
+def check_status(stated: object, gap: float | Fraction) -> str:
+    """The word for a certified relative gap, of all files alike: it follows from the gap."""
+    status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
+    need(stated == status, f"the gap is {float(gap):.2g}: {status}, and not {stated!a:.40}")
+    return status
 
 
 def least_loss(stated: Statement, bound: Lagrangian, gap: Fraction) -> Fraction:
@@ -2163,8 +2172,7 @@ class Family:
         need(self.least <= proper, "the bound is not proved")
         bound = self.least if self.least < proper else bound
         gap = rounded_up((loss - bound) / loss) if loss else ZERO
-        status = "optimal" if gap <= OPTIMAL_GAP else "feasible"
-        need(self.status == status, f"the gap is {float(gap):.2g}: the status is wrong")
+        status = check_status(self.status, gap)
         self.lines.append(f"loss {float(self.loss):.15g}, lower bound {float(self.least):.15g}")
         self.lines.append(f"gap {float(gap):.2g}: {status}")
 
@@ -2196,7 +2204,7 @@ class Region:
         body = keys(plain, "vertices triangles unit coordinates" + " degree" * curved)
         self.degree = whole(body.get("degree", 1), 7)
         need(self.degree > 0, "the degree is none")
-        text(body["unit"], "the unit")
+        self.measure = text(body["unit"], "the unit")
         self.globe = one_of(body["coordinates"], ("plane", "lonlat"), "the system") == "lonlat"
         given = [reals(v, 2) for v in listing(body["vertices"])]
         need(all(len(p) == 2 for p in places), "a place is not in the plane")
@@ -2382,6 +2390,9 @@ class Everywhere:
                  "the places are not points that this distance measures")  # fmt: skip
             self.region = Region(promise["everywhere"], secrets.points or [])
             need(self.region.globe is globe, "the mesh is not in the coordinates of the places")
+            units = secrets.unit, self.region.measure
+            fits = units[1] == "km" if globe else "" in units or units[0] == units[1]
+            need(fits, "the mesh is in another unit than the places")
         self.located = [self.region.shares(place) for place in self.region.places]
         self.released = body["mechanism"] is not None
         with inside("multipliers"):
@@ -2433,7 +2444,7 @@ class Everywhere:
         need(self.bound <= max(self.mesh_bound(), ZERO), "the bound is not proved")
         off = float(max(self.loss - self.bound, ZERO))
         gap = off / float(self.loss) if off else 0.0
-        need(gap <= OPTIMAL_GAP or self.status == "feasible", f"the gap is {gap:.2g}")
+        check_status(self.status, gap)
         self.lines.append(f"loss {float(self.loss):.15g}, on this mesh at least "
                           f"{float(self.bound):.15g}: a gap of {gap:.2g}")  # fmt: skip
         words = f"{float(self.least):.15g} as a lower bound of every mechanism"
@@ -2862,11 +2873,29 @@ class Plans:
 
 # ==== 11. Noise on all whole numbers (Theory, "Noise on the integers") ============================
 class NoiseLoss(NamedTuple):
-    """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j."""
+    """c(0), ..., c(m), and c(m) + slope j + curvature j² for k = m + j: of a function at most that,
+    and at least the same with the two numbers of ``least``."""
 
     values: list[Fraction]
     slope: Fraction
     curvature: Fraction
+    least: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def below(self) -> NoiseLoss:
+        return self if self.least is None else NoiseLoss(self.values, *self.least)
+
+    @property
+    def words(self) -> str:
+        ends = [
+            f"{float(self.values[-1]):.9g} + {float(a):.9g} j + {float(b):.9g} j²"
+            for a, b in (self.least or (ZERO, ZERO), (self.slope, self.curvature))
+        ]
+        return f"a function, beyond {len(self.values) - 1} between {' and '.join(ends)}"
+
+    @property
+    def own_words(self) -> str:
+        return "seconds" + ", that the loss is this function" * (self.least is not None)
 
     def at(self, k: int) -> Fraction:
         j = abs(k) - len(self.values) + 1
@@ -2890,7 +2919,15 @@ def read_noise_loss(plain: object) -> NoiseLoss:
     if name == "threshold":
         width = whole(keys(plain, "name width")["width"], 9999)
         return NoiseLoss([ZERO] * (width + 1) + [ONE], ZERO, ZERO)
-    one_of(name, ("table", "function"), "the loss")
+    if name == "function":
+        body = keys(plain, "name values most least")
+        values = [Fraction(v) for v in reals(body["values"])]
+        need(0 < len(values) <= 10_000 and min(values) >= 0, "the loss is no function")
+        need(max(values) < 2**60, "the loss is no function")
+        most, least = fractions(body["most"], 2), fractions(body["least"], 2)
+        need(all(0 <= a <= b < 2**60 for a, b in zip(least, most, strict=True)), "it falls")
+        return NoiseLoss(values, most[0], most[1], (least[0], least[1]))
+    one_of(name, ("table",), "the loss")
     values = [Fraction(v) for v in reals(keys(plain, "name values")["values"])]
     need(2 <= len(values) <= 10_000 and min(values) >= 0, "the loss is no table")
     need(max(values) < 2**60 and values[-1] >= values[-2], "the loss is no table")
@@ -2910,6 +2947,7 @@ class Noise:
     each geometric from period to period; what it promises, its loss, and what all noise loses."""
 
     numbers = "whole numbers"
+    alike = ""
 
     def __init__(self, body: Body) -> None:
         entries = "digest format epsilon delta sensitivity loss law multipliers claims seconds"
@@ -2925,6 +2963,7 @@ class Noise:
         self.each = self.epsilon
         if self.releases > 1 and self.delta.zero:
             self.each = self.epsilon.scaled(Fraction(1, self.releases))
+            self.alike = ", with the same law in every release,"
         need(self.epsilon.nearest <= 64, "ε is too large")
         need(self.delta.bounds().high <= 1, "δ is above 1")
         self.read_law(body)
@@ -2952,7 +2991,7 @@ class Noise:
         need(terms <= 4_000_000, "too many places for the sensitivity")
         need(not 0 < self.period < self.sensitivity, "fewer tails than the sensitivity")
         self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"])
+        real(body["seconds"], 0)
 
     def check(self) -> Verdict:
         power = self.each.exp(ONE, 192)
@@ -2976,17 +3015,18 @@ class Noise:
         need(claimed <= least, "the lower bound is not proved")
         stated = float(rounded_up(loss))
         gap = max(0.0, stated - claimed) / stated if stated else 0.0
-        status = one_of(self.claims["status"], ("optimal", "feasible"), "the status")
-        need(status == ("optimal" if gap <= OPTIMAL_GAP else "feasible"), f"the gap is {gap:.2g}")
+        check_status(self.claims["status"], gap)
         ends = "" if self.period else ", none beyond"
         lines = [
             f"probabilities of all {self.numbers}, {self.n} to either side one by one{ends}, in "
             f"whole numbers over 2^{self.bits}",
             promise,
-            f"expected loss {stated:.15g}, and of all noise that is as private at least "
-            f"{claimed:.15g}: a gap of {gap:.2g}",
+            f"expected loss {stated:.15g}, and of all noise that is as private{self.alike} "
+            f"at least {claimed:.15g}: a gap of {gap:.2g}",
         ]
-        return lines, "seconds"
+        if self.loss.least is not None:
+            lines.insert(1, self.loss.words)
+        return lines, self.loss.own_words
 
     @cache  # noqa: B019
     def z(self, k: int) -> Fraction:
@@ -3041,9 +3081,10 @@ class Noise:
         need(all(len(inner) == 2 * n + 1 for _, inner, _, _ in rows), "windows differ")
         last = max(n + max(s for s, *_ in rows), len(self.loss.values) - 1)
         a, b = power.numerator, power.denominator
-        inside = [self.loss.at(k) * unit * b for k in range(last + 1)]
+        below = self.loss.below
+        inside = [below.at(k) * unit * b for k in range(last + 1)]
         # beyond: C(last + j) is a polynomial in j, known from three places
-        beyond = [self.loss.at(last + j) * unit * b for j in (1, 2, 3)]
+        beyond = [below.at(last + j) * unit * b for j in (1, 2, 3)]
         for s, inner, (x, y, w), _ in rows:
             own = {i - n: v for i, v in enumerate(inner) if v}
             far = {n + j: x + y * j + w * j * j for j in range(1, last - n + 4)}
@@ -3069,9 +3110,12 @@ class Noise:
         s, inner, tail = whole(body["shift"], 1001), wholes(body["inner"]), wholes(body["tail"])
         limit = integer(body["limit"], 0)
         need(0 < s <= self.sensitivity and len(tail) == 3 and len(inner) % 2 == 1, "a bad shift")
-        bent = self.loss.curvature > 0
+        bent = self.loss.below.curvature > 0
         need(bent or tail[2] == 0, "multipliers grow faster than the loss")
-        need(bent or self.loss.slope > 0 or tail[1] == 0, "multipliers grow faster than the loss")
+        need(
+            bent or self.loss.below.slope > 0 or tail[1] == 0,
+            "multipliers grow faster than the loss",
+        )
         if not self.delta.zero:
             need(max(*inner, tail[0]) <= limit and tail[1:] == [0, 0], "a multiplier is too large")
         return s, inner, tail, limit
@@ -3168,7 +3212,7 @@ class PowerNoise(Noise):
             for k in range(last + 1):
                 value = gain[at(k)] + gain[at(-k)] - harm[at(k - s)] - harm[at(-k - s)]
                 found[k] += price * (value - rest)
-        least = min(self.loss.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
+        least = min(self.loss.below.at(k) + Fraction(v, scale << 601) for k, v in enumerate(found))
         return max(ZERO, least)
 
 
@@ -3379,7 +3423,7 @@ class PlanarNoise(Noise):
         need(size * (self.bits + blocks * exponent) <= 4 * 10**8, "too many digits")
         self.multipliers = body["multipliers"]
         self.claims = keys(body["claims"], "status loss lower_bound")
-        real(body["seconds"])
+        real(body["seconds"], 0)
 
     def quarter(self, n: int) -> list[tuple[int, int]]:
         """x >= y >= 0 of radius up to n."""
@@ -3409,7 +3453,8 @@ class PlanarNoise(Noise):
         """c(k), of roots a bound."""
         x, y = k
         if self.measured != "l2":
-            return self.loss.at(x + y if self.measured == "l1" else x)
+            loss = self.loss if up else self.loss.below
+            return loss.at(x + y if self.measured == "l1" else x)
         return self.rooted(x * x + y * y, up)
 
     def rooted(self, square: int, up: bool) -> Fraction:
@@ -3525,22 +3570,81 @@ class PlanarNoise(Noise):
             return self.rooted(m * m if self.norm != "l1" else (m * m + 1) // 2, False)
         start = (m + 1) // 2 if (self.norm, self.measured) == ("l1", "linf") else m
         values = self.loss.values
-        return self.loss.at(start) if start >= len(values) - 1 else min(values[start:])
+        return self.loss.below.at(start) if start >= len(values) - 1 else min(values[start:])
 
 
 # ==== 12. Packed mechanisms, against the design that they were packed from ========================
-# One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]).
+# One item of CBOR (docs/packed.md): 55799([format, header, rows, digest]). Whatever follows from
+# the design is made again here, in the words and bytes of a file, and compared; figures that
+# machines round differently are compared to nine digits.
 PACKED = b"\xd9\xd9\xf7\x84\x70optmech-packed/"
 HEADER = ("accuracy/bits/columns/constraints/design/does not promise/loss/outside/prior/protects/"
           "reach/region/reports/row of/secrets/title/width")  # fmt: skip
 MESH_HEADER = ("accuracy/bits/columns/constraints/design/does not promise/kind/loss/mesh/outside/"
                "prior/protects/region/reports/snap/title/width")  # fmt: skip
+PACKED_WORDS = "title, date of the prior, whether positions outside are refused"
+SAME = 1e-9  # of figures that rest on cosines
+MOST_PLACES, MOST_COLUMNS, DEEPEST = 2**16, 2**15, 8
+TIMES = (
+    "Every report spends the stated ε again: n independent reports about one place promise only n "
+    "times ε. Repeat the report for as long as the place is the same.",
+    "Reports from several times tell more than each of them alone: positions follow one another.",
+    "That a report was made, when, how often and from which network address is not hidden.",
+    "An adversary who knows more than the prior may guess better than the stated accuracy; what is "
+    "promised of probabilities holds whatever is known.",
+)
+AT_PLACES = (
+    "A position counts as its place: two positions that are close to each other, on both sides of "
+    "a border between places, are told apart as these places are."
+)
+REFUSED = "That a position lay outside the region is seen where no report is made for it."
+NEAREST_PLACE = (
+    "A position outside the region counts as the nearest place, however far that is: what is "
+    "promised of it is what is promised of that place."
+)
+MOVED = (
+    "Before a draw a position of the region is moved, by at most snap: the promise between two of "
+    "them that are d apart is that for a distance of d + 2 snap."
+)
+NEAREST_POINT = (
+    "A position outside the region counts as the nearest point of its border, however far that is: "
+    "what is promised of it is what is promised of that point."
+)
+ON_THE_GLOBE = (
+    "Two positions outside the region that are close to each other may have nearest points that "
+    "are far apart."
+)
+IN_WORDS = {"max": "ε =", "kl": "KL divergence at most",
+               "reverse_kl": "reverse KL divergence at most", "tv": "total variation at most",
+               "chi2": "χ² divergence at most",
+               "hellinger": "squared Hellinger distance at most"}  # fmt: skip
+GAINS = {"maximal": "e to the maximal leakage", "additive": "additive capacity",
+         "identity": "the secret itself is guessed"}  # fmt: skip
+
+
+class Typed(list[float]):
+    """Numbers as the bytes of an array, under a tag of RFC 8746."""
+
+    codes: ClassVar = {70: "I", 71: "Q", 86: "d"}
+
+    def __init__(self, values: Iterable[float], tag: int) -> None:
+        super().__init__(values)
+        self.tag = tag
+
+
+def array(value: object, tag: int) -> list[float]:
+    if not isinstance(value, Typed) or value.tag != tag:
+        raise Fault(f"an array under tag {tag} is missing")
+    need(all(map(math.isfinite, value)), "a number that is not finite")
+    return value
+
+
+def indices(value: object, most: int) -> list[int]:
+    return [whole(k, most) for k in array(value, 70)]
 
 
 class Cbor:
-    """What deterministic CBOR says; tags 70, 71 and 86 as lists of numbers, others refused."""
-
-    codes: ClassVar = {70: "I", 71: "Q", 86: "d"}
+    """What CBOR says; whether it is deterministic shows when it is written again."""
 
     def __init__(self, content: bytes) -> None:
         self.content, self.at = content, 0
@@ -3548,6 +3652,7 @@ class Cbor:
     def whole(self) -> object:
         found = self.item(0)
         need(self.at == len(self.content), "bytes after the end")
+        need(cbor(found) == self.content, "is not in the one form that is written")
         return found
 
     def take(self, count: int) -> bytes:
@@ -3556,7 +3661,7 @@ class Cbor:
         return self.content[self.at - count : self.at]
 
     def item(self, depth: int) -> object:
-        need(depth < 16, "nests too deep")
+        need(depth <= 16, "nests too deep")
         first = self.take(1)[0]
         major, count = first >> 5, first & 31
         if major == 7:
@@ -3569,9 +3674,7 @@ class Cbor:
             return value
         if count >= 24:
             need(count <= 27, "an indefinite length")
-            least = (24, 1 << 8, 1 << 16, 1 << 32)[count - 24]
             count = int.from_bytes(self.take(1 << count - 24), "big")
-            need(count >= least, "a number that is not in its shortest form")
         if major < 2:
             return count if major == 0 else -1 - count
         if major == 2:
@@ -3579,18 +3682,65 @@ class Cbor:
         if major == 3:
             return self.take(count).decode()
         if major == 6:
-            code, content = self.codes.get(count, ""), self.item(depth + 1)
+            code, content = Typed.codes.get(count, ""), self.item(depth + 1)
             if not code or not isinstance(content, bytes):
                 raise Fault("an unknown tag")
             size, rest = divmod(len(content), struct.calcsize(f"<{code}"))
             need(rest == 0, "an array that ends in the middle of a number")
-            return list(struct.unpack(f"<{size}{code}", content))
+            return Typed(struct.unpack(f"<{size}{code}", content), count)
         need(count <= len(self.content) - self.at, "ends in the middle of an item")
         if major == 4:
             return [self.item(depth + 1) for _ in range(count)]
-        pairs = [(self.item(depth + 1), self.item(depth + 1)) for _ in range(count)]
-        need(len({str(key) for key, _ in pairs}) == count, "a key twice")
-        return {str(key): value for key, value in pairs}
+        pairs = [(text(self.item(depth + 1), "a key"), self.item(depth + 1)) for _ in range(count)]
+        need(len(dict(pairs)) == count, "a key twice")
+        return dict(pairs)
+
+
+def cbor(value: object) -> bytes:
+    """The deterministic form of RFC 8949, section 4.2.1."""
+    if isinstance(value, bool | None):
+        return bytes([{False: 0xF4, True: 0xF5, None: 0xF6}[value]])
+    if isinstance(value, int):
+        return head_of(0, value) if value >= 0 else head_of(1, -1 - value)
+    if isinstance(value, float):
+        for first, code in ((0xF9, ">e"), (0xFA, ">f"), (0xFB, ">d")):
+            try:
+                short = struct.pack(code, value)
+            except OverflowError:
+                continue
+            if struct.unpack(code, short)[0] == value:
+                return bytes([first]) + short
+    if isinstance(value, bytes):
+        return head_of(2, len(value)) + value
+    if isinstance(value, str):
+        return head_of(3, len(value.encode())) + value.encode()
+    if isinstance(value, Typed):
+        packed = struct.pack(f"<{len(value)}{Typed.codes[value.tag]}", *value)
+        return head_of(6, value.tag) + cbor(packed)
+    if isinstance(value, list | tuple):
+        return head_of(4, len(value)) + b"".join(map(cbor, value))
+    if isinstance(value, dict):
+        pairs = sorted((cbor(key), cbor(part)) for key, part in value.items())
+        return head_of(5, len(pairs)) + b"".join(key + part for key, part in pairs)
+    raise Fault(f"{value!a} has no form in a file")
+
+
+def head_of(major: int, argument: int) -> bytes:
+    if argument < 24:
+        return bytes([major << 5 | argument])
+    size = next(k for k in range(4) if argument < 1 << (8 << k))
+    return bytes([major << 5 | 24 + size]) + argument.to_bytes(1 << size, "big")
+
+
+def require_same(head: Body, name: str, own: object) -> None:
+    """Raise Fault where an entry is not, byte by byte, what follows from the design."""
+    need(cbor(head[name]) == cbor(own), f"{name} is not that of the design")
+
+
+def require_near(said: object, own: float | None, what: str) -> None:
+    """The same of a figure that machines round differently."""
+    right = said is None if own is None else math.isclose(real(said), own, rel_tol=SAME)
+    need(right, f"{what} is not that of the design")
 
 
 def judge_packed(path: str, design: str) -> Verdict:
@@ -3607,6 +3757,8 @@ def judge_packed(path: str, design: str) -> Verdict:
     need(digest == hashlib.sha256(content[:-32]).digest(), "the digest does not match the content")
     if not isinstance(inner, bytes) or not isinstance(rows, bytes):
         raise Fault("is not a packed mechanism")
+    again = b"".join(map(cbor, (inner, rows, digest)))
+    need(again == reader.content, "is not in the one form that is written")
     head = Cbor(inner).whole()
     entries = HEADER if version == b"1" else MESH_HEADER
     if not isinstance(head, dict) or "/".join(sorted(head)) != entries:
@@ -3614,108 +3766,425 @@ def judge_packed(path: str, design: str) -> Verdict:
     body = read(design)
     mesh = any("everywhere" in c for c in promises_of(body))
     need(body["format"] == FORMAT and mesh == (version == b"2"), "is of another kind of design")
-    if version == b"2":
-        return judge_packed_mesh(head, rows, body)
+    text(head["title"], "the title")
+    prior = keys(head["prior"], "words date")
+    need(prior["date"] is None or isinstance(prior["date"], str), "the date is no text")
+    one_of(head["outside"], ("refuse", "nearest"), "what is done outside")
+    own = {name: body[name] for name in ("mechanism", "problem")}
+    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
+    require_same(head, "design", hashlib.sha256(written).digest())
+    lines = (judge_packed_mesh if version == b"2" else judge_packed_places)(head, rows, body)
+    return lines, f"{PACKED_WORDS}; and the design itself"
+
+
+def judge_packed_places(head: Body, rows: bytes, body: Body) -> list[str]:
     lines: list[str] = []
-    problem = body["problem"]
-    stated = Statement(problem, lines)
-    if not isinstance(problem, dict):
-        raise Fault("the problem is missing")
+    stated, problem = Statement(body["problem"], lines), cast("Body", body["problem"])
     mechanism = packed_rows(head, rows, stated.n, stated.m)
-    with inside("places"):
-        reports = head["secrets"] if head["reports"] is None else head["reports"]
-        same_places(head["secrets"], problem["secrets"])
-        same_places(reports, problem["observables"])
-    same_design(head, body)
+    require_same(head, "secrets", written_places(problem["secrets"], stated.secrets))
+    same_reports(head, problem, stated)
+    same_words(head, problem, stated, None)
     lines += stated.check(mechanism)
     original = read_mechanism(body["mechanism"], stated.n, stated.m)
     before, after = (stated.value(p) for p in (original, mechanism))
     sign = -1 if stated.objective == "distortion" else 1
-    loss = keys(head["loss"], "objective design packed increase")
-    need(loss["packed"] == sign * float(rounded_up(after)), "the loss is another one")
-    need(loss["design"] == sign * float(rounded_up(before)), "the design's loss is another one")
-    same_promises(head["constraints"], listing(problem["constraints"]))
     change = (after - before) / abs(before) if before else after - before
-    need(loss["increase"] == float(rounded_up(change)), "the increase is another one")
+    figures = {
+        "objective": objective_said(problem["objective"]),
+        "design": sign * float(rounded_up(before)),
+        "packed": sign * float(rounded_up(after)),
+        "increase": float(rounded_up(change)),
+    }
+    require_same(head, "loss", figures)
+    masses = [
+        [p * row[o] / (1 << mechanism.bits) for o in indices(head["columns"], stated.m)]
+        for p, row in zip(map(float, stated.prior), mechanism.rows, strict=True)
+    ]
+    check_accuracy(head, stated, masses)
+    require_near(head["reach"], reach_of(stated.secrets), "reach")
     lines.append(f"packed over 2^{mechanism.bits}: objective {sign * float(after):.15g}")
     lines.append(f"relative change from the design {float(change):.3g}")
-    return lines, "title, region, prior, sentences, accuracy, reach; and the design itself"
+    return lines
 
 
-def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
-    """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
-    bits, width = whole(head["bits"], 49), whole(head["width"], 8)
-    need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
-    columns = [whole(o, m) for o in listing(head["columns"])]
-    need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
-    row_of = [whole(row, n) for row in listing(head.get("row of"), n)]
-    step = width * len(columns)
-    need(len(rows) == step * (max(row_of) + 1), "the rows have another length")
-    found = []
-    for at in range(0, len(rows), step):
-        out = [0] * m
-        for o, k in zip(columns, range(at, at + step, width), strict=True):
-            out[o] = int.from_bytes(rows[k : k + width], "little")
-        need(sum(out) == 1 << bits, "a row does not sum to one")
-        found.append(out)
-    return Mechanism(bits, [found[row] for row in row_of])
-
-
-def same_design(head: Body, body: Body) -> None:
-    """The digest of the design's problem and mechanism."""
-    own = {name: body[name] for name in ("mechanism", "problem")}
-    written = json.dumps(own, sort_keys=True, separators=(",", ":")).encode()
-    need(head["design"] == hashlib.sha256(written).digest(), "the design is another one")
-
-
-def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> Verdict:
+def judge_packed_mesh(head: Body, rows: bytes, body: Body) -> list[str]:
     """The gradients of the packed numbers on the design's mesh, what they are at the places, the
     loss, and how far positions are moved (docs/packed.md, "Mechanisms for every point")."""
     design = Everywhere(body)
-    region, problem = design.region, body["problem"]
-    if not isinstance(problem, dict):
-        raise Fault("the problem is missing")
-    need(head["kind"] == "mesh", "is of another kind")
-    with inside("mesh"):
-        mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates aspect")
-        promises = listing(problem["constraints"])
-        promise = next(c for c in promises if isinstance(c, dict) and "everywhere" in c)
-        stated = keys(promise, "kind epsilon distance everywhere")["everywhere"]
-        if not isinstance(stated, dict):
-            raise Fault("the design has no mesh")
-        flat = [v for p in listing(stated["vertices"]) for v in listing(p)]
-        corners = [k for triangle in region.triangles for k in triangle]
-        own = [flat, corners, region.degree, stated["unit"], stated["coordinates"]]
-        names = ("vertices", "triangles", "degree", "unit", "coordinates")
-        need(json.dumps([mesh[name] for name in names]) == json.dumps(own), "is another mesh")
-        control = [k for part in region.control for k in part]
-        row_of: dict[int, object] = {}
-        for k, row in zip(control, listing(mesh["rows"], len(control)), strict=True):
-            need(row_of.setdefault(k, row) == row, "a control point has two rows")
-    points = [row_of[k] for k in range(region.count)]
+    region, problem = design.region, cast("Body", body["problem"])
+    require_same(head, "kind", "mesh")
+    promises = [c for c in listing(problem["constraints"]) if isinstance(c, dict)]
+    stated = cast("Body", next(c for c in promises if "everywhere" in c)["everywhere"])
+    vertices = [reals(p, 2) for p in listing(stated["vertices"])]
+    mesh = keys(head["mesh"], "vertices triangles degree rows unit coordinates")
+    control = [k for part in region.control for k in part]
+    given = indices(mesh["rows"], len(control))
+    row_of = dict(zip(control, given, strict=True))
+    own = {
+        "vertices": Typed((v for p in vertices for v in p), 86),
+        "triangles": Typed((k for corners in region.triangles for k in corners), 70),
+        "degree": region.degree,
+        "rows": Typed((row_of[k] for k in control), 70),
+        "unit": "km" if region.globe else stated["unit"],
+        "coordinates": stated["coordinates"],
+    }
+    require_same(head, "mesh", own)
     before = design.expected()
+    points = Typed((row_of[k] for k in range(region.count)), 70)
     design.rows = packed_rows({**head, "row of": points}, rows, region.count, design.stated.m)
-    with inside("places"):
-        same_places(head["reports"], problem["observables"])
-    same_design(head, body)
+    same_reports(head, problem, design.stated)
+    same_words(head, problem, design.stated, stated)
     lines = [f"{len(region.triangles)} triangles tile a convex region edge to edge"]
     design.lines = lines
     design.check_gradients()
     design.check_beside()
     after = design.expected()
     loss = keys(head["loss"], "objective design packed increase")
+    need(loss["objective"] == "expected loss", "the objective is another one")
     for name, found in (("packed", after), ("design", before)):
         known = [float(rounded_up(end)) for end in found]
         need(real(loss[name]) in known, f"the loss, {name}, is another one")
     change = after.high - before.low
-    change /= before.low if change > 0 else before.high
-    need(abs(real(loss["increase"]) - float(change)) <= 1e-12, "the increase is another one")
-    same_promises(head["constraints"], promises)
-    floats = [reals(p, 2) for p in listing(stated["vertices"])]
-    need(real(head["snap"]) >= moved_by(region, floats), "positions are moved further than it says")
+    if before.low:
+        change /= before.low if change > 0 else before.high
+    # of nothing but the rounding of the sums
+    least = Fraction(1, 2**250)
+    right = abs(Fraction(real(loss["increase"])) - rounded_up(change)) <= least
+    need(right, "the increase is another one")
+    masses = []
+    for (places, weights), mass, _ in design.places():
+        unit = float(mass) / (sum(weights) << design.rows.bits)
+        columns = indices(head["columns"], design.stated.m)
+        own_rows = [design.rows.rows[k] for k in places]
+        masses.append(
+            [unit * sum(w * row[o] for w, row in zip(weights, own_rows, strict=True))
+             for o in columns]
+        )  # fmt: skip
+    check_accuracy(head, design.stated, masses)
+    require_near(head["snap"], moved_by(region, vertices), "snap")
     lines.append(f"packed over 2^{design.rows.bits}: loss {float(after.high):.15g}")
-    lines.append(f"positions are moved by at most {head['snap']}")
-    return lines, "title, region, prior, sentences, accuracy, aspect; and the design itself"
+    outside = "; others count as the nearest point of its border" * (head["outside"] == "nearest")
+    lines.append(f"positions of the region are moved by at most {head['snap']}{outside}")
+    return lines
+
+
+def packed_rows(head: Body, rows: bytes, n: int, m: int) -> Mechanism:
+    """Entries of ``width`` bytes, little-endian; rows that several secrets share stand once."""
+    bits, width = whole(head["bits"], 49), whole(head["width"], 8)
+    need(bits in (16, 24, 32, 48) and width in (bits // 8, bits // 8 + 1), "bits out of range")
+    columns, row_of = indices(head["columns"], m), indices(head["row of"], n)
+    need(bool(columns) and sorted(set(columns)) == columns, "columns are out of order")
+    need(len(columns) <= MOST_COLUMNS and len(row_of) == n, "too many columns, or rows for others")
+    count, step = max(row_of) + 1, width * len(columns)
+    need(set(row_of) == set(range(count)), "a row is used by no secret")
+    need(len(rows) == step * count, "the rows have another length")
+    found, certain = [], False
+    for at in range(0, len(rows), step):
+        out = [0] * m
+        for o, k in zip(columns, range(at, at + step, width), strict=True):
+            out[o] = int.from_bytes(rows[k : k + width], "little")
+        need(sum(out) == 1 << bits, "a row does not sum to one")
+        certain |= 1 << bits in out
+        found.append(out)
+    need(certain == (width > bits // 8), "entries are wider than they need be")
+    return Mechanism(bits, [found[row] for row in row_of])
+
+
+def same_reports(head: Body, problem: Body, stated: Statement) -> None:
+    reports = head["secrets"] if head["reports"] is None else head["reports"]
+    own = written_places(problem["observables"], stated.observables)
+    require_same({"reports": reports}, "reports", own)
+
+
+def written_places(plain: object, places: Places) -> Body:
+    """Places as a packed file has them, from those of a design."""
+    stated = cast("Body", plain)
+    need(len(places.labels) <= MOST_PLACES, "too many places")
+    if "grid" in stated:
+        rows, columns = listing(stated["grid"], 2)
+        sides = {side: Typed(reals(stated[side], 2), 86) for side in ("cell", "origin")}
+        bounds = None if places.bounds is None else Typed(places.bounds, 86)
+        return {"kind": "grid", "rows": rows, "columns": columns, **sides, "unit": places.unit,
+                "bounds": bounds}  # fmt: skip
+    need(all(depth(label) <= DEEPEST for label in listing(stated["labels"])), "a label is too deep")
+    if places.points is None:
+        return {"kind": "labels", "labels": stated["labels"], "unit": places.unit}
+    points = Typed((v for p in places.points for v in p), 86)
+    cells = [hexagon(label) for label in places.labels]
+    if places.globe and None not in cells:
+        return {"kind": "h3", "cells": Typed(map(int, filter(None, cells)), 71), "points": points}
+    return {
+        "kind": "points",
+        "labels": stated["labels"],
+        "dimension": len(places.points[0]),
+        "points": points,
+        "unit": "km" if places.globe else places.unit,
+        "coordinates": stated["coordinates"],
+    }
+
+
+def depth(label: object) -> int:
+    return 1 + max(map(depth, label), default=0) if isinstance(label, list) else 0
+
+
+def hexagon(label: object) -> int | None:
+    """The number of a cell of H3, where a label looks like one."""
+    fits = isinstance(label, str) and re.fullmatch("8[0-9a-f]{14}", label)
+    return int(str(label), 16) if fits else None
+
+
+def same_words(head: Body, problem: Body, stated: Statement, mesh: Body | None) -> None:
+    """Every sentence, as it follows from the design and what is done outside."""
+    constraints = []
+    for c in listing(problem["constraints"]):
+        body = cast("Body", c)
+        kind, per = text(body["kind"], "the kind"), ""
+        if isinstance(body.get("distance"), dict | str):
+            per = per_said(body["distance"], stated)
+        epsilon = None
+        if "epsilon" in body:
+            epsilon = float(rounded_up(Real.read(body["epsilon"]).bounds().high))
+        promise = PROMISES[kind](body, stated)
+        constraints.append({"kind": kind, "promise": promise, "epsilon": epsilon, "per": per})
+    require_same(head, "constraints", constraints)
+    require_same(head, "protects", [f"{c['kind']}: {c['promise']}" for c in constraints])
+    refused, secrets = head["outside"] == "refuse", stated.secrets
+    region, outside = region_said(secrets), [AT_PLACES, REFUSED if refused else NEAREST_PLACE]
+    if secrets.points is None:
+        outside = []
+    if mesh is not None:
+        vertices = [reals(p, 2) for p in listing(mesh["vertices"])]
+        globe, count = mesh["coordinates"] == "lonlat", len(listing(mesh["triangles"]))
+        unit = text(mesh["unit"], "the unit")
+        where = region_said(Places(vertices, vertices, unit, None, globe))  # type: ignore[arg-type]
+        region = f"every point of {count} triangles: {where}"
+        outside = [MOVED, *([REFUSED] if refused else [NEAREST_POINT, *[ON_THE_GLOBE] * globe])]
+    require_same(head, "does not promise", [*TIMES, *outside])
+    require_same(head, "region", region)
+    said = re.fullmatch(r"entropy ([0-9]+\.[0-9]{3}) bits over ([0-9]+) places",
+                        text(keys(head["prior"], "words date")["words"], "the prior"))  # fmt: skip
+    entropy = abs(math.fsum(p * math.log2(p) for p in map(float, stated.prior) if p))
+    right = said is not None and said[2] == str(stated.n)
+    need(right and abs(float(said[1] if said else 0) - entropy) <= 0.0005 + SAME,
+         "prior is not that of the design")  # fmt: skip
+
+
+def region_said(places: Places) -> str:
+    """Where places are, in words."""
+    if places.points is None:
+        return f"{len(places.labels)} labels"
+    if places.size is not None:
+        rows, columns, width, height = places.size
+        said = f"{rows} rows x {columns} columns of cells"
+        if places.bounds is None:
+            return f"{said} of {width:g} x {height:g} {places.unit}".rstrip()
+        return f"{said} over {box_said(*places.bounds)}"
+    sides = list(zip(*places.points, strict=True))
+    if places.globe:
+        (west, east), (south, north) = ((min(side), max(side)) for side in sides)
+        return f"{len(places.labels)} places within {box_said(west, south, east, north)}"
+    spans = ", ".join(f"{min(side):g} to {max(side):g}" for side in sides)
+    return f"{len(places.labels)} places at {spans} {places.unit}".rstrip()
+
+
+def box_said(west: float, south: float, east: float, north: float) -> str:
+    return f"longitude {west:.5f} to {east:.5f}, latitude {south:.5f} to {north:.5f} degrees"
+
+
+def amount(value: object) -> str:
+    """A number as it was written, short."""
+    words = Real.read(value).text
+    return words if isinstance(words, str) else f"{words:g}"
+
+
+def distance_said(distance: object) -> str:
+    """A name that was computed again, or that there is none."""
+    name = text(distance["name"] if isinstance(distance, dict) else distance, "a name")
+    if name in NAMED:
+        return name
+    called = "" if name in ("matrix", "given") else f", called {name!r} in the file"
+    return f"given as a matrix{called}"
+
+
+def per_said(distance: object, stated: Statement) -> str:
+    name = distance_said(distance)
+    unit = {"haversine": "km", "hamming": ""}.get(name, stated.secrets.unit)
+    if name.startswith("given"):
+        return f"unit of distance ({name})"
+    return f"{unit} ({name})" if unit else f"unit of {name} distance"
+
+
+def delta_said(c: Body) -> str:
+    return "" if Real.read(c["delta"]).zero else f", δ = {amount(c['delta'])}"
+
+
+def pairs_said(count: int) -> str:
+    return "one pair" if count == 1 else f"{count} pairs"
+
+
+def against_said(c: Body) -> str:
+    against = "the prior" if c["prior"] is None else "another prior"
+    if c.get("radius") is None:
+        return against
+    within = c.get("within")
+    metric = "total variation" if within is None else distance_said(within)
+    return f"any prior within {amount(c['radius'])} of {against} ({metric})"
+
+
+def gain_said(gain: object) -> str:
+    if isinstance(gain, str):
+        return GAINS[gain]
+    count = len(listing(gain))
+    return f"{count} guess{'' if count == 1 else 'es'}"
+
+
+def objective_said(goal: object) -> str:
+    if isinstance(goal, dict):
+        if "gain" in goal:
+            return f"leakage ({gain_said(goal['gain'])})"
+        return "distortion of the best attack"
+    return text(goal, "the objective").replace("_", " ")
+
+
+def metric_said(c: Body, stated: Statement) -> str:
+    words = f"ε = {amount(c['epsilon'])} per {per_said(c['distance'], stated)}"
+    mesh = c.get("everywhere")
+    if isinstance(mesh, dict):
+        globe, degree = mesh["coordinates"] == "lonlat", mesh.get("degree", 1)
+        counts = [len(listing(mesh[name])) for name in ("vertices", "triangles")]
+        curved = f" of degree {degree}" if degree != 1 else ""
+        unit = f" in {mesh['unit']}" if mesh["unit"] and not globe else ""
+        where = ", longitude and latitude" if globe else ""
+        return (f"{words}, at every point of Mesh({counts[0]} vertices, {counts[1]} triangles"
+                f"{curved}{unit}{where})")  # fmt: skip
+    if c["threshold"] is not None:
+        words += f", for secrets up to {real(c['threshold']):g} apart"
+    if c["observable_threshold"] is not None:
+        words += f", where observables are up to {real(c['observable_threshold']):g} away"
+    return words + delta_said(c)
+
+
+def differential_said(c: Body, _: Statement) -> str:
+    adjacency, pairs = c["adjacency"], "all pairs"
+    if isinstance(adjacency, dict):
+        pairs = f"pairs up to {real(adjacency['radius']):g} apart"
+    elif adjacency != "all":
+        pairs = f"{len(listing(adjacency))} pairs"
+    return f"ε = {amount(c['epsilon'])}, {pairs}{delta_said(c)}"
+
+
+def distribution_said(c: Body, _: Statement) -> str:
+    kind = text(c["divergence"], "the divergence")
+    order = order_of(kind)
+    words = IN_WORDS[kind] if order is None else f"Rényi divergence of order {order} at most"
+    scaled = "" if c["scale"] is None else ", scaled"
+    counted = pairs_said(len(listing(c["pairs"])))
+    return f"{words} {amount(c['epsilon'])} for {counted} of distributions{scaled}{delta_said(c)}"
+
+
+def loss_said(c: Body, _: Statement) -> str:
+    which = "loss of every secret" if c["worst_case"] else "expected loss"
+    own = "" if c["loss"] is None else " (its own loss)"
+    return f"{which} at most {amount(c['maximum'])}{own}"
+
+
+def renyi_said(c: Body, stated: Statement) -> str:
+    per = "" if c["distance"] is None else f" per {per_said(c['distance'], stated)}"
+    return f"Rényi divergence of order {amount(c['order'])} at most {amount(c['epsilon'])}{per}"
+
+
+def fixed_said(c: Body, stated: Statement) -> str:
+    source = text(c["source"], "the source")
+    return (f"the rows of {len(listing(c['secrets']))} of {stated.n} secrets exactly as given"
+            f"{f' ({source[:19]}…)' if source else ''}")  # fmt: skip
+
+
+def graph_said(c: Body, _: Statement) -> str:
+    count = len(listing(c["graph"]))
+    edges = "one edge" if count == 1 else f"{count} edges"
+    return f"ε = {amount(c['epsilon'])} per unit of length in a graph of {edges}"
+
+
+PROMISES: dict[str, Callable[[Body, Statement], str]] = {
+    "metric_privacy": metric_said,
+    "differential_privacy": differential_said,
+    "distribution_privacy": distribution_said,
+    "loss_bound": loss_said,
+    "renyi_privacy": renyi_said,
+    "fixed_rows": fixed_said,
+    "policy_graph": graph_said,
+    "support": lambda c, _: "observables of a given mask only",
+    "maximal_leakage": lambda c, _: (
+        f"maximal leakage at most {amount(c['maximum'])} nats, for every prior"
+    ),
+    "additive_capacity": lambda c, _: (
+        f"additive capacity at most {amount(c['maximum'])}, for every prior and gain up to 1"
+    ),
+    "mutual_information": lambda c, _: (
+        f"mutual information at most {amount(c['maximum'])} nats"
+        f"{'' if c['prior'] is None else ', of another prior'}"
+    ),
+    "distortion_privacy": lambda c, _: (
+        f"error of the best attack with {against_said(c)} at least {amount(c['minimum'])} "
+        f"({distance_said(c['distance'])})"
+    ),
+    "gain_leakage": lambda c, _: (
+        f"the best guess with {against_said(c)} gains at most {amount(c['maximum'])} "
+        f"({gain_said(c['gain'])})"
+    ),
+    "pufferfish": lambda c, _: (
+        f"ε = {amount(c['epsilon'])} for {pairs_said(len(listing(c['pairs'])))} of secrets behind "
+        f"the answer{delta_said(c)}"
+    ),
+    "bias": lambda c, _: (
+        f"reports are right on average, {'the coordinates' if c['values'] is None else 'a value'} "
+        f"within {amount(c['maximum'])}, for every secret"
+    ),
+}
+
+
+def check_accuracy(head: Body, stated: Statement, masses: list[list[float]]) -> None:
+    """Every radius is the least within which a secret lies with probability ``quantile``, given a
+    report; ``masses`` are those of secrets and columns together."""
+    secrets, reports = stated.secrets, stated.observables
+    a, b = secrets.points, reports.points
+    apart = a is not None and b is not None and secrets.globe is reports.globe
+    if a is None or b is None or not apart or len(a[0]) != len(b[0]):
+        need(head["accuracy"] is None, "an accuracy of places without common coordinates")
+        return
+    stated_so = keys(head["accuracy"], "quantile radius")
+    quantile = 0.95
+    need(stated_so["quantile"] == quantile, "the quantile is another one")
+    columns, radii = indices(head["columns"], stated.m), array(stated_so["radius"], 86)
+    need(len(radii) == len(columns), "an accuracy of other columns")
+    scale = 1000 if secrets.globe or secrets.bounds is not None else 1
+    half = scale * math.hypot(*secrets.size[2:]) / 2 if secrets.size is not None else 0.0
+    name = "haversine" if secrets.globe else "euclidean"
+    for k, (o, radius) in enumerate(zip(columns, radii, strict=True)):
+        away = [scale * between(name, p, b[o]) + half for p in a]
+        slack = SAME * radius
+        own = [row[k] for row in masses]
+        total = math.fsum(own)
+        within = math.fsum(v for v, d in zip(own, away, strict=True) if d <= radius + slack)
+        closer = math.fsum(v for v, d in zip(own, away, strict=True) if d < radius - slack)
+        right = any(abs(d - radius) <= slack for d in away)
+        right &= quantile * total * (1 - SAME) <= within
+        right &= closer <= quantile * total * (1 + SAME) if total else radius + slack >= max(away)
+        need(right, "accuracy is not that of the design")
+
+
+def reach_of(places: Places) -> float | None:
+    """The largest distance from a place to its nearest neighbour, in degrees on the globe."""
+    points = places.points
+    if points is None or places.size is not None or len(points) < 2:
+        return None
+    name, degree = "euclidean", 1.0
+    if places.globe:
+        name, degree = "haversine", math.pi / 180 * EARTH_RADIUS_KM
+    return max(
+        min(between(name, p, q) for j, q in enumerate(points) if j != k) / degree
+        for k, p in enumerate(points)
+    )
 
 
 def moved_by(region: Region, vertices: list[list[float]]) -> float:
@@ -3731,35 +4200,6 @@ def moved_by(region: Region, vertices: list[list[float]]) -> float:
         need(longest <= 2.0**18 * area and wide <= 2.0**30 * area, "a triangle is too thin")
         most = max(most, math.sqrt(longest) * (2.0**-23 + 2.0**-29 + 2.0**-46 * wide / area))
     return (most + 2.0**-43) * 111.2 if region.globe else most
-
-
-def same_promises(plain: object, stated: list[object]) -> None:
-    """Kinds, and no ε below the design's."""
-    for said, own in zip(listing(plain, len(stated)), stated, strict=True):
-        if not isinstance(said, dict) or not isinstance(own, dict):
-            raise Fault("a constraint is no object")
-        need(said["kind"] == own["kind"], "a constraint is of another kind")
-        if said["epsilon"] is not None:
-            least = Real.read(own["epsilon"]).bounds().high
-            need(Fraction(real(said["epsilon"], 0)) >= least, "an ε is below the design's")
-
-
-def same_places(plain: object, stated: Body) -> None:
-    """Labels and coordinates, as both files have them."""
-    if not isinstance(plain, dict):
-        raise Fault("places are missing")
-    kind, sides, own = plain["kind"], list[object](), list[object]()
-    if kind == "grid":
-        sides = [[plain[side] for side in ("rows", "columns")]]
-        sides += [plain[side] for side in ("cell", "origin", "bounds")]
-        own = [stated[side] for side in ("grid", "cell", "origin", "bounds")]
-    else:
-        named = [f"{c:015x}" for c in listing(plain["cells"])] if kind == "h3" else plain["labels"]
-        points = stated["points"]
-        sides = [named, None if kind == "labels" else plain["points"]]
-        flat = None if points is None else [v for p in listing(points) for v in listing(p)]
-        own = [stated["labels"], flat]
-    need(json.dumps(sides) == json.dumps(own), "the places are other ones")
 
 
 # ==== 13. The command line ========================================================================

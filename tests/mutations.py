@@ -396,7 +396,7 @@ class Verdict:
         if "repaired_loss" in fault:
             return True
         words = fault.split()
-        if not fault.startswith(("bound is", "lower bound is")):
+        if not fault.startswith(("bound is", "lower bound is", "lower_bound is")):
             return False
         stated, proper = float(words[words.index("is") + 1]), float(words[-2])
         return abs(stated - proper) <= 1e-10 * max(abs(proper), 1e-300)

@@ -193,3 +193,85 @@ def test_few_arguments_go_by_position_and_no_truth_value_does(
     given = {p.name for p in positional}
     count = len(given) - sum(pair <= given for pair in PAIRS)
     assert name in PROMISED or count <= 3, sorted(given)
+
+
+KINDS = {"Mechanism": om.Mechanism, "Prior": om.Prior, "Domain": om.Domain, "bool": bool}
+
+
+def of_a_kind() -> Iterator[tuple[str, Callable[..., object], str, str]]:
+    """Public functions with an argument that is a mechanism, a prior, a domain or a truth value
+    and nothing else."""
+    for module in (getattr(om, name) for name in om.__all__):
+        if not isinstance(module, ModuleType):
+            continue
+        for name in module.__all__:
+            function = getattr(module, name)
+            if not inspect.isfunction(function):
+                continue
+            for k, p in inspect.signature(function).parameters.items():
+                kind, *more = str(p.annotation).split(" | ")
+                if kind in KINDS and set(more) <= {"None"}:
+                    yield f"{module.__name__}.{name}({k})", function, k, kind
+
+
+@pytest.mark.parametrize(("words", "function", "at", "kind"), list(of_a_kind()))
+@pytest.mark.parametrize("wrong", [3, "euclidean", [1, 2, 3], np.eye(3), object(), HOME, LINE, M])
+def test_what_is_no_such_thing_is_refused_by_name(
+    words: str, function: Callable[..., object], at: str, kind: str, wrong: object
+) -> None:
+    if isinstance(wrong, KINDS[kind]):
+        return
+    fitting = {"Mechanism": M, "Prior": HOME, "Domain": LINE}
+    given = {}
+    for name, p in inspect.signature(function).parameters.items():
+        first = str(p.annotation).split(" | ")[0]
+        if p.default is inspect.Parameter.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            given[name] = fitting.get(first, 1)
+    with pytest.raises(om.ProblemError) as caught:
+        function(**(given | {at: wrong}))
+    assert str(caught.value).startswith(f"{at}: ")
+    words = "truth value" if kind == "bool" else kind
+    assert f"is not a {words}" in str(caught.value)
+
+
+def test_a_design_counts_as_its_mechanism() -> None:
+    design = om.solve(om.Problem(HOME, KM, constraints=[om.DifferentialPrivacy("ln 3")]))
+    other = om.solve(om.Problem(HOME, KM, constraints=[om.DifferentialPrivacy("ln 2")]))
+    for use in (
+        om.measures.epsilon,
+        om.leakage.maximal_leakage,
+        lambda m: om.attacks.optimal(m, HOME, KM).error,
+        lambda m: om.leakage.mutual_information(m, HOME).lower,
+        lambda m: om.divergences.point_epsilon(m, "kl"),
+        lambda m: om.distributional.pairwise_epsilon(m, [HOME, AWAY]).worst,
+        lambda m: om.exchange.to_frame(m).to_numpy().tolist(),
+    ):
+        assert use(design) == use(design.mechanism)
+    plain = om.leakage.refines(design.mechanism, other.mechanism)
+    assert om.leakage.refines(design, other).gap == plain.gap
+
+
+def test_the_right_order_is_told() -> None:
+    """Other libraries take the prior first."""
+    with pytest.raises(om.ProblemError, match="The arguments are m, prior, in this order"):
+        om.measures.bayes_vulnerability(HOME, M)
+    with pytest.raises(om.ProblemError, match=r"om\.Domain\.range\(10\)"):
+        om.mechanisms.geometric(10, 0.7)
+    with pytest.raises(om.ProblemError, match=r"om\.Domain\.range\(3\)"):
+        om.Prior.uniform(3)
+    with pytest.raises(om.ProblemError, match="secrets: list is not a Domain"):
+        om.Mechanism(["a"], ["x"], [[1]])
+
+
+@pytest.mark.parametrize("name", ["euclidean", "manhattan", "hamming", "haversine"])
+def test_a_distance_by_its_name_or_before_it_is_called(name: str) -> None:
+    for wrong in (name, getattr(om.distances, name)):
+        for use in (
+            lambda d: om.measures.epsilon(M, d),
+            lambda d: om.Problem(HOME, d),
+            lambda d: om.MetricPrivacy(1, d),
+            lambda d: om.LossBound(1, d),
+            lambda d: om.attacks.optimal(M, HOME, d),
+        ):
+            with pytest.raises(om.ProblemError, match=rf"{name}\(\)"):
+                use(wrong)

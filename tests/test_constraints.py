@@ -63,7 +63,7 @@ class TestMetricPrivacy:
     @pytest.mark.parametrize("distance", [None, "euclidean", 4])
     def test_needs_a_distance(self, distance):
         for make in (om.MetricPrivacy, om.DistortionPrivacy):
-            with pytest.raises(om.ProblemError, match=r"is not a distance.*give the values"):
+            with pytest.raises(om.ProblemError, match=r"is not a distance\. Use .*om\.distances"):
                 make(1, distance)
 
     def test_a_table_is_a_distance(self):

@@ -94,3 +94,22 @@ def test_tupling_at_equal_privacy_shows_both_losses() -> None:
     )  # fmt: skip
     assert nearest < everything
     assert design.loss < everything
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+@pytest.mark.parametrize("epsilon", [1.1e-8, 1e-7, 1e-6, 1e-5])
+def test_a_small_epsilon_is_not_worse_than_none(epsilon: float, delta: float) -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(6):
+        n = int(rng.integers(3, 7))
+        loss = rng.uniform(0, 1, (n, n))
+        np.fill_diagonal(loss, 0)
+        pairs = [tuple(rng.dirichlet(np.full(n, 0.6), 2)) for _ in range(int(rng.integers(1, 3)))]
+        prior = om.Prior(om.Domain.range(n), rng.dirichlet(np.ones(n)))
+
+        losses = []
+        for ε in (epsilon, 0):
+            kept = om.DistributionPrivacy(ε, pairs, delta=delta)
+            losses.append(om.solve(om.Problem(prior, loss, constraints=[kept])).loss)
+        # what is asked for, and no more
+        assert losses[0] <= losses[1] * (1 + 3e-6)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from mutations import designs, falsehood, judge, run
+from mutations import designs, falsehood, judge, regions, run
 
 from optmech.reading.sealed import seal
 
@@ -47,3 +47,60 @@ def test_the_checkers_agree_on_altered_files(
     assert not tally.wrong, "\n".join(tally.wrong)
     assert tally.counts["accepted"] >= 10
     assert tally.counts["refused"] >= 100
+
+
+@pytest.fixture(scope="module")
+def of_regions() -> dict[str, bytes]:
+    return regions()
+
+
+@pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells"])
+def test_the_checkers_agree_on_regions_and_cells(
+    of_regions: dict[str, bytes], name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "d.json").write_bytes(of_regions[name])
+    verdict = judge(tmp_path / "d.json")
+    assert not verdict.check
+    assert not verdict.audit
+    count = 20 if name == "degrees" else 120
+    tally = run({name: of_regions[name]}, count, 14, tmp_path)
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.counts["refused"] >= count // 2
+
+
+@pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells"])
+@pytest.mark.parametrize(
+    ("share", "true"), [(-1e-3, True), (5e-10, True), (2e-9, False), (1e-3, False)]
+)
+def test_a_lower_bound_is_refused_where_it_is_not_proved(
+    of_regions: dict[str, bytes], name: str, share: float, true: bool, tmp_path: Path
+) -> None:
+    """A billionth of what multipliers prove is not claimed; whoever claims it says the truth."""
+    body = json.loads(of_regions[name])
+    del body["digest"]
+    result = body["result"]
+    result["lower_bound"] *= 1 + share
+    if "objective" in result:
+        result["bound"] = result["lower_bound"]
+        result["status"] = "feasible"
+    (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))
+    verdict = judge(tmp_path / "d.json")
+    assert (not verdict.check, not verdict.audit) == (true, true)
+
+
+@pytest.mark.parametrize("unit", ["", "m", "max", "km ", "KM", "km"])
+@pytest.mark.parametrize("name", ["every point", "degrees", "beside"])
+@pytest.mark.parametrize("part", ["mesh", "secrets", "observables"])
+def test_units_that_differ_are_refused_by_both(
+    of_regions: dict[str, bytes], part: str, name: str, unit: str, tmp_path: Path
+) -> None:
+    body = json.loads(of_regions[name])
+    del body["digest"]
+    problem = body["problem"]
+    where = problem["constraints"][0]["everywhere"] if part == "mesh" else problem[part]
+    where["unit"] = unit
+    (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))
+    verdict = judge(tmp_path / "d.json")
+    assert bool(verdict.check) == bool(verdict.audit), (verdict.check, verdict.audit)
+    if unit == "km":
+        assert not verdict.check

@@ -44,7 +44,7 @@ ARGUMENTS = {
     "DifferentialPrivacy": ["epsilon", "adjacency", "delta"],
     "DistortionPrivacy": ["minimum", "distance", "prior"],
     "DistributionPrivacy": ["epsilon", "pairs", "delta", "divergence", "scale"],
-    "LossBound": ["maximum", "worst_case", "loss"],
+    "LossBound": ["maximum", "loss", "worst_case"],
     "Support": ["mask"],
     "Mechanism.sample": ["secret", "size", "seed"],
     "divergences.kl": ["p", "q"],

@@ -434,7 +434,7 @@ def test_only_plain_files_are_designs(tmp_path: Path) -> None:
         path = tmp_path / f"d.json{suffix}"
         path.write_bytes(pack(b"{}"))
         # designs are read as they are written, by gzip where the name says so
-        said = "is not a file of format" if suffix == ".gz" else "is compressed"
+        said = "is no design of format" if suffix == ".gz" else "is compressed"
         with pytest.raises(ProblemError, match=said):
             om.Design.load(path)
         with pytest.raises(ProblemError, match="is compressed"):
@@ -487,3 +487,22 @@ def test_nothing_that_a_terminal_obeys_reaches_it(
 def test_text_with_a_mark_of_byte_order(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbf\xc3\xa9")
     assert read_text(tmp_path / "x") == "é"
+
+
+@pytest.mark.parametrize(("mark", "name"), [(";", "semicolons"), ("\t", "tabs")])
+def test_other_separators_are_named_wherever_tables_are_read(
+    mark: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(f"x{mark}y{mark}name\n1,5{mark}2{mark}a\n3{mark}4{mark}b\n")
+    path = tmp_path / "p.toml"
+    path.write_text(
+        'format = 1\nprior = "uniform"\nloss = "euclidean"\n[secrets]\nkind = "table"\n'
+        'file = "t.csv"\nx = "x"\ny = "y"\nlabel = "name"\n[[constraints]]\n'
+        'kind = "metric_privacy"\nepsilon = 1\ndistance = "euclidean"\n'
+    )
+    for argv in (["init", str(table)], ["solve", str(path)]):
+        assert main(argv) == 2
+        said = capsys.readouterr().err
+        assert f"its columns are separated by {name}" in said
+        assert "pandas.read_csv(file, sep=" in said

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -218,3 +219,39 @@ def test_titles_are_texts() -> None:
     for title in (None, 5, ["a"], b"a"):
         with pytest.raises(om.ProblemError, match=r"title: .* is not text"):
             asked(title=title)
+
+
+FAMILY = [om.Prior(LINE, [1, 2, 1]), EVEN]
+MESHES: dict[str, tuple[Callable[[Any], om.Mesh], list[Any]]] = {
+    "unit": (lambda v: om.Mesh.grid((0, 0, 1, 1), 1, unit=v), TEXTS),
+    "degree": (lambda v: om.Mesh.grid((0, 0, 1, 1), 1, degree=v), NUMBERS),
+    "width": (lambda v: om.Mesh.grid((0, 0, 1, 1), v), [v for v in NUMBERS if v != 1e-320]),
+    "coordinates": (lambda v: om.Mesh.grid((0, 0, 1, 1), 1, coordinates=v), [*TEXTS, "plane"]),
+}
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_a_mesh_is_read_again(name: str) -> None:
+    make, values = MESHES[name]
+    taken = 0
+    for value in values:
+        try:
+            mesh = make(value)
+        except om.ProblemError:
+            continue
+        assert om.Mesh.from_dict(json.loads(json.dumps(mesh.to_dict()))) == mesh
+        taken += 1
+    assert taken
+
+
+@pytest.mark.parametrize("names", [None, ["a", "b"], [1, 2], ["\ud800", "b"], [np.str_("x"), "y"]])
+def test_names_of_a_family_are_read_again(names: Any, tmp_path: Path) -> None:
+    made = om.mechanisms.coupling_design(FAMILY, EVEN, KM, names=names)
+    made.save(tmp_path / "family.json")
+    assert type(made).load(tmp_path / "family.json").names == made.names
+
+
+@pytest.mark.parametrize("names", ["ab", 5, ["a", None], ["a", "a"], ["a"]])
+def test_names_of_a_family_that_are_none(names: Any) -> None:
+    with pytest.raises(om.ProblemError, match=r"names: .* are not 2 different names"):
+        om.mechanisms.coupling_design(FAMILY, EVEN, KM, names=names)

@@ -72,7 +72,8 @@ class NoiseMultipliers:
 
 @frozen
 class LowerBound:
-    """The bound of all noise that is (ε, δ)-private at a sensitivity, for a loss."""
+    """The bound of all noise that is (ε, δ)-private at a sensitivity, for a loss, or for anything
+    that costs at least as much."""
 
     loss: NoiseLoss
     epsilon: Exact

@@ -46,6 +46,11 @@ class ProvedNoise(Shown, ABC):
         """The promise in words."""
 
     @property
+    def compared(self) -> str:
+        """What the lower bound is of, in words."""
+        return "all noise that is as private"
+
+    @property
     @abstractmethod
     def exact_bound(self) -> Fraction:
         """The lower bound that is proved, exactly; 0 without any."""
@@ -101,7 +106,7 @@ class ProvedNoise(Shown, ABC):
 
     @property
     def lower_bound(self) -> float:
-        """No noise that is as private has less loss: rounded down."""
+        """None of what it is ``compared`` with has less loss: rounded down."""
         return rounded_down(self.exact_bound) + 0.0
 
     @property

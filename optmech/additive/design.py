@@ -23,7 +23,8 @@ class NoiseDesign(CertifiedNoise):
 
     Everything is proved by exact arithmetic from ``law`` and ``multipliers``: that the noise is
     (ε, δ)-differentially private, its loss E c(Z), and that no noise whatsoever that is as private
-    has a loss below ``lower_bound``, of any support.
+    has a loss below ``lower_bound``, of any support; of several releases without δ no noise with
+    the same law in every release.
     """
 
     law: Law
@@ -50,9 +51,16 @@ class NoiseDesign(CertifiedNoise):
         )
 
     @property
+    def compared(self) -> str:
+        """What the lower bound is of, in words."""
+        if self.releases > 1 and not self.delta > 0:
+            return "all noise that is as private, with the same law in every release"
+        return super().compared
+
+    @property
     def each(self) -> Exact:
-        """The ε that bounds one release: of several without δ an equal part, which is all that
-        they may take, as largest losses add up."""
+        """The ε that bounds one release: of several with the same law and without δ an equal part,
+        which is all that each may take, as largest losses add up."""
         if self.releases == 1 or self.delta > 0:
             return self.epsilon
         return Exact(self.epsilon.factor / self.releases, self.epsilon.log_of)
@@ -63,7 +71,7 @@ class NoiseDesign(CertifiedNoise):
         if self.multipliers is None:
             return Fraction(0)
         # what several releases keep together each keeps by itself
-        stated = (self.measure, self.each, self.delta, self.sensitivity, self.multipliers)
+        stated = (self.measure.minorant, self.each, self.delta, self.sensitivity, self.multipliers)
         return max(Fraction(0), LowerBound(*stated).exact)
 
     @cached_property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Any
 
 from optmech.additive.law import MOST_ENTRIES, Law
-from optmech.additive.loss import NAMES, NoiseLoss
+from optmech.additive.loss import LARGEST, MOST_VALUES, NAMES, NoiseLoss, require_losses
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
 
@@ -22,7 +23,11 @@ def encode_loss(loss: NoiseLoss) -> Plain:
         return {"name": loss.name, "width": loss.last - 1}
     if loss.name in NAMES:
         return {"name": loss.name}
-    return {"name": loss.name, "values": [float(value) for value in loss.values]}
+    plain = {"name": loss.name, "values": [float(value) for value in loss.values]}
+    if loss.name == "function":
+        for name, ends in (("most", loss), ("least", loss.minorant)):
+            plain[name] = [float(ends.slope), float(ends.curvature)]
+    return plain
 
 
 def encode_law(law: Law) -> Plain:
@@ -50,11 +55,31 @@ def decode_loss(plain: Plain) -> NoiseLoss:
     if name in NAMES:
         require_keys(plain, {"name"}, "loss")
         return NoiseLoss.of(name)
+    if name == "function":
+        return _decode_function(plain)
     require_keys(plain, {"name", "values"}, "loss")
-    if name not in ("table", "function") or any(type(v) is not float for v in plain["values"]):
+    if name != "table":
         raise ProblemError("is no loss of noise", where="loss")
-    loss = NoiseLoss.of(plain["values"])
-    return NoiseLoss(name, loss.values, loss.slope, loss.curvature)
+    return NoiseLoss.of([float(value) for value in _losses(plain["values"])])
+
+
+def _decode_function(plain: Plain) -> NoiseLoss:
+    """Values, and the two polynomials between which the function goes on."""
+    require_keys(plain, {"name", "values", "most", "least"}, "loss")
+    values, most, least = (_losses(plain[key]) for key in ("values", "most", "least"))
+    ends = len(most) == len(least) == 2 and all(a <= b for a, b in zip(least, most, strict=True))
+    if not ends or not 1 <= len(values) <= MOST_VALUES:
+        raise ProblemError("is no function that goes on", where="loss")
+    require_losses(values)
+    found = (least[0], least[1]) if least != most else None
+    return NoiseLoss("function", values, most[0], most[1], found)
+
+
+def _losses(plain: Plain) -> tuple[Fraction, ...]:
+    """Floats >= 0."""
+    if type(plain) is not list or any(type(v) is not float or not 0 <= v < LARGEST for v in plain):
+        raise ProblemError("is no loss of noise", where="loss")
+    return tuple(map(Fraction, plain))
 
 
 def decode_law(plain: Plain) -> Law:

@@ -32,7 +32,7 @@ from optmech.additive.power_file import decode_renyi, encode_renyi
 from optmech.additive.renyi import RenyiNoise
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import relative_gap, status_of
+from optmech.certificate.objective import relative_gap, status_faults, status_of
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import probability, require_keys, whole
 from optmech.exact.number import parse_exact
@@ -85,8 +85,8 @@ def examine_noise(body: dict[str, Any], path: str) -> CheckReport:
 
 def _read(body: dict[str, Any], path: str) -> ProvedNoise:
     with decoding(path, _REWRITE):
-        if type(body["seconds"]) is not float or not math.isfinite(body["seconds"]):
-            raise ProblemError("is no number", where="seconds")
+        if type(body["seconds"]) is not float or not 0 <= body["seconds"] < math.inf:
+            raise ProblemError("is no number >= 0", where="seconds")
         if "norm" in body:
             return decode_planar(body)
         return decode_renyi(body) if "renyi" in body else _decode(body, path)
@@ -120,12 +120,10 @@ def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckRepo
     if not 0 <= stated <= proved:
         faults.append(f"lower_bound is {stated!r} in the file, and {proved!r} is proved")
     gap = relative_gap(cost, stated)
-    status = status_of(gap)
-    if claims["status"] != status:
-        faults.append(f"the status is {claims['status']!r} in the file, with a gap of {gap:.6g}")
+    faults += status_faults(claims["status"], gap)
     return CheckReport(
         path=path,
-        status="failed" if faults else status,
+        status="failed" if faults else status_of(gap),
         checks=checks,
         objective=cost,
         bound=stated,
@@ -135,7 +133,7 @@ def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckRepo
         faults=tuple(faults),
         notes=(
             f"noise on all {design.numbers}: {design.measured}, tails included; the lower bound "
-            "is of all noise that is as private",
+            f"is of {design.compared}",
             "the seconds are the file's own words",
         ),
     )

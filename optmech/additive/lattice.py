@@ -18,7 +18,7 @@ from fractions import Fraction
 import flint
 
 from optmech.additive.law import Law
-from optmech.additive.pairs import falls, masses
+from optmech.additive.pairs import falls, logarithm, masses
 from optmech.errors import TooLargeError
 from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
@@ -168,10 +168,7 @@ def _single(law: Law, sensitivity: int, exponent: int) -> Losses:
 
 def _places(p: int, q: int, exponent: int) -> int:
     """About ln(p/q) in steps."""
-    ratio = Fraction(p, q)
-    near = Fraction(1, 2) < ratio < 2
-    loss = math.log1p(float(ratio - 1)) if near else math.log(p) - math.log(q)
-    return math.floor(loss * (1 << exponent))
+    return math.floor(logarithm(p, q) * (1 << exponent))
 
 
 def _spread(

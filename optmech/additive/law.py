@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from fractions import Fraction
 from functools import cached_property
 
@@ -64,9 +65,10 @@ class Law(ReadOnly):
 
     def at(self, k: int) -> Fraction:
         """z(k), exactly."""
-        beyond = abs(k) - self.n - 1
+        k = abs(operator.index(k))
+        beyond = k - self.n - 1
         if beyond < 0:
-            return Fraction(self.window[abs(k)], 1 << self.bits)
+            return Fraction(self.window[k], 1 << self.bits)
         if not self.tails:
             return Fraction(0)
         block, c = divmod(beyond, len(self.tails))
@@ -106,6 +108,7 @@ class Law(ReadOnly):
 
     def upper_tail(self, k: int) -> Fraction:
         """P(Z >= k) for k >= 1, exactly."""
+        k = operator.index(k)
         inner = sum(self.window[k:])
         if not self.tails:
             return Fraction(inner, 1 << self.bits)

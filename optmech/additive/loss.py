@@ -2,12 +2,15 @@
 
 A loss is given by its values c(0), …, c(m) and goes on as c(m) + a (k - m) + b (k - m)² from there,
 a, b >= 0. So tails of infinitely many terms have sums in closed form, and a bound on all noise can
-be proved beyond any window.
+be proved beyond any window. Of a function no more can be known than its values at finitely many
+places: beyond m it is taken to lie between two such continuations, which are part of every result,
+and is looked at up to a million places out for whether it does.
 """
 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +28,11 @@ MOST_VALUES = 10_000
 LARGEST = 2**60
 """Values are below this."""
 NAMES = ("absolute", "square", "threshold")
-LossLike = str | Callable[[int], float] | Sequence[float]
+FARTHEST = 2**20
+"""Where a function is looked at last."""
+_SLACK = Fraction(1, 10**9)
+"""By how much continuations of a function are wider than its last steps, relatively."""
+_ROUNDING = Fraction(1, 10**13)
 
 
 @frozen
@@ -33,24 +40,31 @@ class NoiseLoss(ReadOnly):
     """An even loss of noise k on the integers.
 
     ``values`` are c(0), …, c(m), all >= 0; for k > m the loss is
-    c(m) + ``slope`` (k - m) + ``curvature`` (k - m)². ``name`` is what it was called.
+    c(m) + ``slope`` (k - m) + ``curvature`` (k - m)². ``name`` is what it was called. Of a function
+    these are what it costs at most beyond m; at least it costs the same with the two numbers
+    ``least``, where they are not None.
     """
 
     name: str
     values: tuple[Fraction, ...]
     slope: Fraction
     curvature: Fraction
+    least: tuple[Fraction, Fraction] | None = None
 
     @classmethod
     def of(cls, loss: LossLike, width: int | None = None, reach: int = 64) -> NoiseLoss:
         """A loss from its name, a table or a function.
 
         "absolute" is |k|, "square" k², "threshold" 1 where |k| > ``width`` and 0 elsewhere. A table
-        has c(0), c(1), …, and goes on with its last step; a function is tabulated for
-        0 <= k <= ``reach``. Raises ProblemError for anything else, for values that are negative or
-        not finite, and for a last step downwards.
+        has c(0), c(1), …, and goes on with its last step. A function is one of |k|, on all whole
+        numbers: its values up to ``reach`` are taken, and more where it does not go on from there
+        as a parabola, or between two; ``words`` say how it was taken to go on. Raises ProblemError
+        for anything else, for values that are negative or not finite, for what falls at its end,
+        and for a function that grows faster than a parabola or does not go on as it seemed.
         """
-        if (loss == "threshold") != (width is not None):
+        if isinstance(loss, NoiseLoss):
+            return loss
+        if (isinstance(loss, str) and loss == "threshold") != (width is not None):
             raise ProblemError(
                 "goes with the loss 'threshold', and is needed there",
                 where="width",
@@ -59,8 +73,7 @@ class NoiseLoss(ReadOnly):
         if isinstance(loss, str):
             return cls._named(loss, width)
         if callable(loss):
-            reach = whole(reach, "reach", 1, MOST_VALUES - 1)
-            return cls._table("function", _tabulated(loss, reach))
+            return cls._function(loss, whole(reach, "reach", 2, MOST_VALUES - 1))
         table = finite_array(loss, where="loss", ndim=1)
         return cls._table("table", [Fraction(value) for value in table.tolist()])
 
@@ -88,8 +101,7 @@ class NoiseLoss(ReadOnly):
                 where="loss",
                 remedy=f"Give 2 to {MOST_VALUES:,} values: c(0), c(1), …",
             )
-        if min(values) < 0 or max(values) >= LARGEST:
-            raise ProblemError("has values below 0 or above 2^60", where="loss")
+        require_losses(values)
         if values[-1] < values[-2]:
             raise ProblemError(
                 "falls at its end, and so would become negative",
@@ -98,11 +110,81 @@ class NoiseLoss(ReadOnly):
             )
         return cls(name, tuple(values), values[-1] - values[-2], Fraction(0))
 
+    @classmethod
+    def _function(cls, function: Callable[[int], float], reach: int) -> NoiseLoss:
+        """As few values as it takes, and what the function is taken to be beyond them."""
+        known: dict[int, Fraction] = {}
+
+        def at(k: int) -> Fraction:
+            if k not in known:
+                known[k] = _valued(function, k)
+            return known[k]
+
+        while True:
+            values = [at(k) for k in range(reach + 1)]
+            require_losses(values)
+            far = {k: at(k) for k in _farther(reach)}
+            try:
+                return cls._continued(values, far)
+            except ProblemError:
+                if reach == MOST_VALUES - 1:
+                    raise
+            reach = min(2 * reach, MOST_VALUES - 1)
+
+    @classmethod
+    def _continued(cls, values: list[Fraction], far: dict[int, Fraction]) -> NoiseLoss:
+        """A function from its values and some far out, all of which lie between the continuations;
+        raises ProblemError where there are none."""
+        x, y, z = values[-3:]
+        bend = (z - 2 * y + x) / 2
+        bend = bend if bend > _ROUNDING * z else Fraction(0)
+        step = z - y + bend
+        slope, curvature = Fraction(float(step)), Fraction(float(bend))
+        if slope >= 0:
+            same = cls("function", tuple(values), slope, curvature)
+            if all(same(k) == value for k, value in far.items()):
+                return same._shortened()
+        high = cls("function", tuple(values), *_floats_of(step, bend, 1 + _SLACK))
+        lowest = min(far, key=lambda k: far[k])
+        steepest = max(far, key=lambda k: far[k] / high(k) if high(k) else far[k])
+        if z < y or far[lowest] < z or far[steepest] > high(steepest):
+            k = steepest if z <= far[lowest] and z >= y else lowest
+            raise ProblemError(
+                f"is {float(far[k]):g} at {k:,}, which does not go on from its values up to "
+                f"{len(values) - 1:,}: these end with {float(y):g}, {float(z):g}",
+                where="loss",
+                remedy="Give a function that far out does not fall, nor grow faster than a "
+                "parabola (such as min(f(k), f(1000))), or a table c(0), c(1), …",
+            )
+        none = Fraction(0), Fraction(0)
+        for least in (_floats_of(step, bend, 1 - _SLACK), _floats_of(step, none[0], 1 - _SLACK)):
+            low = cls("function", tuple(values), *least)
+            if all(low(k) <= value for k, value in far.items()):
+                return cls("function", tuple(values), high.slope, high.curvature, least)
+        return cls("function", tuple(values), high.slope, high.curvature, none)
+
+    def _shortened(self) -> NoiseLoss:
+        """The same loss, without values that its polynomial has too."""
+        m, slope = self.last, self.slope
+        while m > 0:
+            before = slope - 2 * self.curvature
+            if before < 0 or self.values[m] != self.values[m - 1] + before + self.curvature:
+                break
+            m, slope = m - 1, before
+        exact = Fraction(float(slope)) == slope
+        return NoiseLoss(self.name, self.values[: m + 1], slope, self.curvature) if exact else self
+
+    @cached_property
+    def minorant(self) -> NoiseLoss:
+        """The least that this loss may be, of which lower bounds are."""
+        return self if self.least is None else NoiseLoss(self.name, self.values, *self.least)
+
     def __call__(self, k: int) -> Fraction:
         """c(k), exactly."""
-        beyond = abs(k) - self.last
+        k = abs(operator.index(k))
+        beyond = k - self.last
         if beyond <= 0:
-            return self.values[abs(k)]
+            return self.values[k]
         return self.values[-1] + self.slope * beyond + self.curvature * beyond**2
 
     @property
@@ -131,9 +213,25 @@ class NoiseLoss(ReadOnly):
         """The loss in words."""
         if self.name == "threshold":
             return f"probability of noise beyond ±{self.last - 1}"
-        return {"absolute": "expected |noise|", "square": "expected noise²"}.get(
-            self.name, f"expected loss of a {self.name}"
-        )
+        named = {"absolute": "expected |noise|", "square": "expected noise²"}
+        return named.get(self.name, f"expected loss of {self.described}")
+
+    @property
+    def described(self) -> str:
+        """A table or function, and how it goes on, in words."""
+        if self.name == "table":
+            return "a table that goes on with its last step"
+        head = f"a function of |noise| taken to go on from {self.last:,} "
+        if self.least is None:
+            return head + f"as {self._polynomial}"
+        return head + f"between {self.minorant._polynomial} and {self._polynomial}"
+
+    @property
+    def _polynomial(self) -> str:
+        parts = [f"{float(self.values[-1]):.9g}"]
+        parts += [f"{float(self.slope):.9g} j"] if self.slope else []
+        parts += [f"{float(self.curvature):.9g} j²"] if self.curvature else []
+        return " + ".join(parts[bool(not self.values[-1] and len(parts) > 1) :])
 
     @property
     def is_bounded(self) -> bool:
@@ -141,11 +239,48 @@ class NoiseLoss(ReadOnly):
         return not self.slope and not self.curvature
 
 
-def _tabulated(loss: Callable[[int], float], reach: int) -> list[Fraction]:
-    values = []
-    for k in range(reach + 1):
-        value = float(finite_array(loss(k), where=f"loss({k})", ndim=0))
-        if not math.isfinite(value):
-            raise ProblemError(f"is {value}", where=f"loss({k})")
-        values.append(Fraction(value))
+LossLike = str | Callable[[int], float] | Sequence[float] | NoiseLoss
+
+
+def tabulated(loss: Callable[[int], float], reach: int) -> list[Fraction]:
+    """c(0), …, c(reach) of a function; raises ProblemError for values that are no losses."""
+    values = [_valued(loss, k) for k in range(reach + 1)]
+    require_losses(values)
     return values
+
+
+def require_losses(values: Sequence[Fraction]) -> None:
+    """Raise ProblemError for values that are negative or enormous."""
+    if min(values) < 0 or max(values) >= LARGEST:
+        raise ProblemError("has values below 0 or above 2^60", where="loss")
+
+
+def _valued(loss: Callable[[int], float], k: int) -> Fraction:
+    where = f"loss({k})"
+    try:
+        given = loss(k)
+    except Exception as error:
+        raise ProblemError(
+            f"raises {type(error).__name__}: {str(error)[:60]}",
+            where=where,
+            remedy="Give a function of all whole numbers from 0 on, or a table c(0), c(1), …",
+        ) from error
+    value = float(finite_array(given, where=where, ndim=0))
+    if not math.isfinite(value) or value < 0:
+        raise ProblemError(f"is {value}", where=where, remedy="Give losses >= 0")
+    return Fraction(value)
+
+
+def _farther(last: int) -> list[int]:
+    """Places beyond ``last`` where a function is looked at: all that are near, few of those far."""
+    places = set(range(last + 1, last + 65))
+    size = float(last + 64)
+    while size < FARTHEST:
+        size *= 1.125
+        places |= {int(size), int(size) + 1}
+    return sorted(places)
+
+
+def _floats_of(step: Fraction, bend: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
+    """Slope and curvature times a share, which floats hold."""
+    return Fraction(float(max(Fraction(0), step) * share)), Fraction(float(bend * share))

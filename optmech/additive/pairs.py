@@ -60,7 +60,7 @@ def single(law: Law, shift: int) -> Pair:
     lost = sum(p for p, q in zip(first, second, strict=True) if not q)
     # what is below all floats is within the error
     found = [(p, q) for p, q in zip(first, second, strict=True) if q and p / unit > 0]
-    losses = np.array([_log(p, q) for p, q in found])
+    losses = np.array([logarithm(p, q) for p, q in found])
     chances = np.array([p / unit for p, _ in found])
     return Pair(losses, chances, lost / unit, 4 * (1 + len(found)) * 2.0**-53)
 
@@ -141,14 +141,14 @@ def _between(knots: Sequence[float], heights: Sequence[Fraction]) -> Pair:
     )
 
 
-def _log(p: int, q: int) -> float:
+def logarithm(p: int, q: int) -> float:
     """ln(p/q) to about a unit in the last place."""
-    ratio = Fraction(p, q)
-    if Fraction(1, 2) < ratio < 2:
-        return math.log1p(float(ratio - 1))
+    # quotients of whole numbers are rounded correctly
+    if q < 2 * p < 4 * q:
+        return math.log1p((p - q) / q)
     # what is no normal float has no accurate logarithm as one
-    held = Fraction(1, 2**1000) < ratio < 2**1000
-    return math.log(ratio) if held else math.log(p) - math.log(q)
+    held = abs(p.bit_length() - q.bit_length()) < 1000
+    return math.log(p / q) if held else math.log(p) - math.log(q)
 
 
 def _quotient_up(p: int, q: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -123,11 +124,12 @@ class PlanarLaw:
         """z at radius m > n."""
         if not self.tails:
             return Fraction(0)
-        block, c = divmod(m - self.n - 1, len(self.tails))
+        block, c = divmod(operator.index(m) - self.n - 1, len(self.tails))
         return Fraction(self.tails[c], 1 << self.bits) * (1 - self.r) ** 2 * self.r**block
 
     def at(self, x: int, y: int) -> Fraction:
         """z(x, y), exactly."""
+        x, y = operator.index(x), operator.index(y)
         m = radius(self.shape, x, y)
         if m > self.n:
             return self.shell(m)

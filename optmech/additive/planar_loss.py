@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 
 from attrs import frozen
@@ -43,18 +44,20 @@ class PlanarLoss:
         if self.loss.name == "threshold":
             return f"probability of {size} above {self.loss.last - 1}"
         named = {"absolute": f"expected {size}", "square": f"expected {size}²"}
-        return named.get(self.loss.name, f"expected loss of a {self.loss.name} of {size}")
+        return named.get(
+            self.loss.name, f"expected loss of {self.loss.described}".replace("|noise|", size)
+        )
 
     def size(self, x: int, y: int) -> int:
         """The norm of a place, squared for "l2"."""
-        x, y = abs(x), abs(y)
+        x, y = abs(operator.index(x)), abs(operator.index(y))
         return {"l1": x + y, "linf": max(x, y), "l2": x * x + y * y}[self.norm]
 
     def bounds(self, place: Place) -> tuple[Fraction, Fraction]:
-        """The loss of a place, from below and above; equal but for l2 norms."""
+        """The loss of a place, from below and above; equal but for l2 norms and functions."""
         size = self.size(*place)
         if self.norm != "l2":
-            return self.loss(size), self.loss(size)
+            return self.loss.minorant(size), self.loss(size)
         return self._of_square(size)
 
     def _of_square(self, size: int) -> tuple[Fraction, Fraction]:
@@ -75,7 +78,7 @@ class PlanarLoss:
             return self._of_square(m * m if shape == "linf" else -(-m * m // 2))[0]
         start = -(-m // 2) if (shape, self.norm) == ("l1", "linf") else m
         if start >= self.loss.last:
-            return self.loss(start)
+            return self.loss.minorant(start)
         return min(self.loss.values[start:])
 
     def beyond(self, shape: str, start: int) -> tuple[Fraction, Fraction, Fraction]:

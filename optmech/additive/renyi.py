@@ -44,7 +44,7 @@ class RenyiNoise(CertifiedNoise):
         """The lower bound that the tangents prove, exactly; 0 without any."""
         if self.tangents is None:
             return Fraction(0)
-        stated = (self.measure, self.order, self.epsilon, self.sensitivity, self.tangents)
+        stated = (self.measure.minorant, self.order, self.epsilon, self.sensitivity, self.tangents)
         return max(Fraction(0), power_bound(*stated))
 
     @cached_property

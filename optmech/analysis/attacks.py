@@ -20,6 +20,7 @@ from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.distances import evaluate as distance_matrix
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
@@ -72,6 +73,7 @@ class Attack(Shown):
         return float(self.error_per_secret.max())
 
 
+@checked_arguments
 def optimal(
     m: Mechanism,
     prior: Prior,
@@ -90,6 +92,7 @@ def optimal(
     return _cheapest("optimal", m, prior, distance, evaluated_under)
 
 
+@checked_arguments
 def bayesian(
     m: Mechanism,
     prior: Prior,
@@ -102,6 +105,7 @@ def bayesian(
     return _attack("bayesian", m, posterior(m, prior), _distances(m, distance), charged)
 
 
+@checked_arguments
 def prior_free(
     m: Mechanism, distance: DistanceLike, *, evaluated_under: Prior | None = None
 ) -> Attack:
@@ -113,6 +117,7 @@ def prior_free(
     return _cheapest("prior-free", m, Prior.uniform(m.secrets), distance, evaluated_under)
 
 
+@checked_arguments
 def minimax(
     m: Mechanism,
     distance: DistanceLike,
@@ -168,6 +173,7 @@ def minimax(
     return _attack(f"min-max over {over}", m, strategy, distances, charged, best, bound)
 
 
+@checked_arguments
 def evaluate(
     m: Mechanism,
     strategy: ArrayLike,
@@ -199,6 +205,7 @@ def evaluate(
     return _attack(name, m, values, _distances(m, distance), prior)
 
 
+@checked_arguments
 def sharpened(prior: Prior, top: int = 2, evidence: float = 0.5) -> Prior:
     """The prior of an adversary who knows more about the most frequent secrets (PG section 9.2).
 

@@ -25,6 +25,7 @@ from optmech.exact.checked import nonnegative, probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import suffix_sums
 from optmech.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -70,6 +71,7 @@ class Pairwise(Shown):
         return int(i), int(j)
 
 
+@checked_arguments
 def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number = 0.0) -> Pairwise:
     """The least ε of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
     return every_pair(
@@ -77,6 +79,7 @@ def pairwise_epsilon(m: Mechanism, lams: Sequence[Distribution], delta: Number =
     )
 
 
+@checked_arguments
 def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) -> Pairwise:
     """The least δ of (ε, δ)-distribution privacy for every pair of ``lams`` (DP19 Def. 8)."""
     return every_pair(
@@ -84,6 +87,7 @@ def pairwise_delta(m: Mechanism, lams: Sequence[Distribution], epsilon: Number) 
     )
 
 
+@checked_arguments
 def extended_epsilon(
     m: Mechanism,
     lams: Sequence[Distribution],
@@ -106,6 +110,7 @@ def extended_epsilon(
     return float(per_unit(spent, np.minimum(apart, apart.T)).max())
 
 
+@checked_arguments
 def probabilistic_delta(
     m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
@@ -122,6 +127,7 @@ def probabilistic_delta(
     return min(1.0, max(float(x.floats()[beyond].sum()) for x in (p, q)))
 
 
+@checked_arguments
 def probabilistic_epsilon(
     m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number
 ) -> float:
@@ -141,6 +147,7 @@ def probabilistic_epsilon(
     return float(candidates[int(np.argmax(spent <= budget * (1 + 2.0**-50)))])
 
 
+@checked_arguments
 def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Floats:
     """K(λ0, λ1, o) = (λ0P)(o) / (λ1P)(o), shape (n_o,): how observing o moves the odds of λ0
     against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
@@ -163,6 +170,7 @@ class AttackSuccess(Shown):
     """Chance of a right guess without any observation."""
 
 
+@checked_arguments
 def attack_success(
     m: Mechanism, lams: Sequence[Distribution], weights: ArrayLike | None = None
 ) -> AttackSuccess:
@@ -176,6 +184,7 @@ def attack_success(
     return AttackSuccess(guess, right, float(share @ right), float(share.max()))
 
 
+@checked_arguments
 def simulated_success(
     m: Mechanism,
     lams: Sequence[Distribution],

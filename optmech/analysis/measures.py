@@ -27,6 +27,7 @@ from optmech.ratios.hockey_stick import (
     most_revealing,
 )
 from optmech.ratios.wide import Wide, either_log_ratio, pushed
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.mechanism import Mechanism
@@ -61,6 +62,7 @@ def __dir__() -> list[str]:
 IndexPairs = Sequence[Sequence[int]] | NDArray[np.int64]
 
 
+@checked_arguments
 def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
     """Σ_s π(s) Σ_o p(o|s) c(s,o) (PG 3), in the unit of the loss.
 
@@ -69,11 +71,13 @@ def expected_loss(m: Mechanism, prior: Prior, loss: DistanceLike) -> float:
     return float(prior_weights(m, prior) @ _loss_per_secret(m, loss))
 
 
+@checked_arguments
 def worst_loss(m: Mechanism, loss: DistanceLike) -> float:
     """max_s Σ_o p(o|s) c(s,o) (PG 4), in the unit of the loss; over all secrets of the domain."""
     return float(_loss_per_secret(m, loss).max())
 
 
+@checked_arguments
 def distortion(m: Mechanism, prior: Prior, distance: DistanceLike) -> float:
     """Σ_o min_t Σ_s π(s) p(o|s) d(t,s), the error of the optimal attack (PG 7, 21).
 
@@ -109,6 +113,7 @@ class Tightest:
         )
 
 
+@checked_arguments
 def tightest(
     m: Mechanism, distance: DistanceLike | None = None, pairs: IndexPairs | None = None
 ) -> Tightest:
@@ -138,6 +143,7 @@ def tightest(
     return found
 
 
+@checked_arguments
 def epsilon(
     m: Mechanism, distance: DistanceLike | None = None, pairs: IndexPairs | None = None
 ) -> float:
@@ -145,6 +151,7 @@ def epsilon(
     return tightest(m, distance, pairs).value
 
 
+@checked_arguments
 def delta(
     m: Mechanism,
     epsilon: Number,
@@ -166,6 +173,7 @@ def delta(
     return min(worst, 1.0)
 
 
+@checked_arguments
 def epsilon_for_delta(
     m: Mechanism,
     delta: Number,
@@ -210,6 +218,7 @@ def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     return HockeyStick(first, second)
 
 
+@checked_arguments
 def distribution_epsilon(
     m: Mechanism, lam0: Distribution, lam1: Distribution, delta: Number = 0.0
 ) -> float:
@@ -224,6 +233,7 @@ def distribution_epsilon(
     return max(float(least_log_ratio(a, b, budget)[0]) for a, b in _lifted(m, lam0, lam1))
 
 
+@checked_arguments
 def distribution_delta(
     m: Mechanism, lam0: Distribution, lam1: Distribution, epsilon: Number
 ) -> float:
@@ -233,6 +243,7 @@ def distribution_delta(
     return min(spent, 1.0)
 
 
+@checked_arguments
 def posterior(m: Mechanism, prior: Prior) -> Floats:
     """π(s|o) by Bayes' rule, shape (observables, secrets); rows sum to one (PG 25).
 
@@ -248,11 +259,13 @@ def posterior(m: Mechanism, prior: Prior) -> Floats:
     return np.ascontiguousarray((joint / joint.sum(axis=0)).T)
 
 
+@checked_arguments
 def bayes_vulnerability(m: Mechanism, prior: Prior) -> float:
     """Σ_o max_s π(s) p(o|s): the chance that the best single guess is right."""
     return float((prior_weights(m, prior)[:, None] * m.matrix).max(axis=0).sum())
 
 
+@checked_arguments
 def conditional_entropy(m: Mechanism, prior: Prior) -> float:
     """H(S|O) in bits: what an observer still does not know about the secret, on average."""
     learnt = posterior(m, prior)
@@ -261,6 +274,7 @@ def conditional_entropy(m: Mechanism, prior: Prior) -> float:
     return max(0.0, float(m.push(prior_weights(m, prior)) @ per_observable))
 
 
+@checked_arguments
 def mutual_information(m: Mechanism, prior: Prior) -> float:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, as ``MutualInformation`` limits
     it; ``leakage.mutual_information`` encloses it."""

@@ -18,6 +18,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.ratios.hockey_stick import most_revealing
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.regions import Regions, grid_boxes
@@ -61,6 +62,7 @@ class Everywhere(ReadOnly):
         return max(0.0, float(values.max()))
 
 
+@checked_arguments
 def everywhere(
     m: Mechanism,
     epsilon: Number | None = None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from optmech.analysis.leakage.vulnerability import best_guesses
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
@@ -22,6 +23,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@checked_arguments
 def optimal(
     m: Mechanism, prior: Prior, loss: DistanceLike, *, outputs: Domain | None = None
 ) -> Mechanism:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,5 +33,7 @@ def short(value: Any) -> str:
         return f"<{' x '.join(map(str, value.shape))} array>"
     if isinstance(value, list | tuple) and len(value) > 6:
         return f"<{len(value):,} entries>"
-    text = repr(value)
+    if isinstance(value, Fraction) and value.denominator > 10**6:
+        return f"{value.numerator / value.denominator:.6g}"
+    text = f"({', '.join(map(short, value))})" if type(value) is tuple else repr(value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 4]} ..."

@@ -17,6 +17,7 @@ from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.geometries import closed, geometries
 from optmech.spaces.labels import label_text
 from optmech.spaces.layout import plane_of
@@ -29,6 +30,7 @@ _MOST_COLUMNS = 64
 _SHADES = ("#edf2f7", "#c6dbef", "#8dbcdc", "#4a94c7", "#1b66a5", "#08305f")
 
 
+@checked_arguments
 def features(
     design: Design,
     report: Hashable | None = None,
@@ -77,6 +79,7 @@ def features(
     return list(_cells(design, report, degrees))
 
 
+@checked_arguments
 def to_geopandas(
     design: Design, report: Hashable | None = None, *, reports: bool = False
 ) -> gpd.GeoDataFrame:
@@ -86,6 +89,7 @@ def to_geopandas(
     return geopandas.GeoDataFrame.from_features(found, crs=4326)
 
 
+@checked_arguments
 def write_geojson(
     design: Design,
     path: str | Path,

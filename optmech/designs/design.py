@@ -23,9 +23,10 @@ from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
-from optmech.problem import Problem
+from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class OuterProof(Shown):
     def bound(self) -> Bound:
         """What the multipliers prove here, as far as it is claimed."""
         found = lower_bound(self.statement, self.multipliers)
-        return Bound(claimable(found.value), found.rounding, claimable(found.proved))
+        # all that is proved, and a little less of it to be claimed, for other roundings' sake
+        return Bound(claimable(found.value), found.rounding, max(found.proved, 0.0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,19 +119,29 @@ class Design:
         if self.exact is None:
             return f"Design({title}{self.status}, {size}: {self.reason[:200]})"
         checked = "verified" if self.verified else "NOT verified"
-        if self.mesh is not None:
-            return (
-                f"Design({title}{self.status}, {checked}, private at every point, "
-                f"{len(self.mesh)} vertices, {len(self.problem.observables)} observables, loss "
-                f"{self.loss:.6g}, gap {self.gap:.2g} on the mesh; lower bound "
-                f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g}; "
-                f"{self.seconds:.2f} s)"
-            )
+        figures = ", ".join(f"{name} {value}" for name, value in self._figures())
         return (
-            f"Design({title}{self.status}, {checked}, {size}, loss {self.loss:.6g}, lower bound "
-            f"{self.lower_bound:.6g}, gap {self.gap:.2g}, {_word(self.engine)}, "
-            f"{self.seconds:.2f} s)"
+            f"Design({title}{self.status}, {checked}, {size}, {figures}, gap {self.gap:.2g}, "
+            f"{_word(self.engine)}, {self.seconds:.2f} s)"
         )
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """What is optimised, what was proved of it, and the loss, with their units."""
+        problem, goal = self.problem, self.problem.objective
+        loss = f"{self.loss:.6g}{_unit(problem, problem.loss)}"
+        if isinstance(goal, MaximizeDistortion):
+            unit = _unit(problem, goal.distance)
+            found = [("distortion", self.objective), ("upper bound", self.bound)]
+        elif isinstance(goal, MinimizeLeakage):
+            unit = ""
+            found = [("leakage", self.objective), ("lower bound", self.bound)]
+        elif self.mesh is not None:
+            every = f"{self.lower_bound:.6g} for every mechanism, gap {self.total_gap:.2g} to it"
+            region = f"{len(self.mesh)} vertices, degree {self.mesh.degree}"
+            return [("loss", loss), ("at every point of", region), ("lower bound", every)]
+        else:
+            return [("loss", loss), ("lower bound", f"{self.lower_bound:.6g}")]
+        return [*((name, f"{value:.6g}{unit}") for name, value in found), ("loss", loss)]
 
     def _repr_html_(self) -> str:
         problem = self.problem
@@ -141,17 +153,11 @@ class Design:
         title = f"Design: {problem.title}" if problem.title else "Design"
         if self.exact is None:
             return html.card(title, [*facts[:2], ("status", self.status), ("reason", self.reason)])
-        facts.append(("loss", f"{self.loss:.6g}"))
-        if self.mesh is None:
-            facts += [("lower bound", f"{self.lower_bound:.6g}"), ("gap", f"{self.gap:.2g}")]
-        else:
-            facts += [
-                ("private at every point of", self.mesh),
-                ("gap on this mesh", f"{self.gap:.2g}"),
-                ("lower bound for every mechanism", f"{self.lower_bound:.6g}"),
-                ("gap to it", f"{self.total_gap:.2g}"),
-            ]
-        facts.append(("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"))
+        facts += [
+            *self._figures(),
+            ("gap" if self.mesh is None else "gap on this mesh", f"{self.gap:.2g}"),
+            ("engine", f"{_word(self.engine)}, {self.seconds:.2f} s"),
+        ]
         return html.card(title, facts, "" if self.mesh else self.mechanism._picture())
 
     @property
@@ -290,6 +296,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, Approximation):
         return {name: plain(getattr(value, name)) for name in MEASURED}
     return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+def _unit(problem: Problem, distance: object) -> str:
+    """The unit of a distance's values, after a number; nothing where it has none."""
+    unit = problem.space.unit_of(distance_words(distance)) if callable(distance) else ""
+    return f" {unit[:40] if unit.isprintable() else ascii(unit[:40])}" if unit else ""
 
 
 def _word(text: str) -> str:

@@ -17,7 +17,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.objective import figures_of, relative_gap
+from optmech.certificate.objective import figures_of, relative_gap, status_faults
 from optmech.designs.approximation import disagreements, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, plain
 from optmech.designs.encoding import (
@@ -184,8 +184,7 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     one = statement.target_factors is None and statement.spread is None
     if one and design.bound != design.lower_bound:
         faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
-    if stated.status == "optimal" and design.status != "optimal":
-        faults.append(f"the status is 'optimal' in the file, and the gap is {design.gap:.2g}")
+    faults += status_faults(stated.status, design.gap)
     faults += disagreements(
         stated.approximations, design.approximations, larger_is_better=maximised
     )

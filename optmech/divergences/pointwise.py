@@ -14,6 +14,7 @@ from optmech.exact.exponentials import stated_down, stated_up
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.exact.outward import exp_down
 from optmech.ratios.generators import divergence_name, generator
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
@@ -24,6 +25,7 @@ _RELATIVE, _ABSOLUTE = 2.0**-40, 2.0**-45
 """By which divergences of rows are raised, beyond what their roundings amount to."""
 
 
+@checked_arguments
 def by_transport(
     m: Mechanism,
     lam0: Distribution,

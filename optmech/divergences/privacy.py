@@ -18,6 +18,7 @@ from optmech.exact.checked import nonnegative
 from optmech.ratios.generators import divergence_name
 from optmech.ratios.powers import order_of
 from optmech.ratios.wide import either_log_ratio
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -26,6 +27,7 @@ Divergence = str | Callable[[Floats, Floats], float]
 """The name of a divergence, or a function of two distributions of shape (n_o,)."""
 
 
+@checked_arguments
 def point_epsilon(
     m: Mechanism,
     divergence: Divergence,
@@ -47,6 +49,7 @@ def point_epsilon(
     return worst
 
 
+@checked_arguments
 def distribution_epsilon(
     m: Mechanism,
     pairs: Sequence[tuple[Distribution, Distribution]],
@@ -74,6 +77,7 @@ def distribution_epsilon(
     return float(per_unit(spent, factors).max())
 
 
+@checked_arguments
 def pairwise(m: Mechanism, lams: Sequence[Distribution], divergence: Divergence) -> Pairwise:
     """D(λP ‖ λ'P) for every pair of ``lams``, the larger of both ways (CM19 Def. 11)."""
     return every_pair(len(lams), _between(m, lams, divergence))

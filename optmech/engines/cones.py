@@ -141,7 +141,7 @@ def solve(
     state = _State(program, costs.T / scale, links, scale, start)
     # small factors of many reports run beside each other, large ones of all reports in themselves
     own = threads if isinstance(state.equations, Fronts) else 1
-    with threadpool_limits(own, user_api="blas"):
+    with threadpool_limits(own, user_api="blas"), np.errstate(all="ignore"):
         best = state.point(0, scale)
         for count in range(1, _MOST + 1):
             try:

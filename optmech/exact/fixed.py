@@ -15,7 +15,7 @@ from optmech.exact.sampler import Table
 
 MOST_BITS = 48
 """Sums of up to 2^15 such numbers fit into 64 bits, and every one is a float64."""
-_SAMPLED_BITS = 63
+SAMPLED_BITS = 63
 
 
 class FixedNumerators(Numerators):
@@ -65,5 +65,5 @@ class FixedNumerators(Numerators):
     def table(self) -> Table:
         """The rows as the sampler needs them."""
         sums: NDArray[Any] = np.cumsum(self.entries, axis=1, dtype=np.uint64)
-        steps = sums << np.uint64(_SAMPLED_BITS - self.bits)
+        steps = sums << np.uint64(SAMPLED_BITS - self.bits)
         return Table(np.ascontiguousarray(steps.T[None]))

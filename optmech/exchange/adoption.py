@@ -12,10 +12,12 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
 from optmech.problem import Problem
 from optmech.repair.release import Released, release
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Statement
 
 
+@checked_arguments
 def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> Design:
     """A design from a mechanism of any origin, if it keeps every constraint of ``problem``.
 

@@ -12,6 +12,7 @@ from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import require_readable
 from optmech.reading.isolated import Found, read_isolated
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
 from optmech.spaces.mechanism import Mechanism
@@ -24,6 +25,7 @@ MATRIX_BYTES = 2 * 2**30
 _AXES = ("secret", "observable")
 
 
+@checked_arguments
 def to_xarray(mechanism: Mechanism) -> xr.DataArray:
     """p(o|s) with dimensions ``secret`` and ``observable``.
 
@@ -47,6 +49,7 @@ def to_xarray(mechanism: Mechanism) -> xr.DataArray:
     )
 
 
+@checked_arguments
 def write_netcdf(mechanism: Mechanism, path: str | Path) -> None:
     """Write ``to_xarray`` as NetCDF 4; probabilities are float64, bit by bit."""
     needed("h5netcdf", "xarray", where="write_netcdf")

@@ -16,6 +16,7 @@ from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
 from optmech.exchange.tables import read_parquet, write_parquet
 from optmech.reading.bounded import read_bytes, translated
 from optmech.reading.data import DataFile
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import ROW_SUM_TOLERANCE, Mechanism
 
@@ -23,6 +24,7 @@ FORMATS = (".csv", ".npy", ".nc", ".parquet")
 _UNEVEN = 1e-6
 
 
+@checked_arguments
 def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mechanism:
     """A mechanism over given domains from a matrix with a row for every secret.
 
@@ -53,6 +55,7 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         return Mechanism(secrets, observables, _evened(values))
 
 
+@checked_arguments
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
     """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``; to standard output
     as CSV."""

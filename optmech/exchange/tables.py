@@ -13,6 +13,7 @@ from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.columns import read_columns, read_text_columns
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import label_text
 from optmech.spaces.mechanism import Mechanism
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("secret", "observable", "probability")
 
 
+@checked_arguments
 def to_frame(mechanism: Mechanism) -> pd.DataFrame:
     """A pandas table with the columns secret, observable (text) and probability (float64).
 
@@ -39,6 +41,7 @@ def to_frame(mechanism: Mechanism) -> pd.DataFrame:
     return pandas.DataFrame(dict(zip(_COLUMNS, values, strict=True)))
 
 
+@checked_arguments
 def write_parquet(mechanism: Mechanism, path: str | Path) -> None:
     """Write ``to_frame`` as a Parquet file."""
     needed("pyarrow", "parquet", where="write_parquet")
@@ -47,6 +50,7 @@ def write_parquet(mechanism: Mechanism, path: str | Path) -> None:
     write_atomically(path, buffer.getvalue())
 
 
+@checked_arguments
 def read_parquet(
     path: str | Path, secrets: Domain | None = None, observables: Domain | None = None
 ) -> Mechanism:

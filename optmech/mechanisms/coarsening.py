@@ -15,11 +15,13 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
 
+@checked_arguments
 def snapped(domain: Domain, size: float) -> Mechanism:
     """Report the nearest node of a square lattice of ``size`` that begins at the origin of the
     coordinates, as location permissions of "about 5 km" do. Deterministic: ε is infinite wherever
@@ -31,6 +33,7 @@ def snapped(domain: Domain, size: float) -> Mechanism:
     return _deterministic(domain, nodes * size)
 
 
+@checked_arguments
 def offset_snapped(domain: Domain, size: float, deviation: float | None = None) -> Mechanism:
     """The same after a Gaussian offset of ``deviation`` per coordinate, by default size / 4:
     Android's LocationFudger (2 km by default), whose offset moves by 3 % an hour. One report; as
@@ -58,6 +61,7 @@ def offset_snapped(domain: Domain, size: float, deviation: float | None = None) 
     return Mechanism(domain, _reports(domain, where), joint[:, used])
 
 
+@checked_arguments
 def rounded_degrees(cells: Grid, decimals: int, *, truncated: bool = False) -> Mechanism:
     """Report latitude and longitude with so many decimals, rounded or cut off (towards zero).
 
@@ -78,6 +82,7 @@ def rounded_degrees(cells: Grid, decimals: int, *, truncated: bool = False) -> M
     return _deterministic(cells, (kept - corner) * scale)
 
 
+@checked_arguments
 def dense_areas(prior: Prior, share: Number) -> Mechanism:
     """Report the centre of an area that holds at least ``share`` of the prior: the region is halved
     along its longer side, at the median, while both halves hold that much. What services do that

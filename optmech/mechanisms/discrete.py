@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, euclidean, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -24,6 +25,7 @@ _FARTHEST = 700.0
 """e^-700, divided by up to 4,000 observables, still has all its digits."""
 
 
+@checked_arguments
 def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     """k-ary randomised response: the truth with probability e^ε / (e^ε + n - 1), else any other
     secret (DP19 Example 2). ε-differentially private for all pairs, tightly for n > 1."""
@@ -34,6 +36,7 @@ def randomized_response(secrets: Domain, epsilon: Number) -> Mechanism:
     return Mechanism(secrets, secrets, matrix / (1 + (size - 1) * lie))
 
 
+@checked_arguments
 def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
     """One-time RAPPOR (DP19 Example 2): the secret as a unit vector of n bits, each flipped with
     probability 1 / (1 + e^{ε/2}). ε-differentially private for all pairs, tightly for n > 1.
@@ -60,6 +63,7 @@ def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
     return Mechanism(secrets, Domain(words), odds**flips / (1 + odds) ** size)
 
 
+@checked_arguments
 def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
     """Truncated geometric mechanism on points of a line with equal spacing h: two-sided geometric
     noise of ratio e^{-εh}, and what falls beyond an end is reported as that end (Ghosh,
@@ -91,6 +95,7 @@ def geometric(secrets: Domain, epsilon: Number) -> Mechanism:
     return Mechanism(secrets, secrets, matrix)
 
 
+@checked_arguments
 def exponential(
     secrets: Domain,
     epsilon: Number,
@@ -109,6 +114,7 @@ def exponential(
     return Mechanism(secrets, outputs, weights / weights.sum(axis=1, keepdims=True))
 
 
+@checked_arguments
 def restricted_laplace(
     secrets: Domain,
     epsilon: Number,

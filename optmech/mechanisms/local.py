@@ -14,6 +14,7 @@ import numpy as np
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, euclidean, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -24,6 +25,7 @@ _MOST_BITS = 12
 _FARTHEST = 700.0
 
 
+@checked_arguments
 def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = None) -> Mechanism:
     """ω-subset selection: a set of ω secrets, e^ε times as likely if it holds the true one (Ye and
     Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy,
@@ -61,6 +63,7 @@ def subset_selection(secrets: Domain, epsilon: Number, *, size: int | None = Non
     return Mechanism(secrets, seen, matrix / matrix.sum(axis=1, keepdims=True))
 
 
+@checked_arguments
 def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
     """Optimised unary encoding: the secret as a unit vector of n bits, of which the one is kept
     with probability ½ and every zero becomes a one with probability 1 / (e^ε + 1) (Wang, Blocki,
@@ -92,6 +95,7 @@ def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
     return Mechanism(secrets, Domain(words), matrix)
 
 
+@checked_arguments
 def tight_constraints(
     secrets: Domain, epsilon: Number, distance: DistanceLike | None = None
 ) -> Mechanism:

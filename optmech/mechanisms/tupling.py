@@ -21,6 +21,7 @@ from optmech.exact.summation import depth, total
 from optmech.mechanisms.hockey_sum import UNIT, positive_part
 from optmech.mechanisms.log_sum import expected_log
 from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -329,6 +330,7 @@ class Tupling(Shown):
         return evaluate(distance, self.base.secrets, self.base.observables, where="distance")
 
 
+@checked_arguments
 def tupling(base: Mechanism, dummies: int, dummy_weights: Distribution | None = None) -> Tupling:
     """The tupling mechanism with ``dummies`` = k >= 0 dummies around ``base`` (DP19 Alg. 1).
 

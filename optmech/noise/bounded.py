@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.additive.loss import NoiseLoss
+from optmech.additive.loss import LossLike, NoiseLoss, tabulated
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import whole
@@ -19,7 +19,8 @@ _MOST = 400
 
 
 def best_in_range(
-    loss: NoiseLoss,
+    loss: LossLike,
+    width: int | None,
     epsilon: Exact,
     delta: Exact,
     sensitivity: int,
@@ -47,10 +48,15 @@ def best_in_range(
     apart = np.abs(np.subtract.outer(np.arange(len(labels)), np.arange(len(labels))))
     pairs = [(int(i), int(j)) for i, j in np.argwhere((apart > 0) & (apart <= sensitivity))]
     stated = DifferentialPrivacy(epsilon, pairs, delta=delta)
+    if callable(loss) and not isinstance(loss, NoiseLoss):
+        # differences in the range are all that it is asked for
+        costs = np.array([float(value) for value in tabulated(loss, high - low)])[apart]
+    else:
+        costs = NoiseLoss.of(loss, width).floats(apart.astype(np.float64))
     weights = np.ones(len(labels)) if prior is None else prior
     problem = Problem(
         Prior(numbers, weights),
-        loss.floats(apart.astype(np.float64)),
+        costs,
         objective="worst_loss" if prior is None else "expected_loss",
         constraints=[stated],
     )

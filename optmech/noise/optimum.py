@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, overload
@@ -23,10 +24,14 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.noise.bounded import best_in_range
 from optmech.noise.planar import best_planar
 from optmech.noise.renyi import best_renyi
-from optmech.noise.search import Note, Search
+from optmech.noise.search import MOST_ROWS, Note, Search, truncated_end
 
 _LEAST_EPSILON = 1e-4
 _LEAST_DELTA = 1e-100
+_LEAST_REACH, _MOST_REACH = 64, 9_000
+_MOST_PLANAR = 48
+_FALLS = 30.0
+"""Noise without δ falls by e^-30 at least within so many sensitivities over ε."""
 
 if TYPE_CHECKING:
     from optmech.designs.design import Design
@@ -39,7 +44,6 @@ def optimal(
     sensitivity: int = ...,
     loss: LossLike = ...,
     width: int | None = ...,
-    reach: int = ...,
     gap: float = ...,
     note: Note | None = ...,
 ) -> RenyiNoise: ...
@@ -53,7 +57,6 @@ def optimal(
     sensitivity: int = ...,
     loss: LossLike = ...,
     width: int | None = ...,
-    reach: int = ...,
     gap: float = ...,
     note: Note | None = ...,
     for_releases: int = ...,
@@ -68,7 +71,6 @@ def optimal(
     sensitivity: int = ...,
     loss: LossLike = ...,
     width: int | None = ...,
-    reach: int = ...,
     gap: float = ...,
     note: Note | None = ...,
     bounded: tuple[int, int],
@@ -87,7 +89,6 @@ def optimal(
     sensitivity: int = ...,
     loss: LossLike = ...,
     width: int | None = ...,
-    reach: int = ...,
     gap: float = ...,
     note: Note | None = ...,
 ) -> PlanarNoise: ...
@@ -100,7 +101,6 @@ def optimal(
     sensitivity: int = 1,
     loss: LossLike = "absolute",
     width: int | None = None,
-    reach: int = 64,
     gap: float = OPTIMAL_GAP,
     note: Note | None = None,
     bounded: tuple[int, int] | None = None,
@@ -124,7 +124,11 @@ def optimal(
     ----------
     loss:
         "absolute", "square", "threshold" (probability of noise beyond ``width``), a table
-        c(0), c(1), … that goes on with its last step, or a function, tabulated up to ``reach``.
+        c(0), c(1), … that goes on with its last step, or a function of |noise|. A function is
+        evaluated as far out as noise is likely and, for whether it goes on as it seems, at some
+        places up to a million. What it is taken to be beyond its values is part of the result, in
+        ``measured`` and in files: a parabola or, where it is none, anything between two; loss and
+        lower bound are proved for that.
     gap:
         The search ends at this certified relative gap, or where wider windows no longer help.
     note:
@@ -134,9 +138,11 @@ def optimal(
         best mechanism at all from the range to itself, of least loss at the worst number, or of
         least expected loss under ``prior``.
     for_releases:
-        So many numbers, each with noise of its own, keep (ε, δ) together. Without δ each takes an
-        equal part of ε, which is optimal; with δ > 0 the noise is the best of some calibrated
-        families (``for_releases``), and the lower bound that of a single release.
+        So many numbers, each with noise of its own and all with the same law, keep (ε, δ) together.
+        Without δ each takes an equal part of ε, and the lower bound is of all noise with the same
+        law in every release: laws that differ from release to release may lose less on average.
+        With δ > 0 the noise is the best of some calibrated families (``for_releases``), and the
+        lower bound that of a single release.
     renyi:
         (order, ε) instead of ε and δ: the Rényi divergence of this order between the noise and
         every shift of it up to the sensitivity is at most ε. The result is a ``RenyiNoise``.
@@ -171,10 +177,9 @@ def optimal(
                 remedy="Leave out epsilon, delta, bounded, prior and for_releases",
             )
         steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-        measure = NoiseLoss.of(loss, width, reach)
         if not 0 <= gap < 1:
             raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-        return best_renyi(renyi, steps, measure, gap, note or (lambda _: None))
+        return best_renyi(renyi, steps, loss, width, gap, note or (lambda _: None))
     if epsilon is None:
         raise ProblemError("is missing", where="epsilon", remedy="Give ε, or renyi=(order, ε)")
     rate, part = parse_exact(epsilon, where="epsilon"), probability(delta)
@@ -195,32 +200,41 @@ def optimal(
             remedy="Allow some ε or δ",
         )
     steps = whole(sensitivity, "sensitivity", 1, MOST_SENSITIVITY)
-    measure = NoiseLoss.of(loss, width, reach)
     if not 0 <= gap < 1:
         raise ProblemError(f"{gap!r} is not from 0 to below 1", where="gap")
-    if dimensions == 2:
-        norm = norm or "l1"
-        stated = (rate, part, steps, norm, measure, loss_norm or norm, gap)
-        return best_planar(*stated, note or (lambda _: None))
     count = whole(for_releases, "for_releases", 1, MOST_RELEASES)
-    if count > 1:
-        if bounded is not None or prior is not None:
-            raise ProblemError(
-                "goes with noise on all whole numbers",
-                where="for_releases",
-                remedy="Leave out bounded and prior, or for_releases",
-            )
-        return _several(rate, part, count, steps, loss, width, reach, gap, note)
+    if count > 1 and (bounded is not None or prior is not None):
+        raise ProblemError(
+            "goes with noise on all whole numbers",
+            where="for_releases",
+            remedy="Leave out bounded and prior, or for_releases",
+        )
     if bounded is not None:
-        return best_in_range(measure, rate, part, steps, bounded, prior, gap)
+        return best_in_range(loss, width, rate, part, steps, bounded, prior, gap)
     if prior is not None:
         raise ProblemError(
             "goes with a range", where="prior", remedy="Give bounded=(low, high) as well"
         )
+    reach = reach_of(float(rate) / count, float(part), steps)
+    measure = NoiseLoss.of(loss, width, min(reach, _MOST_PLANAR) if dimensions == 2 else reach)
+    if dimensions == 2:
+        norm = norm or "l1"
+        stated = (rate, part, steps, norm, measure, loss_norm or norm, gap)
+        return best_planar(*stated, note or (lambda _: None))
     if part >= 1:
-        law = Law(1, (2,))
-        return NoiseDesign(law, measure, rate, part, steps)
+        return NoiseDesign(Law(1, (2,)), measure, rate, part, steps, releases=count)
+    if count > 1:
+        return _several(rate, part, count, steps, measure, gap, note)
     return Search(measure, rate, part, steps, gap, note or (lambda _: None)).best()
+
+
+def reach_of(rate: float, part: float, steps: int) -> int:
+    """How far out noise is likely enough for the values of a function to matter, as far as windows
+    go."""
+    far = math.inf if rate <= 0 else _FALLS * steps / rate
+    if part > 0:
+        far = min(far, truncated_end(rate, part, steps))
+    return int(max(_LEAST_REACH, min(far, _MOST_REACH, MOST_ROWS / (2 * steps))))
 
 
 def _several(
@@ -228,9 +242,7 @@ def _several(
     part: Exact,
     count: int,
     steps: int,
-    loss: LossLike,
-    width: int | None,
-    reach: int,
+    loss: NoiseLoss,
     gap: float,
     note: Note | None,
 ) -> NoiseDesign:
@@ -238,12 +250,8 @@ def _several(
     if part > 0:
         from optmech.noise import releases
 
-        found = releases.for_releases(
-            rate, part, count, sensitivity=steps, loss=loss, width=width, reach=reach, note=note
-        )
+        found = releases.for_releases(rate, part, count, sensitivity=steps, loss=loss, note=note)
         return found.together
     share = Exact(rate.factor / count, rate.log_of)
-    one = optimal(
-        share, part, sensitivity=steps, loss=loss, width=width, reach=reach, gap=gap, note=note
-    )
+    one = optimal(share, part, sensitivity=steps, loss=loss, gap=gap, note=note)
     return replace(one, epsilon=rate, releases=count).require_private()

@@ -20,7 +20,13 @@ from optmech.base.arrays import Floats, Ints
 from optmech.errors import SolverError
 from optmech.lp.highs import highs_model, run_highs
 
+_SECONDS = 45.0
+"""Of one attempt at a program."""
 _LEAST_SCALE = 1e-13
+_DEEPEST = -600.0
+_STEEP = 8.0
+_LARGEST = 1e14
+"""Rows with larger coefficients are left out: they say next to nothing, and HiGHS takes none."""
 _NEGLIGIBLE = 1e-10
 """Excess in units of δ that no row far inside can need."""
 
@@ -65,7 +71,12 @@ class _Rows:
         self.window = window
         w = window
         steps = np.arange(w.n + 1)
-        scale = np.maximum(np.exp(-w.epsilon * steps / w.sensitivity), _LEAST_SCALE)
+        if w.delta > 0 and w.epsilon <= _STEEP:
+            scale = np.maximum(np.exp(-w.epsilon * steps / w.sensitivity), _LEAST_SCALE)
+        else:
+            # no place has less, beside what costs least
+            away = from_cheapest(w.loss.floats(steps.astype(np.float64)))
+            scale = np.exp(np.maximum(-w.epsilon * np.ceil(away / w.sensitivity), _DEEPEST))
         self.tails = w.sensitivity if w.ratio > 0 else 0
         rest = 1 - w.ratio
         # place -> column and coefficient, for as many places as rows reach
@@ -74,6 +85,10 @@ class _Rows:
         self.scales = np.concatenate([scale, np.full(self.tails, tail_scale / rest)])
         powers = np.repeat(w.ratio ** np.arange(3.0), self.tails)
         self.values = np.concatenate([scale, tail_scale * powers])
+        if not self.tails:
+            # beyond the window there is nothing: rows of its last places have one side
+            self.columns = np.concatenate([steps, np.zeros(w.sensitivity, dtype=int)])
+            self.values = np.concatenate([scale, np.zeros(w.sensitivity)])
 
     def of(self, shift: int, inward: bool) -> tuple[Ints, Ints, Ints]:
         """The places i of the rows z(i) <= e^ε z(i + shift), and |i|, |i + shift|; those with
@@ -108,7 +123,24 @@ class _Rows:
         return out
 
 
-def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float = 300.0) -> Solution:
+def from_cheapest(costs: Floats) -> Ints:
+    """How far every place is from the nearest that costs least, and lies deepest among such."""
+    cheapest = np.flatnonzero(costs == costs.min())
+    dear = np.flatnonzero(costs > costs.min())
+    if len(dear) and dear[-1] == len(costs) - 1:
+        depth = _apart(cheapest, dear)
+        cheapest = cheapest[depth == depth.max()]
+    return _apart(np.arange(len(costs)), cheapest)
+
+
+def _apart(places: Ints, others: Ints) -> Ints:
+    """The distance of every place to the nearest of others, which are in order."""
+    after = np.minimum(np.searchsorted(others, places), len(others) - 1)
+    near, far = others[after], others[np.maximum(after - 1, 0)]
+    return np.asarray(np.minimum(np.abs(places - near), np.abs(places - far)))
+
+
+def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     """The best noise of the window against the rows of ``shifts``, of those that are true also
     where i + s is farther in than i; raises SolverError where HiGHS finds none."""
     rows = _Rows(window)
@@ -120,9 +152,11 @@ def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float =
     start, columns = 0, base
     for shift, inward in shifts.items():
         inner, near, far = rows.of(shift, inward)
+        size = rows.values[near]
+        held = np.maximum(window.power * rows.values[far], window.delta) < _LARGEST * size
+        inner, near, far, size = inner[held], near[held], far[held], size[held]
         count = len(inner)
         index = start + np.arange(count)
-        size = rows.values[near]
         places[shift] = inner, index, size
         entries.append((np.ones(count), index, rows.columns[near]))
         entries.append((-window.power * rows.values[far] / size, index, rows.columns[far]))
@@ -146,7 +180,7 @@ def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float =
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
     lower[-1] = 1.0
-    x, duals = run_program(cost / unit, matrix, lower, upper, time_limit)
+    x, duals = run_program(cost / unit, matrix, lower, upper, _SECONDS)
     z = x[:base] * rows.scales
     multipliers, limits = {}, {}
     for shift, (inner, index, size) in places.items():
@@ -162,10 +196,12 @@ def solve_window(window: Window, shifts: Mapping[int, bool], time_limit: float =
 
 def _typical(window: Window) -> float:
     """The size of losses to expect: those of a two-sided geometric law."""
-    r = math.exp(-max(window.epsilon, window.delta / 2, 1e-9) / window.sensitivity)
+    rate = max(window.epsilon, window.delta / 2, 1e-9)
     places = np.arange(window.n + 1.0)
-    weights = r**places
-    return max(float(window.loss.floats(places) @ weights / weights.sum()), 1e-9)
+    steps = places / window.sensitivity
+    weights = np.exp(-rate * (steps if window.delta > 0 else np.ceil(steps)))
+    found = float(window.loss.floats(places) @ weights / weights.sum())
+    return max(found, 1e-250)
 
 
 _ATTEMPTS: tuple[dict[str, str], ...] = ({}, {"presolve": "off"}, {"solver": "ipm"})
@@ -177,8 +213,10 @@ def run_program(
 ) -> tuple[Floats, Floats]:
     import highspy
 
-    status = ""
+    status, late = "", False
     for options in _ATTEMPTS:
+        if late and "solver" not in options:
+            continue
         highs: Any = highspy.Highs()
         for name, value in {
             "output_flag": False,
@@ -196,10 +234,11 @@ def run_program(
         x, duals = np.array(solution.col_value), np.array(solution.row_dual)
         found = highs.getModelStatus()
         status = highs.modelStatusToString(found)
+        late = found == highspy.HighsModelStatus.kTimeLimit
         usable = len(x) == len(cost) and solution.dual_valid and bool(np.isfinite(x).all())
         if usable and found == highspy.HighsModelStatus.kOptimal:
             return x, duals
-    if usable:
+    if usable and not late:
         # not optimal to the tolerances: what it proves is seen afterwards
         return x, duals
     raise SolverError(f"HiGHS found no noise: {status}", where="noise", remedy="Relax δ or ε")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from optmech.base.arrays import Floats
 from optmech.exact.exponentials import exp_bounds
 from optmech.exact.number import Exact
 from optmech.exact.numerators import integers
-from optmech.noise.program import Solution, Window
+from optmech.noise.program import Solution, Window, from_cheapest
 
 _BITS = 100
 _SAFE = 1e-12
@@ -31,6 +32,12 @@ SLACK = 2.0**-30
 """By how much less than e^ε neighbours differ, relatively, for rounding to have room."""
 
 
+LIFTED = 20.0
+"""For larger ε without δ, solutions are those of this one carried over."""
+_NEARLY = 3e-8
+_LEAST_LEVEL = 1e-280
+_DEEPEST = -640.0
+
 Digits = float | decimal.Decimal
 
 
@@ -38,13 +45,14 @@ class Dual:
     """The multipliers of a solution, extended beyond the window and made to hold everywhere.
 
     Seen from outside, the multipliers of an inequality between an inner and an outer place help the
-    inner one and hurt the outer one. Places are visited from the farthest inwards: multipliers
-    that hurt a place too much are lowered, and what a place can spare is given to that of the
-    largest shift.
+    inner one and hurt the outer one. Places are visited from the farthest inwards, from the place
+    that costs least, which need not be the centre: multipliers that hurt a place too much are
+    lowered, and what a place can spare is given to that of the largest shift.
     """
 
-    def __init__(self, window: Window, solution: Solution) -> None:
+    def __init__(self, window: Window, solution: Solution, power: Fraction) -> None:
         self.window = window
+        self.exact_power = power
         self.found = solution
         self.widest = max(window.sensitivity, *solution.multipliers)
         self.limits = dict(solution.limits)
@@ -75,11 +83,11 @@ class Dual:
                 step = -excess / slope if slope < -1e-9 else excess
             else:
                 # far less than the way to go, as what is lacking grows faster than the level
-                step = excess / 256
+                step = max(excess / 256, -_NEARLY * level)
             level += step
         level = max(tried, key=lambda at: min(at, at + tried[at]))
         rows, _, tails = self._swept(level)
-        return self._whole(rows, tails)
+        return self._whole(rows, tails, level)
 
     def _tails(self, level: float) -> dict[int, tuple[float, float, float]]:
         """Polynomials beyond the window under which places far out reach the level exactly."""
@@ -106,10 +114,16 @@ class Dual:
         w, n = self.window, self.window.n
         places = np.arange(n + self.widest + 1.0)
         # a level far below the losses that are weighed against each other needs more digits
-        small = level < _SMALL * float(w.loss.floats(places).max())
+        most = float(w.loss.floats(places).max())
+        small = bool(level < _SMALL * most or w.epsilon > LIFTED)
         number: type[Digits] = decimal.Decimal if small else float
-        with decimal.localcontext(decimal.Context(prec=_DIGITS)):
-            power = decimal.Decimal(w.epsilon).exp() if small else w.power
+        deep = math.log10(max(most, 1e-300) / max(level, 1e-300)) if small else 0.0
+        digits = _DIGITS + max(0, int(2 * deep))
+        with decimal.localcontext(decimal.Context(prec=digits)):
+            power: Any = w.power
+            if small:
+                exact = self.exact_power
+                power = decimal.Decimal(exact.numerator) / decimal.Decimal(exact.denominator)
             rows, least, tails = self._lowered(number(level), number(1), power)
             return rows, float(least - number(level)), tails
 
@@ -134,24 +148,33 @@ class Dual:
         zero = one - one
         main = rows[w.sensitivity]
         least = number(math.inf)
-        for k in range(reach, -1, -1):
+        order, rank = self._inwards(reach)
+        for k in order:
             value = loss[k]
             hurting = []
             for s, y in rows.items():
                 value += y[n + k] + (y[n - k] if k <= n else zero)
                 value -= power * y[n + k - s] if k - s >= -n else zero
                 value -= power * y[n - k - s] if k + s <= n else zero
-                if s < 2 * k and k - s <= n:
+                if k - s <= n and k - s >= -n and rank[abs(k - s)] < rank[k]:
                     hurting.append((y, n + k - s))
+                if k > 0 and k + s <= n and rank[k + s] < rank[k]:
+                    hurting.append((y, n - k - s))
             aim = level * number(1 + 1e-14)
-            if value < aim:
-                total = sum(y[at] for y, at in hurting)
-                if total > 0:
-                    keep = max(zero, one - (aim - value) / (power * total))
-                    for y, at in hurting:
-                        y[at] *= keep
-                    value += power * total * (one - keep)
-            elif 2 * k > w.sensitivity and k - w.sensitivity <= n:
+            # the centre is hurt from both sides by one and the same
+            total = power * sum(y[at] for y, at in hurting) * (1 if k else 2)
+            spread = w.delta == 0 and w.epsilon > LIFTED
+            if (value < aim or spread) and total > 0:
+                # of a smaller ε they are raised too: what is spared goes where these are
+                keep = max(zero, one - (aim - value) / total)
+                for y, at in hurting:
+                    y[at] *= keep
+                value += total * (one - keep)
+            elif (
+                value > aim
+                and abs(k - w.sensitivity) <= n
+                and rank[abs(k - w.sensitivity)] < rank[k]
+            ):
                 at = n + k - w.sensitivity
                 gain = min((value - aim) / power, most - main[at])
                 main[at] += gain
@@ -159,11 +182,25 @@ class Dual:
             least = min(least, value)
         return {s: y[: 2 * n + 1] for s, y in rows.items()}, least, tails
 
+    def _inwards(self, reach: int) -> tuple[list[int], list[int]]:
+        """The places up to ``reach`` from the farthest on, and how near each is, in order."""
+        wide = reach + self.widest + 1
+        away = from_cheapest(self.window.loss.floats(np.arange(wide + 0.0)))
+        order = np.lexsort((np.arange(wide), away))
+        rank = np.empty(wide, dtype=int)
+        rank[order] = np.arange(wide)
+        return order[::-1][order[::-1] <= reach].tolist(), rank.tolist()
+
     def _whole(
-        self, rows: dict[int, list[Digits]], tails: dict[int, tuple[float, float, float]]
+        self,
+        rows: dict[int, list[Digits]],
+        tails: dict[int, tuple[float, float, float]],
+        level: float,
     ) -> NoiseMultipliers:
         largest = max([1e-300, *(float(max(y)) for y in rows.values()), *self.limits.values()])
-        bits = max(0, _BITS - math.frexp(largest)[1])
+        # a level far below the multipliers is what remains of their differences
+        least = min(largest, max(level, _LEAST_LEVEL))
+        bits = max(0, _BITS - math.frexp(least)[1])
         parts = []
         for s, y in sorted(rows.items()):
             limit = int(Fraction(self.limits.get(s, 0.0)) * (1 << bits))
@@ -199,6 +236,38 @@ def tail_ratio(epsilon: Exact) -> tuple[int, int]:
     bits = _RATIO_BITS + max(0, int(1.5 * float(epsilon)))
     exact = 1 / exp_bounds(epsilon, 128)[0]
     return math.ceil(exact * (1 << bits) * (1 + Fraction(SLACK))), bits
+
+
+def lifted(solution: Solution, window: Window) -> Solution:
+    """The best places for the window's ε, from those for a smaller one.
+
+    z(k) = x(k) e^{-ε h(k)} with whole numbers h, and from some ε on h and x stay: with δ = 0 all x
+    are 1, with δ > 0 h counts sensitivities from the cheapest place. Multipliers fall as z does.
+    """
+    n = window.n
+    places = np.concatenate([solution.window, solution.tails * -math.expm1(-LIFTED)])
+    costs = window.loss.floats(np.arange(len(places) + 0.0))
+    more = window.epsilon - LIFTED
+    levels = np.ceil(from_cheapest(costs) / window.sensitivity)
+    if window.delta == 0:
+        levels = np.rint(-np.log(np.maximum(places / places.max(), 1e-300)) / LIFTED)
+        places = np.exp(np.maximum(-levels * LIFTED, _DEEPEST))
+    made = places * np.exp(np.maximum(-levels * more, _DEEPEST))
+    if window.delta == 0:
+        made = np.exp(np.maximum(-levels * window.epsilon, _DEEPEST))
+    both = np.where(np.arange(len(places)) > 0, 2.0, 1.0)
+    values = [float(both * costs @ z) / float(both @ z) for z in (places, made)]
+    share = values[1] / values[0] if values[0] > 0 else 1.0
+    inner = levels[np.abs(np.arange(-n, n + 1))]
+    rise = share * np.exp(np.minimum(inner * more, -_DEEPEST))
+    return replace(
+        solution,
+        window=made[: n + 1],
+        tails=made[n + 1 :] / (1 - window.ratio),
+        value=values[1],
+        multipliers={s: y * rise for s, y in solution.multipliers.items()},
+        limits={s: limit * share for s, limit in solution.limits.items()},
+    )
 
 
 def pure_places(solution: Solution, ratio: float, sensitivity: int) -> Floats:
@@ -238,7 +307,8 @@ def tidied(solution: Solution, window: Window) -> Floats:
     rest = 1 - window.ratio
     tails = solution.tails if solution.tails.sum() > 1e-14 else np.zeros(window.sensitivity)
     raw = np.concatenate([solution.window, tails * rest])
-    raw = np.where(raw < 1e-16 * raw.max(), 0.0, raw)
+    least = 1e-16 * math.exp(min(0.0, LIFTED - window.epsilon))
+    raw = np.where(raw < least * raw.max(), 0.0, raw)
     places = raw.tolist()
     ratio = math.exp(-window.epsilon)
     for k in range(1, len(places)):
@@ -252,15 +322,18 @@ def tidied(solution: Solution, window: Window) -> Floats:
 
 
 def apportioned(masses: Floats, period: int, ratio: int, ratio_bits: int) -> Law:
-    """Masses of places and tails as whole numbers of sum one; rounding goes to the centre."""
+    """Masses of places and tails as whole numbers of sum one; rounding goes to the centre, or where
+    that is empty to the likeliest place."""
     rows, _ = integers(masses[None, :])
     whole = rows[0]
     total = 2 * sum(whole) - whole[0]
     least = min((value for value in whole if value), default=1)
     bits = 64 + (total // least).bit_length() + 1
     scaled = [(value << bits) // total for value in whole]
-    scaled[0] += (1 << bits) - (2 * sum(scaled) - scaled[0])
+    missing = (1 << bits) - (2 * sum(scaled) - scaled[0])
     cut = len(scaled) - period
+    likeliest = 0 if scaled[0] else max(range(cut), key=scaled.__getitem__)
+    scaled[likeliest] += missing if likeliest == 0 else missing // 2
     if not any(scaled[cut:]) or not ratio:
         window = scaled[:cut]
         window[0] += 2 * sum(scaled[cut:])

@@ -22,7 +22,7 @@ from optmech.errors import OptmechError, ProblemError, TooLargeError
 from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
-from optmech.noise.optimum import optimal
+from optmech.noise.optimum import optimal, reach_of
 from optmech.noise.proposals import with_tails
 from optmech.noise.search import Note
 
@@ -30,6 +30,8 @@ EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Of the laws z(k) ∝ exp(-(|k|/a)^p) that are tried: p = 1 is Laplace's, p = 2 Gauss'."""
 SHARES = (0.0, 0.1, 0.5, 0.9)
 """Of δ that single releases may spend, all together."""
+MANY = 400
+"""From more releases on only Gaussian noise is calibrated."""
 _MOST_RELEASES = 10_000
 _NODES = 2**16
 _BISECTIONS = 14
@@ -76,12 +78,12 @@ def for_releases(
     sensitivity: int = 1,
     loss: LossLike = "absolute",
     width: int | None = None,
-    reach: int = 64,
     note: Note | None = None,
 ) -> ReleaseNoise:
     """Noise for ``releases`` numbers, each changed by at most ``sensitivity``, that are together
     (ε, δ)-private; of small loss, which is searched among calibrated families: the best noise of a
-    single release at a smaller ε and δ, and exp(-(|k|/a)^p) for several p.
+    single release at a smaller ε and δ, and exp(-(|k|/a)^p) for several p; of more than 400
+    releases among discrete Gaussians.
 
     The promise is proved (the upper bound of ``ComposedPrivacy.delta``); that no other noise does
     better is not, but for the bound from a single release. Raises ProblemError for arguments that
@@ -92,10 +94,11 @@ def for_releases(
         raise ProblemError("must be above 0", where="delta", remedy="Without δ, divide ε by k")
     count = whole(releases, "releases", 1, _MOST_RELEASES)
     steps = whole(sensitivity, "sensitivity", 1, 1000)
+    reach = reach_of(float(rate) / count, float(part), steps)
     measure = NoiseLoss.of(loss, width, reach)
     started = time.perf_counter()
     say = note or (lambda _: None)
-    once = optimal(rate, part, sensitivity=steps, loss=loss, width=width, reach=reach)
+    once = optimal(rate, part, sensitivity=steps, loss=measure)
     best: tuple[float, str, Law, Made, float] | None = None
     tried: dict[str, float] = {}
 
@@ -184,28 +187,22 @@ def _families(
 ) -> Iterator[tuple[str, Made, float]]:
     """Names, laws as functions of a size (more is more private), and a size to start from."""
     spread = steps * math.sqrt(count) / float(rate)
-    for p in EXPONENTS:
+    # sums of many losses are nearly normal, and so is the best noise
+    for p in EXPONENTS if count <= MANY else (2.0,):
         name = {1.0: "discrete Laplace", 2.0: "discrete Gaussian"}.get(p, f"exponent {p:g}")
         yield name, lambda size, p=p: _power(size, p), spread  # type: ignore[misc]
-    for share in SHARES:
+    for share in SHARES if count <= MANY // 2 else ():
         one = Exact(Fraction(float(part) * share / count))
 
         def single(size: float, one: Exact = one) -> Law | None:
             try:
                 return optimal(
-                    Fraction(steps / size), one, sensitivity=steps, loss=_given(loss), gap=1e-4
+                    Fraction(steps / size), one, sensitivity=steps, loss=loss, gap=1e-4
                 ).law
             except OptmechError:
                 return None
 
         yield f"optimal for one, δ share {share:g}", single, spread
-
-
-def _given(loss: NoiseLoss) -> LossLike:
-    """The loss again, as it is given."""
-    if loss.name in ("absolute", "square"):
-        return loss.name
-    return [float(value) for value in loss.values] + [float(loss(loss.last + 1))]
 
 
 def _power(size: float, p: float) -> Law:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from optmech.additive.encoded import LARGEST_EPSILON
-from optmech.additive.loss import NoiseLoss
+from optmech.additive.loss import LossLike, NoiseLoss
 from optmech.additive.power import Tangents, order_of, power_bound
 from optmech.additive.power_file import MOST_TERMS
 from optmech.additive.renyi import RenyiNoise
@@ -23,11 +25,17 @@ _GAPS = (5e-8, 5e-8, 3e-7, 1e-8)
 """Of the windows that are tried: a smaller one knows prices less well."""
 _MOST_PAIRS = 120_000
 _LEAST_EPSILON = 1e-4
+_LEAST_REACH, _SIGMAS = 64, 8.0
 _MOST_GROWTH = 500
 
 
 def best_renyi(
-    renyi: object, steps: int, measure: NoiseLoss, gap: float, note: Callable[[str], None]
+    renyi: object,
+    steps: int,
+    loss: LossLike,
+    width: int | None,
+    gap: float,
+    note: Callable[[str], None],
 ) -> RenyiNoise:
     """The noise of least loss with D_α(Z ‖ Z + s) <= ε for |s| <= ``steps``; ``renyi`` is (α, ε).
 
@@ -51,6 +59,11 @@ def best_renyi(
             remedy=f"Give {_LEAST_EPSILON:g} to {LARGEST_EPSILON}, (order - 1) ε up to "
             f"{_MOST_GROWTH}",
         )
+    # as far as Gaussian noise of the same divergence goes, and windows
+    far = min(
+        _SIGMAS * steps * math.sqrt(float(order) / (2 * float(rate))), _MOST_PAIRS / 6 / steps
+    )
+    measure = NoiseLoss.of(loss, width, int(max(_LEAST_REACH, far)))
     return _Search(order, rate, steps, measure, note).best(gap)
 
 
@@ -110,12 +123,12 @@ class _Search:
             solution = solve_power(window.aiming(aim))
             law = power_law(solution, window)
             made = RenyiNoise(law, self.measure, self.order, self.rate, self.steps)
-            tangents = tangents_of(solution, window)
+            tangents = tangents_of(solution, replace(window, loss=self.measure.minorant))
         better = self.law is None or made.exact_loss < self.law.exact_loss
         if better and made.is_private:
             self.law = made
         if tangents is not None:
-            stated = (self.measure, self.order, self.rate, self.steps, tangents)
+            stated = (self.measure.minorant, self.order, self.rate, self.steps, tangents)
             bound = power_bound(*stated)
             if bound > self.bound:
                 self.bound, self.tangents = bound, tangents

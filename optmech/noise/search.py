@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,17 +14,19 @@ from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
 from optmech.additive.law import Law
 from optmech.additive.loss import NoiseLoss
-from optmech.additive.privacy import largest_delta
+from optmech.additive.privacy import BITS, largest_delta
 from optmech.base.arrays import Floats
 from optmech.certificate.objective import relative_gap
 from optmech.errors import ProblemError, SolverError, TooLargeError
-from optmech.exact.exponentials import bracket
+from optmech.exact.exponentials import bracket, exp_bounds
 from optmech.exact.number import Exact
 from optmech.noise.program import Solution, Window, solve_window
 from optmech.noise.proposals import (
     KEPT,
+    LIFTED,
     Dual,
     continued,
+    lifted,
     pure_places,
     tail_ratio,
     tidied,
@@ -36,13 +37,13 @@ MOST_PLACES = 12_000
 """The widest window that is searched."""
 MOST_ROWS = 400_000
 """Places times sensitivity."""
-_LEAST_EPSILON = 1e-4
-_LEAST_DELTA = 1e-100
 _ROUNDS = 12
 _MIXES = 6
-
-if TYPE_CHECKING:
-    pass
+_DEEPEST = 600.0
+_TOGETHER = 4
+"""Shifts that are added at a time."""
+_NEARLY = 1.01
+"""Up to so many times δ a solution that lacks shifts is looked at all the same."""
 
 Note = Callable[[str], None]
 
@@ -84,10 +85,14 @@ class Search:
                 self.note(
                     f"window {n}, shifts {', '.join(map(str, self.shifts))}: gap {self._gap():.2g}"
                 )
-                if self._gap() <= self.gap or self._gap() > 0.7 * before:
+                slow = n >= self._end() and self._gap() > 0.7 * before
+                if self._gap() <= self.gap or slow:
                     break
-                n = min(2 * n, MOST_PLACES, MOST_ROWS // self.sensitivity)
+                wider = max(2 * n, min(self._end(), MOST_PLACES))
+                n = min(wider, MOST_PLACES, MOST_ROWS // self.sensitivity)
         except (KeyboardInterrupt, SolverError) as stop:
+            if self.law is None and self.delta > 0 and self.epsilon > 0:
+                self._without_delta()
             if self.law is None:
                 raise
             self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
@@ -121,6 +126,12 @@ class Search:
         return relative_gap(self.law.loss, self.proof.lower_bound)
 
     def _joined(self) -> NoiseDesign:
+        if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
+            raise TooLargeError(
+                f"such noise is beyond {self.loss.last:,} less often than floats hold",
+                where="loss",
+                remedy="Allow a smaller ε, or ask for less",
+            )
         if self.law is None:
             raise SolverError("no noise was found", where="noise", remedy="Allow a larger ε or δ")
         proof = None if self.proof is None else self.proof.multipliers
@@ -135,16 +146,21 @@ class Search:
         ).require_private()
 
     def _first_window(self) -> int:
-        rate, part, steps = float(self.epsilon), float(self.delta), self.sensitivity
-        least = self.loss.last + 3 * steps + 2
+        least = self._least()
+        if self.delta > 0 and (not self.epsilon > 0 or not self.loss.is_bounded):
+            return self._affordable(self._end())
+        # something verified first, where noise far out costs no more than a constant
+        return self._affordable(least + self.sensitivity)
+
+    def _least(self) -> int:
+        return self.loss.last + 3 * self.sensitivity + 2
+
+    def _end(self) -> int:
+        part = float(self.delta)
         if part == 0:
-            return self._affordable(least + steps)
-        # where the truncated Laplace law ends (Geng, Ding, Guo and Kumar, AISTATS 2020)
-        if rate > 0:
-            end = steps / rate * math.log1p(math.expm1(rate) / (2 * part))
-        else:
-            end = steps / (2 * part)
-        return self._affordable(int(min(1.1 * end, 1e9)) + least)
+            return 0
+        end = truncated_end(float(self.epsilon), part, self.sensitivity)
+        return int(min(1.1 * end, 1e9)) + self._least()
 
     def _affordable(self, width: int) -> int:
         """The width of a window; raises TooLargeError where a search would take hours."""
@@ -156,23 +172,6 @@ class Search:
                 f"are searched, and {MOST_ROWS:,} over the sensitivity",
             )
         return width
-
-    def _window(self, n: int) -> None:
-        """Everything that a window yields, with as many shifts as it needs."""
-        part = float(self.delta)
-        window = Window(
-            self.loss, float(self.epsilon), part * (1 - KEPT), self.sensitivity, n, self.ratio
-        )
-        solution = self._shifted(window)
-        if part == 0:
-            self.places = pure_places(solution, self.ratio, self.sensitivity)
-            self._take(with_tails(self.places, self.epsilon, self.sensitivity))
-        else:
-            self._repaired(tidied(solution, window))
-        self._prove(window, solution)
-        if self._gap() > self.gap and len(solution.tails) and self.sensitivity > 1:
-            apart = replace(window, joined=False)
-            self._prove(apart, solve_window(apart, self.shifts))
 
     def _repaired(self, places: Floats) -> None:
         """Take a law for δ > 0, mixed with one for δ = 0 as far as it exceeds δ."""
@@ -201,18 +200,51 @@ class Search:
         assert self.places is not None
         return self.places
 
-    def _shifted(self, window: Window) -> Solution:
-        """A solution that no shift breaks by more than rounding."""
+    def _window(self, n: int) -> None:
+        """Everything that a window yields, with as many shifts as it needs: those that a solution
+        breaks are added until none is broken by more than rounding, or the gap is small enough."""
+        window = Window(
+            self.loss,
+            float(self.epsilon),
+            float(self.delta) * (1 - KEPT),
+            self.sensitivity,
+            n,
+            self.ratio,
+        )
         while True:
-            solution = solve_window(window, self.shifts)
-            missing = self._broken(window, solution)
+            solution = self._solved(window)
+            missing, worst = self._broken(window, solution)
+            if not missing or 0 < worst <= _NEARLY * window.delta:
+                self._judge(window, solution)
             if not missing:
-                return solution
+                break
+            if self._gap() <= self.gap:
+                return
             self.shifts |= missing
+            self.note(f"window {n}, shifts {', '.join(map(str, self.shifts))}")
+        if self._gap() > self.gap and len(solution.tails) and self.sensitivity > 1:
+            apart = replace(window, joined=False)
+            self._prove(apart, self._solved(apart))
 
-    def _broken(self, window: Window, solution: Solution) -> dict[int, bool]:
-        """The shift that is broken most, unless all its rows are in the program; whether any of
-        them points inwards."""
+    def _solved(self, window: Window) -> Solution:
+        """The best places of a window against the shifts that there are."""
+        if window.epsilon <= LIFTED:
+            return solve_window(window, self.shifts)
+        smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED))
+        return lifted(solve_window(smaller, self.shifts), window)
+
+    def _judge(self, window: Window, solution: Solution) -> None:
+        """What a solution yields: a law once it is private, and multipliers."""
+        if window.delta == 0:
+            self.places = pure_places(solution, self.ratio, self.sensitivity)
+            self._take(with_tails(self.places, self.epsilon, self.sensitivity))
+        else:
+            self._repaired(tidied(solution, window))
+        self._prove(window, solution)
+
+    def _broken(self, window: Window, solution: Solution) -> tuple[dict[int, bool], float]:
+        """The shifts that are broken more than their neighbours, unless all their rows are in the
+        program; whether any of these rows points inwards. The largest δ of them."""
         w = window
         tails = solution.tails * (1 - w.ratio)
         places = np.concatenate([solution.window, tails, tails * w.ratio])
@@ -221,14 +253,18 @@ class Search:
         both = np.concatenate([places[:0:-1], places])
         centre = len(places) - 1
         kept = np.arange(w.sensitivity, len(both) - w.sensitivity)
-        worst, found = w.delta * (1 + 1e-9) + 1e-11, {}
+        allowed = w.delta * (1 + 1e-9) + 1e-11
+        sums, inwards = np.zeros(w.sensitivity + 2), np.zeros(w.sensitivity + 2, dtype=bool)
         for shift in range(1, w.sensitivity + 1):
-            excess = np.maximum(both[kept] - w.power * both[kept + shift], 0)
-            if float(excess.sum()) > worst and not self.shifts.get(shift, False):
-                inwards = 2 * (kept - centre) < -shift
-                worst = float(excess.sum())
-                found = {shift: shift in self.shifts or bool((excess[inwards] > 1e-12).any())}
-        return found
+            if not self.shifts.get(shift, False):
+                excess = np.maximum(both[kept] - w.power * both[kept + shift], 0)
+                sums[shift] = float(excess.sum())
+                inwards[shift] = bool((excess[2 * (kept - centre) < -shift] > 1e-12).any())
+        peaks = (sums > allowed) & (sums >= np.roll(sums, 1)) & (sums >= np.roll(sums, -1))
+        found = np.flatnonzero(peaks)
+        worst = found[np.argsort(-sums[found], kind="stable")[:_TOGETHER]]
+        made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
+        return made, float(sums.max())
 
     def _take(self, law: Law) -> bool:
         """Keep a law where it is private and better than what there is."""
@@ -241,7 +277,9 @@ class Search:
 
     def _prove(self, window: Window, solution: Solution) -> None:
         least = solution.value if self.law is None else self.law.loss
-        self._keep(Dual(window, solution).best(least))
+        below = replace(window, loss=self.loss.minorant)
+        power = exp_bounds(self.epsilon, BITS)[1]
+        self._keep(Dual(below, solution, power).best(least))
 
     def _keep(self, multipliers: NoiseMultipliers) -> None:
         """Keep multipliers that prove more than those there are."""
@@ -253,6 +291,13 @@ class Search:
             return
         if better:
             self.proof = made
+
+
+def truncated_end(rate: float, part: float, steps: int) -> float:
+    """Where the truncated Laplace law ends (Geng, Ding, Guo and Kumar, AISTATS 2020)."""
+    if rate > 0:
+        return steps / rate * math.log1p(math.expm1(rate) / (2 * part))
+    return steps / (2 * part)
 
 
 def _mass(places: Floats) -> float:

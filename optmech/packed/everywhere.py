@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,12 @@ from optmech.mesh.elements import basis
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.packed.file import MeshParts
 from optmech.packed.header import Header
-from optmech.packed.meshes import CORNER_BYTES, FAR, WEIGHT_BITS
+from optmech.packed.meshes import CORNER_BYTES, WEIGHT_BITS
 from optmech.packed.places import coordinates_of
+from optmech.spaces.sphere import FAR, is_position
 
+_POLE = 90
+_AT_ONCE = 2**20
 _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
@@ -41,6 +45,21 @@ class PackedEverywhere(MeshMechanism):
     _parts: MeshParts
 
     def __init__(self, parts: MeshParts) -> None:
+        vars(self).update(
+            mesh=parts.weights.mesh,
+            observables=parts.reports,
+            places=None,
+            header=parts.header,
+            bits=parts.table.bits,
+            _parts=parts,
+            _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
+        )
+
+    @cached_property
+    def rows(self) -> Numerators:  # type: ignore[override]
+        """The whole numbers of every control point, with a column for every observable: nothing
+        that is drawn needs them. Raises TooLargeError where there is no memory for so many."""
+        parts = self._parts
         count = len(parts.table.rows), len(parts.reports)
         memory.require(
             40.0 * count[0] * count[1],
@@ -51,14 +70,12 @@ class PackedEverywhere(MeshMechanism):
         rows = np.zeros(count, dtype=np.uint64)
         rows[:, parts.table.columns] = parts.table.rows
         distinct = list(map(tuple, rows.tolist()))
-        exact = Numerators(parts.table.bits, tuple(distinct[k] for k in parts.row_of.tolist()))
-        super().__init__(parts.weights.mesh, parts.reports, exact)
-        vars(self).update(
-            header=parts.header,
-            bits=parts.table.bits,
-            _parts=parts,
-            _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
-        )
+        return Numerators(parts.table.bits, tuple(distinct[k] for k in parts.row_of.tolist()))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The file's digest."""
+        return self.digest
 
     @property
     def digest(self) -> bytes:
@@ -75,10 +92,16 @@ class PackedEverywhere(MeshMechanism):
         weights of its corners, whole numbers over 2^24. None outside the region, where the file
         says to refuse that. Raises ProblemError on a position that is none."""
         exact = both_rational(position)
-        if max(map(abs, exact)) > FAR:
+        globe = self.mesh.coordinates == "lonlat"
+        if max(map(abs, exact)) > FAR or (globe and abs(exact[1]) > _POLE):
             raise ProblemError("is too large for a position", where="position")
-        x, y = map(float, exact)
-        return self._parts.weights.of((x, y), self.header.outside)
+        triangle, weights = self._found(np.array([list(map(float, exact))]))
+        first, second, third = map(int, weights[0])
+        return None if triangle[0] < 0 else (int(triangle[0]), (first, second, third))
+
+    def _found(self, places: Floats) -> tuple[Ints, Ints]:
+        """Triangles (n,), -1 outside, and weights (n, 3)."""
+        return self._parts.weights.of(places, self.header.outside)
 
     def report(self, position: Sequence[float], entropy: bytes) -> Hashable | None:
         """The report that ``draw_bytes`` bytes stand for, as docs/packed.md has it: every reader of
@@ -100,19 +123,20 @@ class PackedEverywhere(MeshMechanism):
     def reports(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> list[Hashable]:
         """One report for each row of ``entropy``, shape (n, draw_bytes), at a triangle and weights
         as ``locate`` gives them."""
-        labels = self.observables.labels
-        return [labels[k] for k in self._drawn_at(place, entropy)]
+        labels, (triangle, weights) = self.observables.labels, place
+        drawn = self._drawn_at(np.array([triangle]), np.array([weights]), entropy)
+        return [labels[k] for k in drawn]
 
-    def _drawn_at(self, place: tuple[int, Corners], entropy: NDArray[np.uint8]) -> Ints:
-        """The same as numbers of observables."""
-        triangle, (first, second, _) = place
+    def _drawn_at(self, triangle: Ints, weights: Ints, entropy: NDArray[np.uint8]) -> Ints:
+        """The same as numbers of observables, at one place or at one for each row."""
+        first, second = weights[:, :1], weights[:, 1:2]
         degree = self.mesh.degree
         corners = entropy[:, : CORNER_BYTES * degree].reshape(len(entropy), degree, CORNER_BYTES)
         words = corners.astype(np.int64) @ (1 << 8 * np.arange(CORNER_BYTES))
         chosen = (words >= first).astype(np.int64) + (words >= first + second)
         one, two = (chosen == 1).sum(axis=1), (chosen == 2).sum(axis=1)
         index = two * (degree + 1) - two * (two - 1) // 2 + one
-        row = self._parts.row_of[self.mesh.control[triangle][index]]
+        row = self._parts.row_of[self.mesh.control[triangle, index]]
         drawn = np.zeros((len(entropy), 8), dtype=np.uint8)
         drawn[:, : self.bits // 8] = entropy[:, CORNER_BYTES * degree :]
         reached = (self._sums_of(row) <= drawn.view("<u8")).sum(axis=1)
@@ -129,25 +153,28 @@ class PackedEverywhere(MeshMechanism):
     def at(self, points: ArrayLike) -> Floats:
         """Probabilities of the observables at positions (k, 2), as floats of shape (k, O). Raises
         ProblemError as ``sample_at``."""
-        out = np.empty((len(places := coordinate_rows(points, 2)), len(self.observables)))
-        for k, position in enumerate(places.tolist()):
-            triangle, weights = self._within(position)
-            shares = np.array([weights]) / (1 << WEIGHT_BITS)
-            rows = self.rows.matrix[self.mesh.control[triangle]]
-            out[k] = basis(shares, self.mesh.degree)[0] @ rows
+        triangle, weights = self._inside(coordinate_rows(points, 2))
+        table, size = self._parts.table, self.mesh.degree
+        shares = basis(weights / (1 << WEIGHT_BITS), size)
+        rows = np.ldexp(table.rows.astype(np.float64), -self.bits)
+        out = np.zeros((len(triangle), len(self.observables)))
+        for k, (share, t) in enumerate(zip(shares, triangle.tolist(), strict=True)):
+            out[k, table.columns] = share @ rows[self._parts.row_of[self.mesh.control[t]]]
         return out
 
     def draws_at(self, points: ArrayLike, source: EachBytes | None = None) -> Ints:
         """For every position (n, 2) the index of an observable, as ``report``; made for tables.
         Raises ProblemError as ``sample_at``."""
-        places = finite_array(coordinate_rows(points, 2), where="points").tolist()
+        places = finite_array(coordinate_rows(points, 2), where="points")
         each = fresh() if source is None else source
-        size = self.draw_bytes
-        entropy = np.frombuffer(each(np.arange(len(places)), size, 0), np.uint8).reshape(-1, size)
-        found = [
-            self._drawn_at(self._within(place), entropy[[k]]) for k, place in enumerate(places)
-        ]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+        out, size = np.empty(len(places), dtype=np.int64), self.draw_bytes
+        triangle, weights = self._inside(places)
+        step = max(1, _AT_ONCE // len(self._parts.table.columns))
+        for begin in range(0, len(places), step):
+            part = np.arange(begin, min(begin + step, len(places)))
+            entropy = np.frombuffer(each(part, size, 0), np.uint8).reshape(-1, size)
+            out[part] = self._drawn_at(triangle[part], weights[part], entropy)
+        return out
 
     def sample_at(
         self, point: Sequence[float | Fraction], size: int | None = None, seed: int | None = None
@@ -178,6 +205,14 @@ class PackedEverywhere(MeshMechanism):
         ``accuracy`` states under the design's prior: in metres for degrees, else in the unit. None
         where the file says nothing, or never reports this."""
         return radius_of(self._parts.table.columns, self.header, self.observables.index(report))
+
+    def _inside(self, places: Floats) -> tuple[Ints, Ints]:
+        """As ``_found``; the first that is outside, or no position, is refused."""
+        proper = is_position(places, self.mesh.coordinates == "lonlat")
+        triangle, weights = self._found(np.where(proper[:, None], places, 0.0))
+        for k in np.flatnonzero(~proper | (triangle < 0)).tolist():
+            self._within(places[k].tolist())
+        return triangle, weights
 
     def _within(self, point: Sequence[float | Fraction]) -> tuple[int, Corners]:
         found = self.locate(point)  # type: ignore[arg-type]

@@ -125,15 +125,16 @@ class Ledger:
         path: str | Path,
         mechanism: Packed,
         epsilon: Number | None,
-        radius: Number,
         *,
+        radius: Number,
         redesigned: bool = False,
         **options: Any,
     ) -> Ledger:
         """A ledger that lives in a file, for any number of threads and processes.
 
         A draw is on the disk before ``charge`` returns, so that who is killed loses a report at
-        most, and never a charge. The file is made where there is none; beside it lies a lock.
+        most, and never a charge. The file is made where there is none, for its owner alone; beside
+        it lies a lock.
 
         Parameters
         ----------
@@ -150,11 +151,16 @@ class Ledger:
             mechanism, radius, δ or order.
         """
         ledger = cls(mechanism, epsilon, radius, **options)
-        ledger._path = Path(path)
+        # the file itself, so that all of its links have one lock
+        ledger._path = Path(os.path.realpath(path))
         with ledger._alone():
-            if os.path.lexists(path):
+            known = os.path.lexists(ledger._path)
+            if known:
                 ledger._take(ledger._kept(), redesigned, options.get("order") is not None)
             ledger._keep()
+            if not known:
+                # before there is a place in it
+                ledger._path.chmod(0o600)
         return ledger
 
     # -- drawing ---------------------------------------------------------------------------------
@@ -301,8 +307,15 @@ class Ledger:
 
     def _kept(self) -> Any:
         assert self._path is not None
+        content = read_bytes(self._path, _MOST_BYTES)
+        if self._path.stat().st_nlink > 1:
+            raise ProblemError(
+                "has two names, one of which would keep what was spent so far",
+                where=str(self._path),
+                remedy="Remove the other hard link",
+            )
         try:
-            return json.loads(read_bytes(self._path, _MOST_BYTES))
+            return json.loads(content)
         except (ValueError, RecursionError):
             raise no_ledger(f"{self._path} is no JSON") from None
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base import memory
-from optmech.base.arrays import finite_array
+from optmech.base import html, memory
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError, VerificationError
-from optmech.exact.fixed import FixedNumerators
+from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
+from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
 from optmech.packed.everywhere import PackedEverywhere, radius_of
 from optmech.packed.file import MAX_BYTES, MeshParts, Parts, decode_parts, is_packed, opened
 from optmech.packed.header import Header
-from optmech.packed.places import aspect_of, coordinates_of, place_of
+from optmech.packed.places import Finder, coordinates_of
 from optmech.reading.bounded import read_bytes, read_start
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.sphere import is_position
 
 _START = 32
 
@@ -28,10 +31,28 @@ class PackedMechanism(Mechanism):
 
     header: Header
     bits: int
-    exact: FixedNumerators
 
     def __init__(self, parts: Parts) -> None:
-        rows, observables = len(parts.secrets), len(parts.reports)
+        vars(self).update(
+            secrets=parts.secrets,
+            observables=parts.reports,
+            header=parts.header,
+            bits=parts.table.bits,
+            _parts=parts,
+        )
+
+    def __repr__(self) -> str:
+        return f"PackedMechanism({self.bits} bits, from {self.secrets!r} to {self.observables!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("from", self.secrets), ("to", self.observables), ("bits", self.bits)]
+        return html.card("PackedMechanism", facts, "")
+
+    @cached_property
+    def exact(self) -> FixedNumerators:
+        """The whole numbers, with a column for every observable: nothing that is drawn needs
+        them. Raises TooLargeError where there is no memory for so many."""
+        table, rows, observables = self._parts.table, len(self.secrets), len(self.observables)
         memory.require(
             40.0 * rows * observables,
             what=f"a matrix of {rows:,} x {observables:,}",
@@ -39,10 +60,25 @@ class PackedMechanism(Mechanism):
             remedy="Use a machine with more memory",
         )
         entries = np.zeros((rows, observables), dtype=np.uint64)
-        entries[:, parts.table.columns] = parts.table.rows[parts.row_of]
-        exact = FixedNumerators(parts.table.bits, entries)
-        super().__init__(parts.secrets, parts.reports, exact.matrix)
-        vars(self).update(exact=exact, header=parts.header, bits=parts.table.bits, _parts=parts)
+        entries[:, table.columns] = table.rows[self._parts.row_of]
+        return FixedNumerators(table.bits, entries)
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """The probabilities, shape (secrets, observables), exactly."""
+        return self.exact.matrix
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The file's digest."""
+        return self.digest
+
+    @cached_property
+    def _table(self) -> Table:
+        """The sums of the distinct rows, over the columns that there are."""
+        sums = np.cumsum(self._parts.table.rows, axis=1, dtype=np.uint64)
+        steps = sums << np.uint64(SAMPLED_BITS - self.bits)
+        return Table(np.ascontiguousarray(steps.T[None]))
 
     @property
     def digest(self) -> bytes:
@@ -69,26 +105,37 @@ class PackedMechanism(Mechanism):
         words[:, : self.draw_bytes] = entropy
         drawn = words.view("<u8")[:, 0].astype(np.uint64)
         # every row is read, and every sum of one compared
-        steps = self.exact.table.row(self.secrets.index_evenly(secret))[0]
-        shifted = drawn << np.uint64(63 - self.bits)
+        row = int(self._parts.row_of[self.secrets.index_evenly(secret)])
+        steps = self._table.row(row)[0]
+        shifted = drawn << np.uint64(SAMPLED_BITS - self.bits)
         indices = (steps[None, :] <= shifted[:, None]).sum(axis=1)
         labels = list(self.observables.labels)
-        return [labels[k] for k in indices]
+        return [labels[k] for k in self._parts.table.columns[indices]]
+
+    def _draw_of(self, secret: int, count: int, source: Bytes) -> Ints:
+        row = int(self._parts.row_of[secret])
+        return np.asarray(self._parts.table.columns[draw(self._table, row, count, source)])
+
+    def _draws_of(self, secrets: Ints, source: EachBytes) -> Ints:
+        rows = self._parts.row_of[secrets]
+        return np.asarray(self._parts.table.columns[draw_each(self._table, rows, source)])
 
     def locate(self, position: Sequence[float]) -> Hashable | None:
         """The label of the place that a position belongs to: (longitude, latitude) in degrees, or
         the coordinates of the places. None outside the region, where the file says to refuse
         that. Raises ProblemError where places have no coordinates."""
-        self.secrets.require_points("look up a position")
+        dimension = self.secrets.require_points("look up a position").shape[1]
         where = finite_array(position, where="position", ndim=1)
-        bounded = getattr(self.secrets, "bounds", None) is not None
-        dimension = 2 if bounded else self.secrets.require_points("look up").shape[1]
         if len(where) != dimension:
             raise ProblemError(f"{len(where)} coordinates instead of {dimension}", where="position")
-        header = self.header
-        aspect = aspect_of(self.secrets)
-        found = place_of(self.secrets, where, header.reach, aspect, header.outside)
-        return None if found is None else self.secrets.labels[found]
+        if not is_position(where[None], self._finder.globe)[0]:
+            raise ProblemError("is too large for a position", where="position")
+        found = int(self._finder.find(where[None])[0])
+        return None if found < 0 else self.secrets.labels[found]
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder(self.secrets, self.header.reach, self.header.outside)
 
     def coordinates(self, report: Hashable) -> tuple[float, ...] | None:
         """Where a report lies, as positions are given: (longitude, latitude) in degrees, or the
@@ -159,6 +206,5 @@ def payload_of(path: str | Path, signer: str | Path | None) -> bytes:
         )
     from optmech.packed.signature import verify
 
-    assert signer is not None
     verify(*found, signer, where)
     return found[0]

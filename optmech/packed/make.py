@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from optmech.packed.header import OUTSIDE, Accuracy
 from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
 from optmech.packed.stated import Stated, stated_of
 from optmech.packed.table import BITS
+from optmech.packed.words import NOT_CHECKED
 
 MAX_LOSS = 0.01
 """Allowed relative increase of the loss where nothing is said."""
@@ -64,8 +66,10 @@ def pack(
         raise ProblemError(f"{bits!r} is none of {', '.join(map(str, BITS))}", where="bits")
     if outside not in OUTSIDE:
         raise ProblemError(f"{outside!r} is neither refuse nor nearest", where="outside")
-    if prior_date is not None and not _DATE.fullmatch(prior_date):
-        raise ProblemError(f"{prior_date!r} is no date", where="prior_date", remedy="Give YYYY-MM")
+    if prior_date is not None and not _is_date(prior_date):
+        raise ProblemError(
+            f"{prior_date!r} is no date", where="prior_date", remedy="Give YYYY-MM or YYYY-MM-DD"
+        )
     allowed = share(max_loss, "max_loss")
     refuse_unwritable(path)
     content, found = packed_content(
@@ -77,6 +81,15 @@ def pack(
         content = signed(content, sign)
     write_atomically(path, content)
     return found
+
+
+def _is_date(text: str) -> bool:
+    """Whether a text is a month, or a day that there was."""
+    try:
+        date.fromisoformat(text if len(text) > len("YYYY-MM") else f"{text}-01")
+    except (TypeError, ValueError):
+        return False
+    return _DATE.fullmatch(text) is not None
 
 
 def packed_content(
@@ -142,6 +155,7 @@ def check_packed(
         loss=values.rounded_up(stated.expected(numbers)),
         lower_bound=design.lower_bound,
         faults=tuple(faults),
+        notes=(f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",),
     )
 
 

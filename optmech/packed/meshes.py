@@ -3,7 +3,6 @@ for every point", evaluated as it is written there."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,17 +14,17 @@ from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.mesh import Mesh
-from optmech.mesh.covering import Corners
+from optmech.mesh.border import border_of
 from optmech.packed.cbor import typed, untyped
-from optmech.packed.places import cosine_of_middle
 from optmech.spaces.domain import Domain
+from optmech.spaces.sphere import FAR, Border, turned
 
 Plain = Any
 WEIGHT_BITS = 24
 """Weights of corners are whole numbers over 2^24."""
 CORNER_BYTES = WEIGHT_BITS // 8
 MOST_TRIANGLES = 2**16
-_KEYS = {"vertices", "triangles", "degree", "rows", "unit", "coordinates", "aspect"}
+_KEYS = {"vertices", "triangles", "degree", "rows", "unit", "coordinates"}
 _TOLERANCE = 2.0**-32
 """Weights of positions of the region do not fall further below 0 (theory, "Packed meshes")."""
 _NEAR, _WIDE = 2.0**18, 2.0**30
@@ -35,8 +34,7 @@ _KILOMETRES = 111.2
 """More than a degree of a great circle counts for."""
 _TURN = 2.0**-43
 """More than the rounding of a longitude that is led around the globe, in degrees."""
-FAR = 2.0**100
-"""Coordinates beyond this are none: products of four of them are still floats."""
+_AT_ONCE = 2**18
 _LEAST_AREA = 1e-200
 
 
@@ -50,12 +48,11 @@ def encode_mesh(weights: Weights, row_of: Ints) -> Plain:
         "rows": typed(row_of[mesh.control].ravel(), 70),
         "unit": mesh.unit,
         "coordinates": mesh.coordinates,
-        "aspect": weights.aspect,
     }
 
 
 def decode_mesh(plain: Plain) -> tuple[Weights, Ints]:
-    """The inverse, with the aspect that is written. Raises ProblemError where triangles do not tile
+    """The inverse. Raises ProblemError where triangles do not tile
     a convex region, the control points of an edge have two rows, and on anything else that
     ``encode_mesh`` does not write."""
     require_keys(plain, _KEYS, "mesh")
@@ -78,10 +75,9 @@ def decode_mesh(plain: Plain) -> tuple[Weights, Ints]:
         raise ProblemError("is not that of the coordinates", where="unit")
     if not np.array_equal(mesh.triangles, corners.reshape(-1, 3)):
         raise ProblemError("do not run counterclockwise", where="triangles")
-    if type(plain["aspect"]) is not float or not 0 < plain["aspect"] <= 1:
-        raise ProblemError("is no cosine above 0", where="aspect")
-    if not math.isclose(plain["aspect"], aspect(mesh), rel_tol=1e-12):
-        raise ProblemError("is not the cosine of the middle latitude", where="aspect")
+    weights = Weights(mesh)
+    if not (weights.areas > 0).all():
+        raise ProblemError("has a triangle without an area in floats", where="mesh")
     rows = untyped(plain["rows"], 70).astype(np.int64)
     if len(rows) != mesh.control.size:
         raise ProblemError(f"{len(rows)} rows of control points", where="mesh")
@@ -89,12 +85,7 @@ def decode_mesh(plain: Plain) -> tuple[Weights, Ints]:
     row_of[mesh.control.ravel()] = rows
     if not np.array_equal(row_of[mesh.control.ravel()], rows):
         raise ProblemError("control points of one edge have two rows", where="mesh")
-    return Weights(mesh, plain["aspect"]), row_of
-
-
-def aspect(mesh: Mesh) -> float:
-    """What a degree of longitude is in degrees of latitude, in the middle; 1.0 in the plane."""
-    return 1.0 if mesh.coordinates == "plane" else cosine_of_middle(mesh.vertices[:, 1])
+    return weights, row_of
 
 
 def vertices_of(mesh: Mesh) -> Domain:
@@ -104,10 +95,9 @@ def vertices_of(mesh: Mesh) -> Domain:
 
 @dataclass(frozen=True, eq=False)
 class Weights(ReadOnly):
-    """Where positions are in a mesh; ``aspect``: of a unit of x in units of y."""
+    """Where positions are in a mesh."""
 
     mesh: Mesh
-    aspect: float
 
     @cached_property
     def corners(self) -> Floats:
@@ -122,12 +112,9 @@ class Weights(ReadOnly):
         return np.asarray(across[:, 0] * up[:, 1] - across[:, 1] * up[:, 0])
 
     @cached_property
-    def border(self) -> tuple[Floats, Floats]:
-        """The ends of the edges of one triangle only, (E, 2) each."""
-        edges = [(a, b) for t in self.mesh.corners for a, b in zip(t, t[1:] + t[:1], strict=True)]
-        known = set(edges)
-        outer = np.array([edge for edge in edges if edge[::-1] not in known])
-        return self.mesh.vertices[outer[:, 0]], self.mesh.vertices[outer[:, 1]]
+    def border(self) -> Border:
+        """Where positions outside are led."""
+        return border_of(self.mesh)
 
     @cached_property
     def snap(self) -> float:
@@ -154,54 +141,42 @@ class Weights(ReadOnly):
             far = (far + _TURN) * _KILOMETRES
         return far * (1 + 2.0**-40)
 
-    def of(self, position: tuple[float, float], outside: str) -> tuple[int, Corners] | None:
-        """The triangle of a position and the weights of its corners, whole numbers over 2^24; None
-        where it is outside, and that is refused."""
-        x, y = self._unwrapped(position[0]), position[1]
-        (west, south), (east, north) = (
-            self.mesh.vertices.min(axis=0),
-            self.mesh.vertices.max(axis=0),
-        )
-        parts, least = self._parts(x, y)
-        within = west <= x <= east and south <= y <= north
-        if not (within and least.max() >= -_TOLERANCE):
-            if outside != "nearest":
-                return None
-            parts, least = self._parts(*self._foot(x, y))
-        t = int(least.argmax())
+    def of(self, positions: Floats, outside: str) -> tuple[Ints, Ints]:
+        """The triangles of positions (n, 2), -1 where one is outside and that is refused, and the
+        weights of their corners, whole numbers over 2^24, (n, 3)."""
+        found = np.empty(len(positions), dtype=np.int64)
+        weights = np.empty((len(positions), 3), dtype=np.int64)
+        size = max(1, _AT_ONCE // len(self.areas))
+        for begin in range(0, len(positions), size):
+            part = slice(begin, begin + size)
+            found[part], weights[part] = self._of(positions[part], outside)
+        return found, weights
+
+    def _of(self, positions: Floats, outside: str) -> tuple[Ints, Ints]:
+        vertices = self.mesh.vertices
+        (west, south), (east, north) = vertices.min(axis=0), vertices.max(axis=0)
+        places = positions
+        if self.mesh.coordinates == "lonlat":
+            places = np.column_stack([turned(places[:, 0], west, east), places[:, 1]])
+        within = ((places >= (west, south)) & (places <= (east, north))).all(axis=1)
+        triangle, first, second, least = self._parts(places)
+        lost = ~(within & (least >= -_TOLERANCE))
+        if outside == "nearest" and lost.any():
+            feet = self.border.feet(positions[lost])
+            triangle[lost], first[lost], second[lost], _ = self._parts(feet)
+            lost[:] = False
         unit = 1 << WEIGHT_BITS
-        first = min(max(math.floor(parts[0][t] / self.areas[t] * unit), 0), unit)
-        second = min(max(math.floor(parts[1][t] / self.areas[t] * unit), 0), unit - first)
-        return t, (first, second, unit - first - second)
+        one = np.clip(np.floor(first * unit), 0, unit)
+        two = np.clip(np.floor(second * unit), 0, unit - one)
+        weights = np.column_stack([one, two, unit - one - two]).astype(np.int64)
+        return np.where(lost, -1, triangle), weights
 
-    def _unwrapped(self, x: float) -> float:
-        if self.mesh.coordinates == "plane":
-            return x
-        across = self.mesh.vertices[:, 0]
-        middle = (float(across.min()) + float(across.max())) / 2
-        return x - 360 if x - middle > 180 else x + 360 if x - middle < -180 else x
-
-    def _parts(self, x: float, y: float) -> tuple[list[Floats], Floats]:
-        """Twice the areas towards every corner, (T,) each, and the least over the whole."""
-        u, v, w = (self.corners - np.array([x, y])).transpose(1, 2, 0)
-        parts = [
-            v[0] * w[1] - v[1] * w[0],
-            w[0] * u[1] - w[1] * u[0],
-            u[0] * v[1] - u[1] * v[0],
-        ]
-        return parts, np.minimum(np.minimum(*parts[:2]), parts[2]) / self.areas
-
-    def _foot(self, x: float, y: float) -> tuple[float, float]:
-        """The nearest point of the border."""
-        start, end = self.border
-        k = self.aspect
-        along, up = (end[:, 0] - start[:, 0]) * k, end[:, 1] - start[:, 1]
-        ahead, over = (x - start[:, 0]) * k, y - start[:, 1]
-        share = np.clip((ahead * along + over * up) / (along * along + up * up), 0.0, 1.0)
-        foot = (
-            start[:, 0] + share * (end[:, 0] - start[:, 0]),
-            start[:, 1] + share * (end[:, 1] - start[:, 1]),
-        )
-        m, n = (x - foot[0]) * k, y - foot[1]
-        nearest = int((m * m + n * n).argmin())
-        return float(foot[0][nearest]), float(foot[1][nearest])
+    def _parts(self, places: Floats) -> tuple[Ints, Floats, Floats, Floats]:
+        """The first triangle whose least weight is largest, its first two weights and the least."""
+        u, v, w = (self.corners[:, k] - places[:, None] for k in range(3))
+        parts = [a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0] for a, b in ((v, w), (w, u), (u, v))]
+        least = np.minimum(np.minimum(*parts[:2]), parts[2]) / self.areas
+        t = least.argmax(axis=1)
+        rows = np.arange(len(places))
+        first, second = (part[rows, t] / self.areas[t] for part in parts[:2])
+        return t, first, second, least[rows, t]

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
-from optmech.spaces.domain import Domain, Grid
+from optmech.protection.places import nearest_inside
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
 from optmech.spaces.labels import decode_label, encode_label
+from optmech.spaces.sphere import FAR, nearest, sines, squares, vectors
 
 Plain = Any
 _KEYS = {
     "grid": {"kind", "rows", "columns", "cell", "origin", "unit", "bounds"},
-    "points": {"kind", "labels", "dimension", "points", "unit", "coordinates", "aspect"},
-    "h3": {"kind", "cells", "points", "aspect"},
+    "points": {"kind", "labels", "dimension", "points", "unit", "coordinates"},
+    "h3": {"kind", "cells", "points"},
     "labels": {"kind", "labels", "unit"},
 }
 MOST_PLACES = 2**16
 _HEXAGON = 15
 """Digits of an H3 index in its usual form."""
+_DEEPEST = 8
+"""Levels of lists in a label."""
+_HALF_TURN = 180.0
 
 
 def encode_places(domain: Domain) -> Plain:
     """A domain without its outlines. Raises ProblemError on labels that cannot be written."""
     if type(domain) is Grid:
+        _require_near([*domain.cell, *domain.origin])
         return {
             "kind": "grid",
             "rows": domain.rows,
@@ -40,20 +49,20 @@ def encode_places(domain: Domain) -> Plain:
             "bounds": None if domain.bounds is None else typed(list(domain.bounds), 86),
         }
     if domain.points is None:
-        labels = [encode_label(label) for label in domain.labels]
+        labels = [_plain(label) for label in domain.labels]
         return {"kind": "labels", "labels": labels, "unit": domain.unit}
-    points, aspect = typed(domain.points.ravel(), 86), aspect_of(domain)
+    _require_near(domain.points)
+    points = typed(domain.points.ravel(), 86)
     cells = _hexagons(domain)
     if cells is not None:
-        return {"kind": "h3", "cells": typed(cells, 71), "points": points, "aspect": aspect}
+        return {"kind": "h3", "cells": typed(cells, 71), "points": points}
     return {
         "kind": "points",
-        "labels": [encode_label(label) for label in domain.labels],
+        "labels": [_plain(label) for label in domain.labels],
         "dimension": domain.points.shape[1],
         "points": points,
         "unit": domain.unit,
         "coordinates": domain.coordinates,
-        "aspect": aspect,
     }
 
 
@@ -64,106 +73,93 @@ def decode_places(plain: Plain) -> Domain:
         raise ProblemError(f"{str(kind)[:40]!r} is no kind of places", where="kind")
     require_keys(plain, _KEYS[kind], "places")
     if kind == "grid":
-        box = plain["bounds"]
-        rows, columns = (_count(plain[name]) for name in ("rows", "columns"))
-        _count(rows * columns)
-        return Grid(
-            rows,
-            columns,
-            _floats(plain["cell"], 2),
-            unit=_text(plain["unit"]),
-            origin=_floats(plain["origin"], 2),
-            bounds=None if box is None else _floats(box, 4),
-        )
+        return _grid(plain)
     if kind == "h3":
         cells = untyped(plain["cells"], 71)
         _count(len(cells))
-        found = Domain.geographic([f"{cell:0{_HEXAGON}x}" for cell in cells], _rows(plain, 2))
-    else:
-        if type(plain["labels"]) is not list:
-            raise ProblemError("is no list", where="labels")
-        _count(len(plain["labels"]))
-        labels = [_label(label) for label in plain["labels"]]
-        unit = _text(plain["unit"])
-        if kind == "labels":
-            return Domain(labels, unit=unit)
-        points = _rows(plain, _count(plain["dimension"]))
-        found = Domain(labels, points, unit, coordinates=plain["coordinates"])
-    if type(plain["aspect"]) is not float or not 0 < plain["aspect"] <= 1:
-        raise ProblemError(f"{plain['aspect']!r} is no cosine above 0", where="aspect")
-    if not math.isclose(plain["aspect"], aspect_of(found), rel_tol=1e-12):
-        raise ProblemError("is not the cosine of the middle latitude", where="aspect")
+        return Domain.geographic([f"{cell:0{_HEXAGON}x}" for cell in cells], _rows(plain, 2))
+    if type(plain["labels"]) is not list:
+        raise ProblemError("is no list", where="labels")
+    _count(len(plain["labels"]))
+    labels = [_label(label) for label in plain["labels"]]
+    unit = _text(plain["unit"])
+    if kind == "labels":
+        return Domain(labels, unit=unit)
+    points = _rows(plain, _count(plain["dimension"]))
+    found = Domain(labels, points, unit, coordinates=plain["coordinates"])
+    if found.unit != unit:
+        raise ProblemError("is not that of degrees, km", where="unit")
     return found
 
 
-def aspect_of(domain: Domain) -> float:
-    """What a degree of longitude is in degrees of latitude, in the middle of the places; 1.0 in the
-    plane."""
-    if domain.points is None or domain.coordinates != "lonlat":
-        return 1.0
-    return cosine_of_middle(domain.points[:, 1])
+def _grid(plain: Plain) -> Grid:
+    box = plain["bounds"]
+    rows, columns = (_count(plain[name]) for name in ("rows", "columns"))
+    _count(rows * columns)
+    cell, origin = _floats(plain["cell"], 2), _floats(plain["origin"], 2)
+    _require_near([*cell, *origin])
+    bounds = None if box is None else _floats(box, 4)
+    found = Grid(rows, columns, cell, unit=_text(plain["unit"]), origin=origin, bounds=bounds)
+    ends = zip(origin, (columns, rows), cell, strict=True)
+    if not all(a < a + count * side for a, count, side in ends):
+        raise ProblemError("are too small beside their origin", where="cell")
+    return found
 
 
-def cosine_of_middle(latitude: Floats) -> float:
-    """The cosine of the middle between the least and the largest latitude, above 0."""
-    middle = (float(latitude.min()) + float(latitude.max())) / 2
-    return max(math.cos(math.radians(middle)), 1e-9)
+def _require_near(values: ArrayLike) -> None:
+    if (np.abs(values) > FAR).any():
+        raise ProblemError(
+            "has a coordinate beyond 2^100", where="places", remedy="Use a larger unit of distance"
+        )
 
 
 def reach_of(domain: Domain) -> float | None:
     """How far from the nearest place a position may be to belong to the region: the largest
-    distance from a place to its nearest neighbour, in the coordinates' unit. None for grids, which
-    have borders, and where there is no second place."""
+    distance from a place to its nearest neighbour, in the coordinates' unit, of degrees along great
+    circles. None for grids, which have borders, and where there is no second place."""
     if type(domain) is Grid or domain.points is None or len(domain) < 2:
         return None
-    aspect = aspect_of(domain)
+    points, globe = domain.points, domain.coordinates == "lonlat"
     largest = 0.0
-    for k in range(len(domain)):
-        apart = _apart(domain, domain.points[k], aspect)
+    for k, own in enumerate(points):
+        apart = great_circle(points, own) if globe else np.sqrt(squares(points - own))
         apart[k] = np.inf
         largest = max(largest, float(apart.min()))
-    return math.sqrt(largest)
+    return largest / (EARTH_RADIUS_KM * math.pi / 180) if globe else largest
 
 
-def place_of(
-    domain: Domain, position: Floats, reach: float | None, aspect: float, outside: str
-) -> int | None:
-    """The number of the place that a position (x, y), or (longitude, latitude), belongs to; None
-    outside, where nothing is said of such positions."""
-    if isinstance(domain, Grid):
-        if domain.bounds is None:
-            (x0, y0), (width, height) = domain.origin, domain.cell
-            west, south = x0, y0
-            east, north = x0 + domain.columns * width, y0 + domain.rows * height
-        else:
-            west, south, east, north = domain.bounds
-        x, y = float(position[0]), float(position[1])
-        if outside == "nearest":
-            x, y = min(max(x, west), east), min(max(y, south), north)
-        if not (west <= x <= east and south <= y <= north):
-            return None
-        column = int((x - west) / (east - west) * domain.columns)
-        row = int((y - south) / (north - south) * domain.rows)
-        return min(row, domain.rows - 1) * domain.columns + min(column, domain.columns - 1)
-    apart = _apart(domain, position, aspect)
-    nearest = int(apart.argmin())
-    if reach is not None and outside == "refuse" and not apart[nearest] <= reach * reach:
-        return None
-    return nearest
+@dataclass(frozen=True, eq=False)
+class Finder:
+    """Which place a position (x, y), or (longitude, latitude), belongs to; ``reach`` and
+    ``outside`` as in a header."""
 
+    domain: Domain
+    reach: float | None
+    outside: str
 
-def _apart(domain: Domain, position: Floats, aspect: float) -> Floats:
-    """Squared distances to all places, evaluated as the specification says."""
-    points = domain.require_points("look up a position")
-    step = position - points
-    if domain.coordinates == "lonlat":
-        step[:, 0] = np.where(step[:, 0] > 180, step[:, 0] - 360, step[:, 0])
-        step[:, 0] = np.where(step[:, 0] < -180, step[:, 0] + 360, step[:, 0])
-    step[:, 0] *= aspect
-    out = step[:, 0] * step[:, 0]
-    for k in range(1, step.shape[1]):
-        out = out + step[:, k] * step[:, k]
-    return np.asarray(out)
+    @property
+    def globe(self) -> bool:
+        """Whether positions are longitude and latitude in degrees."""
+        return self.domain.coordinates == "lonlat" or bool(self.domain.frame)
+
+    @cached_property
+    def _own(self) -> Floats:
+        points = self.domain.require_points("look up a position")
+        return vectors(points) if self.globe else points
+
+    def find(self, positions: Floats) -> Ints:
+        """The number of the place of every position (n, k), -1 outside."""
+        if isinstance(self.domain, Grid):
+            if self.outside == "nearest":
+                positions = nearest_inside(self.domain, positions)
+            return self.domain.locate(positions)
+        index, apart = nearest(self._own, vectors(positions) if self.globe else positions)
+        if self.reach is None or self.outside == "nearest":
+            return index
+        limit = self.reach
+        if self.globe:
+            limit = 2 * float(sines(np.array(min(self.reach, _HALF_TURN) / 2))[0])
+        return np.where(apart <= limit * limit, index, -1)
 
 
 def _hexagons(domain: Domain) -> list[int] | None:
@@ -183,7 +179,15 @@ def _hexagons(domain: Domain) -> list[int] | None:
     return found
 
 
+def _plain(label: Hashable) -> Plain:
+    if _depth(label) > _DEEPEST:
+        raise ProblemError(f"nests deeper than {_DEEPEST} levels", where="labels")
+    return encode_label(label)
+
+
 def _label(plain: Plain) -> Hashable:
+    if _depth(plain) > _DEEPEST:
+        raise ProblemError(f"is nested deeper than {_DEEPEST} levels", where="labels")
     found = decode_label(plain)
     try:
         hash(found)
@@ -192,6 +196,10 @@ def _label(plain: Plain) -> Hashable:
     if isinstance(found, bytes | Tag):
         raise ProblemError("is no label", where="labels")
     return found
+
+
+def _depth(plain: Plain) -> int:
+    return 1 + max(map(_depth, plain), default=0) if isinstance(plain, list | tuple) else 0
 
 
 def _count(value: Plain) -> int:
@@ -217,6 +225,7 @@ def _rows(plain: Plain, dimension: int) -> Floats:
     values = untyped(plain["points"], 86)
     if len(values) % dimension:
         raise ProblemError(f"{len(values)} coordinates in {dimension} dimensions", where="points")
+    _require_near(values)
     return np.array(values.reshape(-1, dimension), dtype=np.float64)
 
 

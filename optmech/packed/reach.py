@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.packed.load import PackedMechanism
-from optmech.packed.places import aspect_of
-from optmech.spaces.domain import EARTH_RADIUS_KM, Grid, great_circle
+from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
 
 Bools = NDArray[np.bool_]
 BETWEEN = ("positions", "places")
@@ -208,3 +207,13 @@ def _cut(
         if over[k] <= 0:
             out.append((u, v))
     return out
+
+
+def aspect_of(domain: Domain) -> float:
+    """What a degree of longitude is in degrees of latitude, in the middle of the places; 1.0 in the
+    plane."""
+    if domain.points is None or domain.coordinates != "lonlat":
+        return 1.0
+    latitude = domain.points[:, 1]
+    middle = (float(latitude.min()) + float(latitude.max())) / 2
+    return max(math.cos(math.radians(middle)), 1e-9)

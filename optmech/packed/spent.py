@@ -70,8 +70,9 @@ class State(NamedTuple):
             spent, before = _read(body["spent"]), _read(body["before"])
             if spent.draws != sum(draws.values()) or spent.draws + before.draws > MOST_DRAWS:
                 raise ProblemError("its draws do not add up")
-            if not isinstance(body["file"], str):
-                raise ProblemError("its file is no digest")
+            kinds = {"file": (str,), "radius": (int, float), "delta": (int, float)}
+            if any(type(body[name]) not in known for name, known in kinds.items()):
+                raise ProblemError("its file, radius or delta is none")
         except (ProblemError, TypeError, ValueError, OverflowError) as error:
             raise no_ledger(str(error)) from None
         return cls(**{**body, "order": order, "draws": draws, "spent": spent, "before": before})

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,10 @@ from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.file import MeshParts, Parts
 from optmech.packed.header import Accuracy, Header, Loss
 from optmech.packed.load import PackedMechanism
-from optmech.packed.meshes import Weights, aspect, vertices_of
+from optmech.packed.meshes import Weights
 from optmech.packed.places import encode_places, reach_of
 from optmech.packed.table import Table
-from optmech.packed.words import DOES_NOT_PROMISE, MOVED, constraints_of, region_of
+from optmech.packed.words import Words, words_of
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in, over_places
 from optmech.repair.few_bits import few_bits
@@ -48,8 +49,6 @@ class Stated(ABC):
 
     problem: Problem
     exact: Numerators
-    objective: str
-    """What the loss is, in words."""
     before: float
     """The design's value of it."""
     sign = 1
@@ -100,10 +99,21 @@ class Stated(ABC):
         """Bounds of the design's objective."""
         return self.value(self.exact)
 
-    def figures(self, released: Numerators) -> Loss:
-        """What packing costs."""
+    @abstractmethod
+    def digest(self) -> str:
+        """Of the design's problem and mechanism."""
+
+    def entries(self, released: Numerators, prior_date: str | None, words: Words) -> dict[str, Any]:
+        """What the headers of all files have: words, figures and the design's digest."""
         packed = self.sign * values.rounded_up(self.value(released)[1])
-        return Loss(self.objective, self.before, packed, self.increase(released))
+        said = {name: value for name, value in vars(words).items() if name != "objective"}
+        return {
+            **said,
+            "title": self.problem.title,
+            "prior_date": prior_date,
+            "loss": Loss(words.objective, self.before, packed, self.increase(released)),
+            "design": self.digest(),
+        }
 
 
 class OfPlaces(Stated):
@@ -115,9 +125,9 @@ class OfPlaces(Stated):
         self.before = float(design.objective)
         most = self.problem.statement.objective == "maximize_distortion"
         self.sign = -1 if most else 1
-        self.objective = str(self.problem.objective).replace("_", " ")
-        if most:
-            self.objective = "distortion of the best attack"
+
+    def digest(self) -> str:
+        return design_digest(self.design)
 
     def rounded(self, bits: int) -> Numerators | None:
         released = few_bits(self.problem.statement, self.exact.matrix, bits)
@@ -145,17 +155,8 @@ class OfPlaces(Stated):
         self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
     ) -> Header:
         problem = self.problem
-        constraints = constraints_of(problem)
         return Header(
-            title=problem.title,
-            protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
-            does_not_promise=DOES_NOT_PROMISE,
-            constraints=constraints,
-            region=region_of(problem.secrets),
-            prior=prior_words(problem),
-            prior_date=prior_date,
-            loss=self.figures(released),
-            design=design_digest(self.design),
+            **self.entries(released, prior_date, words_of(problem, outside)),
             outside=outside,
             reach=reach_of(problem.secrets),
             accuracy=accuracy_of(problem, released.matrix[:, columns], columns),
@@ -177,12 +178,13 @@ class OfPlaces(Stated):
 class OfMesh(Stated):
     """A design for every point of a region."""
 
-    objective = "expected loss"
-
     def __init__(self, design: Design) -> None:
         self.design, self.problem, self.exact = design, design.problem, design.region.rows
         self.before = design.loss
         self.promise = gradient_in(design.problem.statement)
+
+    def digest(self) -> str:
+        return design_digest(self.design)
 
     def rounded(self, bits: int) -> Numerators | None:
         promise, statement = self.promise, self.problem.statement
@@ -226,30 +228,21 @@ class OfMesh(Stated):
         table, row_of = table_of(released)
         header = self.header(released, table.columns, prior_date, outside)
         mesh = self.promise.mesh
-        weights = Weights(mesh, aspect(mesh))
+        weights = Weights(mesh)
         return MeshParts(header, weights, self.problem.observables, row_of, table)
 
     def header(
         self, released: Numerators, columns: Ints, prior_date: str | None, outside: str
     ) -> Header:
         problem, mesh = self.problem, self.promise.mesh
-        constraints, words = constraints_of(problem), region_of(vertices_of(mesh))
         reports = problem.observables
         at = MeshMechanism(mesh, reports, released, problem.secrets).matrix
         return Header(
-            title=problem.title,
-            protects=tuple(f"{part['kind']}: {part['promise']}" for part in constraints),
-            does_not_promise=(*DOES_NOT_PROMISE, MOVED),
-            constraints=constraints,
-            region=f"every point of {len(mesh.triangles)} triangles: {words}",
-            prior=prior_words(problem),
-            prior_date=prior_date,
-            loss=self.figures(released),
-            design=design_digest(self.design),
+            **self.entries(released, prior_date, words_of(problem, outside, mesh)),
             outside=outside,
             reach=None,
             accuracy=accuracy_of(problem, at[:, columns], columns),
-            snap=Weights(mesh, aspect(mesh)).snap,
+            snap=Weights(mesh).snap,
         )
 
     def differs(self, packed: PackedMechanism | PackedEverywhere) -> list[str]:
@@ -281,11 +274,6 @@ def table_of(released: Numerators) -> tuple[Table, Ints]:
 def same_places(own: Domain, stated: Domain) -> bool:
     """Whether two domains are written as the same places."""
     return encode(encode_places(own)) == encode(encode_places(stated))
-
-
-def prior_words(problem: Problem) -> str:
-    """What the prior is, in words."""
-    return f"entropy {problem.prior.entropy:.3f} bits over {len(problem.secrets)} places"
 
 
 def design_digest(design: Design) -> str:

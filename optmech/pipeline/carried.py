@@ -28,6 +28,8 @@ _SHARE = 1e-12
 """Of the ratios that is left unused, so that roundings break none."""
 _ENTRIES = 2_000_000
 _KM_PER_DEGREE = 111.2
+_LEAST = 1e-100
+"""Of a column's largest entry, where one is smaller."""
 _UNUSED = 1e-9
 """Probability of a report up to which it is not thought of as one."""
 
@@ -159,7 +161,9 @@ class Places:
     def completed(self, given: Carried) -> Carried:
         """Rows that sum to one, with the cheapest column raised (theory: "Repair"), and every
         column as the observable that costs least by it, which nobody can tell more from."""
-        weights, columns = self.problem.prior.weights, given.columns
+        weights = self.problem.prior.weights
+        # what underflowed is raised to a constant, which is in every cone, as maxima are
+        columns = np.maximum(given.columns, _LEAST * given.columns.max(axis=0))
         sums = columns.sum(axis=1)
         total, index = float(sums.max()), np.arange(len(self))
         for part in self._parts():

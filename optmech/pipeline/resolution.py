@@ -124,6 +124,8 @@ class _Resolved:
                 self._share = 1.0
                 self._whole()
         if self._released is None:
+            self._constant()
+        if self._released is None:
             raise SolverError(
                 f"no mechanism carried over was verified ({self._message})",
                 where="resolution",
@@ -257,6 +259,14 @@ class _Resolved:
             return
         self._keep(released)
         self._report(f"mechanism from {given.source}, {len(given.reports)} reports")
+
+    def _constant(self) -> None:
+        """The report that is the cheapest always, which keeps all ratios."""
+        matrix = np.zeros(self._statement.loss.shape)
+        matrix[:, int((self.problem.prior.weights @ self._statement.loss).argmin())] = 1.0
+        released = Released.of(self._statement, Numerators.rounded(matrix))
+        if released is not None:
+            self._keep(released)
 
     def _keep(self, released: Released) -> None:
         value = rounded_up(objective(self._statement, released.exact))

@@ -46,6 +46,7 @@ def protect(
         * an xarray Dataset with the variables ``x`` and ``y`` or ``label``, of one dimension;
         * an array of coordinates, shape (n, 2), in the unit of the secrets, or longitude and
           latitude in degrees where these were made over degrees;
+        * a list of pairs of numbers that are no labels, as such an array;
         * anything else is a list of labels.
     x, y, label:
         Names of the columns that say where a row is; they are replaced by the report's.
@@ -61,7 +62,8 @@ def protect(
     key, by:
         With a key of 32 bytes or more, rows of one place with the same values in the columns
         ``by`` (a user, a day) get the same report, again and again, so that repeating it tells
-        nothing more; without, every row is drawn anew.
+        nothing more; without, every row is drawn anew. Refused for a design that is private at
+        every point, where two fixes of one place are two points.
     report:
         Name of a new column for the report's label.
     seed:
@@ -146,11 +148,28 @@ def _plain(reporter: Reporter, data: Any) -> Any:
             where="data",
             remedy="Give a table, an array of points (n, 2), or a list of labels",
         )
+    if _are_points(listed, reporter.mechanism):
+        found = _plain(reporter, np.array(listed, dtype=np.float64))
+        return found if isinstance(found, list) else list(map(tuple, found.tolist()))
     _, reports = reporter.at_labels(listed)
     drawn = [labels[k] for k in reports.tolist()]
     if hasattr(data, "iloc"):
         return type(data)(drawn, name=data.name)
     return column_of(drawn) if isinstance(data, np.ndarray) else drawn
+
+
+def _are_points(listed: list[Any], mechanism: Any) -> bool:
+    """Whether a list is of pairs of numbers, at least one of them no whole number, and none of them
+    a label."""
+    pairs = [entry for entry in listed if isinstance(entry, list | tuple) and len(entry) == 2]
+    numbers = [v for pair in pairs for v in pair if isinstance(v, float | int | np.number)]
+    if not listed or len(numbers) != 2 * len(listed):
+        return False
+    secrets = getattr(mechanism, "secrets", None)
+    labels = set() if secrets is None else set(secrets.labels)
+    return any(v != int(v) for v in numbers if np.isfinite(v)) and not any(
+        tuple(pair) in labels for pair in pairs
+    )
 
 
 def _frame(reporter: Reporter, data: Any, asked: _Asked) -> Any:

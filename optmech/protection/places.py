@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
+from optmech.mesh.border import border_of
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.mesh.mesh import Mesh
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.observables import Subsets, Suppressible
 from optmech.spaces.regions import Regions
+from optmech.spaces.sphere import Border, squares, turned
 
 _INWARD = 1e-9
 """How far towards its middle a point of a border is led, so that rounding leaves it inside."""
+_ROUNDING = 2.0**-46
+"""Of a corner's weight, beside the square of the region's width over the triangle's area."""
 
 
 def data_coordinates(domain: Domain) -> Floats | None:
@@ -54,50 +56,54 @@ def is_geographic(mechanism: Mechanism) -> bool:
 
 
 def nearest_inside(domain: Domain, points: Floats) -> Floats:
-    """The nearest points of the rectangle that a grid or regions cover, for points outside; other
-    domains have no outside."""
-    if isinstance(domain, Grid):
-        if domain.bounds is not None:
-            box = np.array(domain.bounds)
-        else:
-            corner = np.array(domain.origin)
-            end = corner + np.array([domain.columns, domain.rows]) * domain.cell
-            box = np.concatenate([corner, end])
-    elif isinstance(domain, Regions):
-        corner, scale = _frame(domain)
-        ends = domain.boxes[:, :2].min(axis=0), domain.boxes[:, 2:].max(axis=0)
-        box = np.concatenate([end / scale + corner for end in ends])
-    else:
+    """The nearest points of the rectangle that a grid or regions cover, for points outside: on the
+    sphere where data are degrees. Other domains have no outside."""
+    box = _box(domain)
+    if box is None:
         return points
-    inside = np.clip(points, box[:2], box[2:])
-    # what rounding has led beyond the border again comes back
+    inside = points
+    if domain.frame:
+        west, south, east, north = box.tolist()
+        inside = np.column_stack([turned(points[:, 0], west, east), points[:, 1]])
+        out = ((inside < box[:2]) | (inside > box[2:])).any(axis=1)
+        if out.any():
+            inside[out] = Border.around(west, south, east, north).feet(points[out])
+    inside = np.clip(inside, box[:2], box[2:])
+    # what rounding has led beyond the border of regions again comes back
     lost = domain.locate(inside) < 0
-    return np.where(lost[:, None], inside + _INWARD * ((box[:2] + box[2:]) / 2 - inside), inside)
+    inward = inside + _INWARD * ((box[:2] + box[2:]) / 2 - inside)
+    return np.where(lost[:, None], inward, inside)
+
+
+def _box(domain: Domain) -> Floats | None:
+    """(west, south, east, north) as data have them, of a rectangle."""
+    corner, scale = _frame(domain)
+    if isinstance(domain, Regions):
+        ends = domain.boxes[:, :2].min(axis=0), domain.boxes[:, 2:].max(axis=0)
+        return np.concatenate([end / scale + corner for end in ends])
+    if not isinstance(domain, Grid):
+        return None
+    if domain.bounds is not None:
+        return np.array(domain.bounds)
+    corner = np.array(domain.origin)
+    return np.concatenate([corner, corner + np.array([domain.columns, domain.rows]) * domain.cell])
 
 
 def nearest_of_region(mesh: Mesh, points: Floats) -> Floats:
-    """A point of the region next to each of ``points`` (k, 2): on its border, led inwards by a
-    billionth of the region's width, and a vertex where even that is outside."""
-    scale = mesh.scale
-    edges = _border(mesh)
-    begin, end = mesh.vertices[edges[:, 0]] * scale, mesh.vertices[edges[:, 1]] * scale
-    along = end - begin
-    out = np.empty_like(points)
-    middle = mesh.vertices.mean(axis=0)
-    for k, point in enumerate(points * scale):
-        share = ((point - begin) * along).sum(axis=1) / (along**2).sum(axis=1)
-        feet = begin + np.clip(share, 0.0, 1.0)[:, None] * along
-        foot = feet[((feet - point) ** 2).sum(axis=1).argmin()] / scale
-        foot = foot + _INWARD * (middle - foot)
-        if mesh.locate_exactly(cast("list[float]", foot.tolist())) is None:
-            away = ((mesh.vertices * scale - point) ** 2).sum(axis=1)
-            foot = mesh.vertices[away.argmin()]
-        out[k] = foot
-    return out
-
-
-def _border(mesh: Mesh) -> Ints:
-    """The edges without a triangle on their other side, by the indices of their ends."""
-    edges = mesh.triangles[:, ((0, 1), (1, 2), (2, 0))].reshape(-1, 2)
-    known = set(map(tuple, edges.tolist()))
-    return np.array([edge for edge in known if (edge[1], edge[0]) not in known], dtype=np.int64)
+    """A point of the region next to each of ``points`` (k, 2), on the sphere for degrees: on its
+    border, led inwards by a billionth of the region's width, and a vertex where even that is
+    outside."""
+    feet: Floats = border_of(mesh).feet(points)
+    feet = feet + _INWARD * (mesh.vertices.mean(axis=0) - feet)
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    corners = mesh.vertices[mesh.triangles]
+    areas = np.linalg.det(corners[:, 1:] - corners[:, :1])
+    sure = _ROUNDING * squares(high - low) / areas.min()
+    # floats are sure of what is well inside; many feet are one corner
+    unsure = mesh.locate(feet)[1].min(axis=1) < sure
+    distinct, back = np.unique(feet[unsure], axis=0, return_inverse=True)
+    for k, foot in enumerate(distinct.tolist()):
+        if mesh.locate_exactly(foot) is None:
+            distinct[k] = mesh.vertices[squares(mesh.vertices - foot).argmin()]
+    feet[unsure] = distinct[back.ravel()]
+    return feet

@@ -24,6 +24,7 @@ from optmech.protection.places import (
 )
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
 Missing = Literal["refuse", "drop"]
@@ -52,7 +53,7 @@ class Reporter:
         km for degrees) is outside. By default none is.
     key:
         Makes draws repeat: rows of one place with the same ``by`` values get the same report. At
-        least 32 bytes.
+        least 32 bytes; of a mechanism with places.
     seed:
         Makes all draws reproducible, and unfit for release.
     """
@@ -90,6 +91,13 @@ class Reporter:
                 f"is not a key of at least {LEAST_KEY} bytes",
                 where="key",
                 remedy=f"Make one with secrets.token_bytes({LEAST_KEY}), and keep it secret",
+            )
+        if self.key is not None and isinstance(self.mechanism, MeshMechanism):
+            raise ProblemError(
+                "the design is private at every point: two fixes of one place are two points, "
+                "whose reports would not repeat",
+                where="key",
+                remedy="Leave the key out, or use a design for cells or places",
             )
         if self.seed is not None:
             whole(self.seed, "seed")
@@ -138,9 +146,7 @@ class Reporter:
                 if self.dimensions is None
                 else f"Give {self.dimensions}",
             )
-        usable: Bools = np.asarray(np.isfinite(points).all(axis=1))
-        if self.geographic:
-            usable &= np.abs(points[:, -1]) <= 90
+        usable: Bools = is_position(points, self.geographic)
         inside = self._inside(points)
         inside &= usable
         self._judge(points, usable, inside)
@@ -150,9 +156,7 @@ class Reporter:
             out = ~inside[kept]
             if out.any():
                 used[out] = nearest_of_region(self.mechanism.mesh, used[out])
-            content = np.ascontiguousarray(used, dtype=">f8").tobytes()
-            messages = [content[16 * k : 16 * k + 16] for k in range(len(used))]
-            drawn = self.mechanism.draws_at(used, self._source(kept, messages, by))
+            drawn = self.mechanism.draws_at(used, self._source(kept, [], by))
         else:
             secrets = self.mechanism.secrets
             indices = secrets.locate(nearest_inside(secrets, used))
@@ -174,8 +178,7 @@ class Reporter:
         if len(lost) and self.outside != "drop":
             secrets = self.mechanism.secrets
             raise ProblemError(
-                f"{str(labels[lost[0]])[:60]!r} is none of the {len(secrets)} labels"
-                + _and_more(len(lost) - 1),
+                f"the label is none of the {len(secrets)} labels" + _and_more(len(lost) - 1),
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f"The first ones are {', '.join(map(label_text, secrets.labels[:5]))}; "
                 'or drop such rows: outside = "drop"',
@@ -210,11 +213,12 @@ class Reporter:
         return np.asarray(secrets.locate(points, max_distance=self.max_distance) >= 0)
 
     def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
-        """Refuse what is to be refused."""
+        """Refuse what is to be refused. Errors go where others read them: they name rows, and say
+        nothing of what these hold."""
         lost = np.flatnonzero(~usable)
         if len(lost) and self.unusable == "refuse":
             raise ProblemError(
-                f"{_coordinates(points[lost[0]])} is no place" + _and_more(len(lost) - 1),
+                "is no place" + _and_more(len(lost) - 1),
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )
@@ -225,8 +229,7 @@ class Reporter:
         if points.shape[1] == 2 and self._inside(points[lost][:, ::-1]).mean() > 0.5:
             swapped = "The two columns seem to be exchanged. Else: "
         raise ProblemError(
-            f"{_coordinates(points[lost[0]])} lies outside of the domain"
-            + _and_more(len(lost) - 1),
+            "lies outside of the domain" + _and_more(len(lost) - 1),
             where=f"row {self.rows + int(lost[0]) + 1}",
             remedy=f'{swapped}Say what to do with such rows: outside = "nearest" or "drop"',
         )
@@ -307,14 +310,12 @@ def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
     return np.asarray(near & ((found < 0) | (weights.min(axis=1) < 1e-9)))
 
 
-def _coordinates(point: Floats) -> str:
-    return f"({', '.join(f'{value:.9g}' for value in point.tolist())})"
-
-
 def _mend(point: Floats) -> str:
     """What to do about a row that says no place."""
     if not np.isfinite(point).all():
         return "Complete the row (numbers are written 5.05, with a point)"
+    if (np.abs(point) > FAR).any():
+        return "Give coordinates of at most 2^100"
     return "Give longitude and latitude in degrees"
 
 

@@ -81,12 +81,26 @@ def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
     """The cells of the named columns; what a row does not have is empty."""
     rows = read_csv(file)
     _, header = next(rows, (0, list[str]()))
+    refuse_separator(header, file)
     _require_columns(file, names, header)
     # of columns with the same name the last counts, as in csv.DictReader
     last = {name: k for k, name in enumerate(header)}
     wanted = [last[name] for name in names]
     for _, row in rows:
         yield [row[k] if k < len(row) else "" for k in wanted]
+
+
+def refuse_separator(header: Sequence[str], path: str | Path) -> None:
+    """Refuse a table whose columns are not separated by commas, as its header shows."""
+    for mark, name, more in ((";", "semicolons", ', decimal=","'), ("\t", "tabs", "")):
+        if len(header) == 1 and mark in header[0]:
+            shown = "\\t" if mark == "\t" else mark
+            raise ProblemError(
+                f"its columns are separated by {name}",
+                where=str(path),
+                remedy="Save it with commas between columns, and points in numbers; in Python: "
+                f'pandas.read_csv(file, sep="{shown}"{more}).to_csv("commas.csv", index=False)',
+            )
 
 
 def bounded_lines(text: TextIO, path: str | Path) -> Iterator[str]:

@@ -137,7 +137,7 @@ def parse_sealed(
         if found is not None and found not in map(kind_of_format, formats):
             raise _another(found, formats, where)
         raise ProblemError(
-            f"is not a file of format {formats[0]!r}, sealed by its digest",
+            f"is no {_READ[formats[0]]} of format {formats[0]!r}, sealed by its digest",
             where=where,
             remedy=f"Give a file written by {_writers(formats)}",
         )

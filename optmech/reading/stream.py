@@ -14,7 +14,7 @@ from typing import TextIO
 from optmech.base.storage import STANDARD_OUTPUT
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
-from optmech.reading.columns import bounded_lines
+from optmech.reading.columns import bounded_lines, refuse_separator
 
 STANDARD_INPUT = STANDARD_OUTPUT
 """The path that stands for standard input: ``-``."""
@@ -45,18 +45,7 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
             raise ProblemError(
                 "is empty", where=str(path), remedy="Give a table with the names of its columns"
             )
-        if len(header) == 1 and header[0].count(";") >= 1:
-            raise ProblemError(
-                "its columns are separated by semicolons",
-                where=str(path),
-                remedy="Save it with commas between columns, and points in numbers",
-            )
-        if len(header) == 1 and "\t" in header[0]:
-            raise ProblemError(
-                "its columns are separated by tabs",
-                where=str(path),
-                remedy="Save it with commas between columns",
-            )
+        refuse_separator(header, path)
         handed[0] = 0
         yield header, _parts(reader, len(header), size, path, handed)
 

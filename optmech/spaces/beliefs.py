@@ -20,6 +20,7 @@ from optmech.base.arrays import Floats, finite_array, normalised
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.checked import weights, whole
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
 
@@ -47,6 +48,7 @@ class Beliefs(Shown):
     """Which secrets, in the order of the pairs."""
 
 
+@checked_arguments
 def tables(
     *given: ArrayLike,
     answers: Domain | None = None,

@@ -328,7 +328,8 @@ def as_distance(value: DistanceLike, *, where: str = "distance") -> Distance:
     if callable(value):
         return of_domains(value, where)
     if isinstance(value, str) or dimensions(value) == 0:
-        called, remedy = type(value).__name__, "Use a member of om.distances, or give an array"
+        called = type(value).__name__
+        remedy = "Use a member of om.distances, or give the values as an array"
         if isinstance(value, str):
             called = f"{value!r:.40}"
             remedy = f"Use om.distances.{value}()" if value in __all__ else remedy

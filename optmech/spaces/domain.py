@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 from optmech.base import html
 from optmech.base.arrays import Floats as Floats
 from optmech.base.arrays import Ints as Ints
-from optmech.base.arrays import coordinate_rows, finite_array, unwrapped
+from optmech.base.arrays import coordinate_rows, finite_array
 from optmech.base.labelled import refuse_latitude_first, rows_in_order
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.spaces import sphere
 from optmech.spaces.domain_arguments import (
     Outlines,
     box_of,
@@ -208,10 +209,13 @@ class Domain(ReadOnly):
         try:
             return self._index[label]
         except (KeyError, TypeError):
+            known = ", ".join(map(repr, self.labels[:5]))
+            counted = isinstance(label, int | np.integer) and 0 <= label < len(self)
+            remedy = f"; the label at index {label} is labels[{label}]" if counted else ""
             raise ProblemError(
                 f"there is no {label!r} among the {len(self)} labels",
                 where="label",
-                remedy=f"The first ones are {', '.join(map(repr, self.labels[:5]))}",
+                remedy=f"The first ones are {known}{remedy}",
             ) from None
 
     def index_evenly(self, label: Hashable) -> int:
@@ -223,29 +227,26 @@ class Domain(ReadOnly):
     def locate(self, xy: ArrayLike, max_distance: float | None = None) -> Ints:
         """Index of the nearest point for each row of ``xy``, or -1 beyond ``max_distance``.
 
-        Distances are Euclidean in the plane and great-circle in km for ``lonlat``. Rows with a
-        missing coordinate or a latitude beyond 90 degrees are nowhere: -1.
+        Distances are Euclidean in the plane and great-circle in km for ``lonlat``; of several
+        nearest points the first counts. Rows with a missing coordinate, one beyond 2^100 or a
+        latitude beyond 90 degrees are nowhere: -1.
         """
         own = self.require_points("locate points")
-        from scipy.spatial import cKDTree
-
         globe = self.coordinates == "lonlat"
         if globe:
             refuse_latitude_first(xy, where="points")
         query = coordinate_rows(xy, own.shape[1])
-        inside = np.isfinite(query).all(axis=1)
-        if globe:
-            inside &= np.abs(query[:, 1]) <= 90
+        inside = sphere.is_position(query, globe)
         lifted = query[inside]
         limit = np.inf
         if max_distance is not None:
             limit = float(finite_array(max_distance, where="max_distance", ndim=0))
         if globe:
-            own, lifted = _on_sphere(own), _on_sphere(lifted)
+            own, lifted = sphere.vectors(own), sphere.vectors(lifted)
             limit = 2 * np.sin(min(limit / EARTH_RADIUS_KM, np.pi) / 2)
-        distance, nearest = cKDTree(own).query(lifted)
+        index, apart = sphere.nearest(own, lifted)
         found = np.full(len(query), -1, dtype=np.int64)
-        found[inside] = np.where(distance <= limit, nearest, -1)
+        found[inside] = np.where(np.sqrt(apart) <= limit, index, -1)
         return found
 
     def require_points(self, purpose: str) -> Floats:
@@ -370,7 +371,8 @@ class Grid(Domain):
         """Index of the cell that holds each row of ``xy``, or -1 outside the grid.
 
         Rows are (x, y) in the grid's unit, or (longitude, latitude) for a geographic grid. Cells
-        are closed on the low side; the outer border belongs to the grid.
+        are closed on the low side; the outer border belongs to the grid. Longitudes count whichever
+        way around the globe they are written.
         """
         if max_distance is not None:
             raise ProblemError("a grid takes no max_distance", where="max_distance")
@@ -382,7 +384,7 @@ class Grid(Domain):
             x1, y1 = x0 + self.columns * width, y0 + self.rows * height
         else:
             x0, y0, x1, y1 = self.bounds
-            query = unwrapped(query, np.array([(x0 + x1) / 2, 0.0]))
+            query = np.column_stack([sphere.turned(query[:, 0], x0, x1), query[:, 1]])
         with np.errstate(invalid="ignore"):
             inside = (query >= (x0, y0)).all(axis=1) & (query <= (x1, y1)).all(axis=1)
         unit = (query[inside] - (x0, y0)) / (x1 - x0, y1 - y0)
@@ -423,8 +425,3 @@ def _cell_in_km(
     degree = np.pi / 180 * EARTH_RADIUS_KM
     width = (east - west) * degree * float(np.cos(np.radians((south + north) / 2)))
     return width / columns, (north - south) * degree / rows
-
-
-def _on_sphere(lonlat: Floats) -> Floats:
-    lon, lat = np.radians(lonlat).T
-    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])

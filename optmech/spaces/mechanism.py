@@ -20,6 +20,7 @@ from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
 from optmech.exact.numerators import Numerators, integers
 from optmech.exact.sampler import (
+    Bytes,
     EachBytes,
     Table,
     draw,
@@ -164,7 +165,7 @@ class Mechanism(ReadOnly):
             indices = indices_of(self.secrets, secret)
             return [labels[k] for k in self.draws(indices, fresh(source)).tolist()]
         s = self.secrets.index_evenly(secret)
-        drawn = draw(self._table, s, 1 if size is None else int(size), source)
+        drawn = self._draw_of(s, 1 if size is None else int(size), source)
         return labels[drawn[0]] if size is None else [labels[k] for k in drawn]
 
     def draws(self, secrets: ArrayLike, source: EachBytes | None = None) -> Ints:
@@ -191,7 +192,15 @@ class Mechanism(ReadOnly):
                 remedy=f"Indices run from 0 to {len(self.secrets) - 1}",
             )
         rows = indices.astype(np.int64)
-        return draw_each(self._table, rows, fresh() if source is None else source)
+        return self._draws_of(rows, fresh() if source is None else source)
+
+    def _draw_of(self, secret: int, count: int, source: Bytes) -> Ints:
+        """Indices of observables for one secret, by the even draw."""
+        return draw(self._table, secret, count, source)
+
+    def _draws_of(self, secrets: Ints, source: EachBytes) -> Ints:
+        """An index of an observable for every secret, by the draw of tables."""
+        return draw_each(self._table, secrets, source)
 
     @cached_property
     def fingerprint(self) -> bytes:

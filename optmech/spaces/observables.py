@@ -14,6 +14,7 @@ import numpy as np
 from optmech.base.arrays import Floats, unwrapped
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 
 __all__ = ["Subsets", "Suppressible", "coarser", "subsets", "suppressible"]
@@ -102,6 +103,7 @@ def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
     return Subsets(grid, groups.keys(), groups.values())
 
 
+@checked_arguments
 def subsets(base: Domain, groups: Mapping[Hashable, Iterable[Hashable]]) -> Subsets:
     """Named subsets of ``base``: a mapping from observable label to member labels."""
     return Subsets(
@@ -119,6 +121,7 @@ def _mean(base: Domain, group: tuple[int, ...]) -> Floats:
     return np.asarray(members.mean(axis=0))
 
 
+@checked_arguments
 def suppressible(inner: Domain, symbol: Hashable = "suppressed") -> Suppressible:
     """Add a suppression symbol after the observables of ``inner``."""
     return Suppressible(inner, symbol)

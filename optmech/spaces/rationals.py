@@ -23,7 +23,7 @@ from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
 from optmech.spaces.prior import Prior
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Shares(ReadOnly):
     """A distribution: point k has probability ``units[k] / total`` exactly."""
 
@@ -60,6 +60,10 @@ class Shares(ReadOnly):
         """Whole numbers >= 0 with a positive sum, divided by their greatest common divisor."""
         divisor = math.gcd(*units)
         return cls(tuple(unit // divisor for unit in units), sum(units) // divisor)
+
+    def __repr__(self) -> str:
+        shown = [f"{value:.4g}" for value in self.weights[:6].tolist()]
+        return f"Shares({', '.join([*shown, '...'] if len(self) > 6 else shown)})"
 
     def __len__(self) -> int:
         return len(self.units)

@@ -13,8 +13,10 @@ from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.labelled import refuse_other_rows
 from optmech.errors import ProblemError
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.prior import Prior
+from optmech.spaces.sphere import turned
 
 __all__ = ["Regions", "attribute_distributions", "quadrisect"]
 
@@ -71,9 +73,12 @@ class Regions(Domain):
             raise ProblemError("regions take no max_distance", where="max_distance")
         query = coordinate_rows(xy, 2)
         x0, y0, sx, sy = self.scale
+        ends = self.boxes.max(axis=0)[2:]
+        if self.frame:
+            x = turned(query[:, 0], x0 + self.boxes[:, 0].min() / sx, x0 + ends[0] / sx)
+            query = np.column_stack([x, query[:, 1]])
         plane = (query - (x0, y0)) * (sx, sy)
         found = np.full(len(plane), -1, dtype=np.int64)
-        ends = self.boxes.max(axis=0)[2:]
         for k, (west, south, east, north) in enumerate(self.boxes.tolist()):
             x, y = plane[:, 0], plane[:, 1]
             inside = (x >= west) & (y >= south)
@@ -125,6 +130,7 @@ def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     return Regions(labels, [entry[3] for entry in heap], unit=grid.unit, scale=scale)
 
 
+@checked_arguments
 def attribute_distributions(
     domain: Domain, xy: ArrayLike, attribute: ArrayLike
 ) -> dict[str, Prior]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -50,6 +51,7 @@ _TIGHTER = 200
 
 
 @also_called(distance_matrix="distance")
+@checked_arguments
 def coupling(
     inputs: Sequence[Distribution],
     target: Distribution,
@@ -101,6 +103,7 @@ def coupling(
     ).mechanisms
 
 
+@checked_arguments
 def coupling_design(
     inputs: Sequence[Distribution],
     target: Distribution,
@@ -141,6 +144,7 @@ def coupling_design(
 
 
 @also_called(distance_matrix="distance")
+@checked_arguments
 def optimal_target(
     inputs: Sequence[Distribution],
     distance: DistanceLike,
@@ -177,6 +181,7 @@ def optimal_target(
     return _optimal(frame, *_read_budget(epsilon, delta), None)[0]
 
 
+@checked_arguments
 def target_frontier(
     inputs: Sequence[Distribution],
     distance: DistanceLike,
@@ -362,8 +367,9 @@ def _read_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     """The names, or numbers."""
     if names is None:
         return tuple(str(t) for t in range(count))
-    given = tuple(map(str, names))
-    if isinstance(names, str) or len(given) != count or len(set(given)) != count:
+    listed = [] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
+    given = tuple(str(name) for name in listed if name is not None)
+    if len(given) != count or len(set(given)) != count:
         raise ProblemError(
             f"{names!r} are not {count} different names",
             where="names",

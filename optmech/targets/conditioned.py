@@ -21,6 +21,7 @@ from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
 from optmech.problem import DistributionPrivacy, Problem
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
@@ -29,6 +30,7 @@ from optmech.targets.build import read_family
 
 
 @also_called(distance_matrix="distance")
+@checked_arguments
 def target_problem(
     inputs: Sequence[Distribution],
     distance: DistanceLike,
@@ -93,6 +95,7 @@ def target_problem(
     )
 
 
+@checked_arguments
 def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str, Mechanism]:
     """The mechanisms C(t, ·) of a design of ``target_problem``, by the names of the inputs.
 

@@ -20,7 +20,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import status_of
+from optmech.certificate.objective import status_faults, status_of
 from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError, VerificationError
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
@@ -95,12 +95,10 @@ def _examined(stated: StatedDesign, path: str) -> CheckReport:
     ]
     bound = Fraction(stated_bound) if weaker else design.exact_bound
     gap = relative_gap(design.exact_loss, bound)
-    status = status_of(gap)
-    if claims["status"] != status:
-        faults.append(f"the status is {claims['status']!r} in the file, with a gap of {gap:.6g}")
+    faults += status_faults(claims["status"], gap)
     return CheckReport(
         path=path,
-        status="failed" if faults else status,
+        status="failed" if faults else status_of(gap),
         checks=checks,
         objective=design.loss,
         bound=stated_bound,

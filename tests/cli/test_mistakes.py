@@ -88,7 +88,7 @@ MISTAKES = [
     (["report", "fixes.csv"], "fixes.csv", "a table of data, and no design", "optmech init"),
     (["solve", "picture.png"], "picture.png", "UTF-8", "Save it as UTF-8"),
     (["check", "map.geojson"], "map.geojson", "this is a map, and no design", "optmech protect"),
-    (["check", "notes.json"], "notes.json", "not a design file", "written by optmech solve"),
+    (["check", "notes.json"], "notes.json", "no design of format", "written by optmech solve"),
     (["measure", "key"], "key", "not JSON, and so no design", "written by optmech solve"),
     (["init", "problem.toml"], "problem.toml", "a document, and no table", ".csv"),
     (["init", "semicolons.csv"], "semicolons.csv", "separated by semicolons", "commas"),

@@ -85,6 +85,46 @@ def test_columns_that_should_not_have_left_come_back(
     assert (design.matrix.sum(axis=0)[most] > 1e-3).all()
 
 
+def test_a_column_that_is_missing_joins_where_the_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is hardly used is thrown out late: its return neither starts the run again nor
+    costs more than the columns that nothing asks for."""
+    given = problem()
+    best = solved(given)[0]
+    sums = best.matrix.sum(axis=0)
+    least = int(np.argmin(np.where(sums > 1e-2, sums, np.inf)))
+    honest, back = Narrowing._in_use, narrowing._with_more
+    joined: list[int] = []
+
+    def lying(self: Narrowing, state: Any, active: Any, now: Any) -> Any:
+        used = honest(self, state, active, now)
+        if now.gap < 0.02 and not self._back.any():
+            used[active == least] = False
+        return used
+
+    def counted(*given: Any) -> Any:
+        state = back(*given)
+        joined.append(len(state.P) - len(given[0].P))
+        assert state.P[:, :-1].sum(axis=0) == pytest.approx(given[0].P[:, :-1].sum(axis=0))
+        rows = state.rows
+        held = rows.e * state.P[rows.block, rows.j] - state.P[rows.block, rows.i]
+        before = given[0].rows
+        own = before.e * given[0].P[before.block, before.j]
+        inside = own - given[0].P[before.block, before.i] > 0
+        assert (held[: len(inside)][inside] > 0).all()
+        assert (held[len(inside) :] > 0).all()
+        assert rows.s.min() > 0
+        return state
+
+    monkeypatch.setattr(Narrowing, "_in_use", lying)
+    monkeypatch.setattr(narrowing, "_with_more", counted)
+    design, said = solved(given)
+    assert any("columns are missing" in line for line in said)
+    assert joined == [1]
+    assert design.gap <= 1e-6
+    assert design.loss == pytest.approx(best.loss, rel=2e-6)
+    assert design.matrix.sum(axis=0)[least] > 1e-3
+
+
 def test_what_remains_is_a_mechanism_as_far_inside() -> None:
     """Row sums stay one and no pair loses slack when columns leave."""
     model = build(compile_lp(Inequalities.of(problem().statement)).lp)

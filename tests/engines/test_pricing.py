@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from optmech.lp.inequalities import Inequalities
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
 
-from optmech.engines.structured.compiled import Pricing
+from optmech.engines.structured.outside import Outside
 
 
 def problem(side: int, seed: int) -> om.Problem:
@@ -30,32 +31,49 @@ def problem(side: int, seed: int) -> om.Problem:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_prices_are_those_of_a_linear_program(seed: int) -> None:
-    """min c·v over the short pairs and v <= 1: its value is what the costs left add up to."""
+    """min c·v over all pairs and Σ v = 1: what multipliers leave is nowhere below it by more than
+    a tenth, and nowhere negative where it is not."""
     model = build(compile_lp(Inequalities.of(problem(4, seed).statement)).lp)
     cone = make_cone(model)
     rng = np.random.default_rng(seed)
-    cost = np.zeros((3, 17))
-    cost[:, :16] = rng.normal(size=(3, 16)) + np.array([[-0.3], [0.3], [1.0]])
-    pricing = Pricing(model, cone, 2)
-    left, multipliers = pricing.multipliers(cost, 1e-11)
-    assert multipliers.min() >= 0
-    for own, rest, z in zip(cost, left, multipliers, strict=True):
-        assert rest == pytest.approx(own[:16] - _transposed(pricing, z), abs=1e-9)
-        assert np.minimum(rest, 0.0).sum() == pytest.approx(_value(pricing, own[:16]), abs=1e-7)
+    cost = np.zeros((16, 17))
+    cost[:, :16] = rng.normal(size=(16, 16)) + np.linspace(-0.5, 1.5, 16)[:, None]
+    outside = Outside.fresh(replace(model, cost=cost), cone, 2)
+    prices = np.zeros(16)
+    for _ in range(3):
+        left = outside.priced(prices, 1e-10)
+        rows = outside.rows
+        assert rows.z.min() >= 0
+        charged = cost[:, :16].copy()
+        np.add.at(charged, (rows.block, rows.i), rows.z)
+        np.subtract.at(charged, (rows.block, rows.j), rows.e * rows.z)
+        assert left == pytest.approx(charged - prices, abs=1e-9)
+        values = np.array([_value(model.ratio, own[:16] - prices) for own in cost])
+        assert (values > 0.1).any()
+        assert (values < -0.1).any()
+        least = left.min(axis=1)
+        assert (least <= values + 1e-9).all()
+        useless = values > 1e-9
+        assert (least[useless] >= -1e-10).all()
+        assert (least[~useless] >= 1.11 * values[~useless] - 1e-9).all()
+        prices = prices + 0.02 * rng.normal(size=16)
 
 
-def _transposed(pricing: Pricing, z: Floats) -> Floats:
-    """Gᵀz for rows e v_j - v_i."""
-    out = np.zeros(16)
-    for i, j, e, value in zip(pricing.i, pricing.j, pricing.e, z, strict=True):
-        out[j] += e * value
-        out[i] -= value
-    return out
+def test_prices_that_hardly_move_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What proved that blocks are of no use proves it for nearby prices as well."""
+    model = build(compile_lp(Inequalities.of(problem(4, 0).statement)).lp)
+    cost = model.cost + 1.0
+    outside = Outside.fresh(replace(model, cost=cost), make_cone(model), 1)
+    assert outside.priced(np.zeros(16), 1e-10).min() > 0.3
+    monkeypatch.setattr(Outside, "_solve", None)
+    assert outside.priced(np.full(16, 0.2), 1e-10).min() > 0.1
 
 
-def _value(pricing: Pricing, cost: Floats) -> float:
-    rows = np.zeros((len(pricing.i), len(cost)))
+def _value(ratio: Floats, cost: Floats) -> float:
+    i, j = np.nonzero(np.isfinite(ratio))
+    rows = np.zeros((len(i), len(cost)))
     index = np.arange(len(rows))
-    rows[index, pricing.i] += 1.0
-    rows[index, pricing.j] -= pricing.e
-    return float(linprog(cost, rows, np.zeros(len(rows)), bounds=(0, 1), method="highs").fun)
+    rows[index, i] += 1.0
+    rows[index, j] -= np.exp(ratio[i, j])
+    one = np.ones((1, len(cost)))
+    return float(linprog(cost, rows, np.zeros(len(i)), one, [1.0], method="highs").fun)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,8 +149,8 @@ def test_a_table_is_what_it_says_and_a_function_is_tabulated() -> None:
     width = om.noise.optimal(1, loss=[0, 0, 0, 1, 1]).loss
     threshold = om.noise.optimal(1, loss="threshold", width=2).loss
     assert width == pytest.approx(threshold, rel=1e-12)
-    capped = om.noise.optimal(1, loss=lambda k: min(abs(k), 3), reach=5)
-    assert capped.loss == om.noise.optimal(1, loss=[0, 1, 2, 3, 3, 3]).loss
+    capped = om.noise.optimal(1, loss=lambda k: min(abs(k), 3))
+    assert capped.loss == pytest.approx(om.noise.optimal(1, loss=[0, 1, 2, 3, 3]).loss, rel=1e-12)
     assert capped.loss < om.noise.optimal(1).loss
 
 
@@ -255,3 +257,129 @@ def test_published_values_for_real_numbers_are_approached() -> None:
     # spread evenly over its cell, noise on the grid is noise on the line, at most 1/2N worse
     assert design.lower_bound / grid > 0.573357
     assert design.loss / grid + 1 / (2 * grid) < 1.22392
+
+
+def far(loss: Callable[[int], float], design: om.noise.NoiseDesign, last: int) -> float:
+    """E f(Z) up to ``last``, in floats."""
+    terms = [float(design.pmf(k)) * loss(k) for k in range(last)]
+    return 2 * math.fsum(terms) - terms[0]
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 1])
+@pytest.mark.parametrize(
+    ("loss", "same"),
+    [
+        (lambda k: float(k > 100), {"loss": "threshold", "width": 100}),
+        (lambda k: k * k, {"loss": "square"}),
+        (float, {"loss": "absolute"}),
+        (lambda k: min(k, 70), {"loss": [*map(float, range(71)), 70.0]}),
+        (lambda k: float(k > 400), {"loss": "threshold", "width": 400}),
+    ],
+)
+def test_a_function_is_one_of_all_whole_numbers(
+    epsilon: float, loss: Callable[[int], float], same: dict[str, Any]
+) -> None:
+    found, named = (om.noise.optimal(epsilon, **kind) for kind in ({"loss": loss}, same))
+    assert found.loss == pytest.approx(named.loss, rel=1e-6, abs=1e-300)
+    assert found.lower_bound == pytest.approx(named.lower_bound, rel=1e-6, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    "loss", [math.sqrt, math.log1p, lambda k: k**1.5, lambda k: 0.1 * k, lambda k: -math.expm1(-k)]
+)
+@pytest.mark.parametrize("delta", [0, 1e-4])
+def test_loss_and_bound_enclose_a_function_that_is_no_polynomial(
+    loss: Callable[[int], float], delta: float
+) -> None:
+    design = om.noise.optimal(0.2, delta, sensitivity=2, loss=loss)
+    assert "taken to go on from" in design.measured
+    for w in (1, 2):
+        # the staircases, which are private without δ
+        k = np.arange(2000)
+        z = math.exp(-0.2) ** (k // 2) * np.where(k % 2 < w, 1.0, math.exp(-0.2))
+        cost = np.array([loss(i) for i in k.tolist()])
+        other = (2 * float(z @ cost) - z[0] * cost[0]) / (2 * z.sum() - z[0])
+        assert design.lower_bound <= other * (1 + 1e-12)
+    assert far(loss, design, 9000) <= design.loss * (1 + 1e-12)
+    assert design.gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda k: k**3, lambda k: k % 2, lambda k: 2.0 ** min(k, 1000), lambda k: -1.0,
+        lambda k: k if k < 64 else 9.0, lambda k: float(k > 500_000), lambda k: list(range(65))[k],
+    ],
+)  # fmt: skip
+def test_functions_that_do_not_go_on_are_refused(loss: Callable[[int], float]) -> None:
+    with pytest.raises(om.ProblemError, match="loss"):
+        om.noise.optimal(1, loss=loss)
+
+
+def test_a_function_over_a_range_is_asked_for_all_of_it() -> None:
+    design = om.noise.optimal(1, loss=lambda k: float(k > 90), bounded=(0, 99), prior=[1.0] * 100)
+    assert design.problem.loss_matrix[0].tolist() == [0.0] * 91 + [1.0] * 9
+
+
+@pytest.mark.parametrize(("part", "width"), [(0.2, 1), (0.1, 0), (0.05, 4), (0.01, 30)])
+def test_uniform_noise_is_best_for_a_threshold_without_epsilon(part: float, width: int) -> None:
+    """Total variation δ between neighbours: places of probability δ, 2w + 1 of them free."""
+    design = om.noise.optimal(0, part, loss="threshold", width=width)
+    assert design.loss == pytest.approx(1 - part * (2 * width + 1), rel=1e-8)
+    assert design.gap <= 1e-6
+
+
+@pytest.mark.parametrize("table", [[1.38, 0.8, 4.85, 4.85], [0, 2, 1, 3, 0, 5, 5], [1, 0, 0]])
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("epsilon", [0, 1e-4])
+def test_losses_that_end_flat_without_epsilon(
+    table: list[float], steps: int, epsilon: float
+) -> None:
+    design = om.noise.optimal(epsilon, 0.1, sensitivity=steps, loss=table)
+    places = np.abs(np.arange(-100, 101))
+    cost = np.array(table)[np.minimum(places, len(table) - 1)]
+    assert program(epsilon, 0.1, steps, cost) == pytest.approx(design.loss, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [25, 35, 50, 64])
+def test_steep_noise_is_the_closed_form(epsilon: float) -> None:
+    b = math.exp(-epsilon)
+    design = om.noise.optimal(epsilon)
+    assert design.loss == pytest.approx(2 * b / (1 - b * b), rel=1e-8)
+    assert design.gap <= 1e-6
+    # of Δ = 5: the five next to the centre have e^-ε of it
+    design = om.noise.optimal(epsilon, sensitivity=5, loss="square")
+    assert design.loss == pytest.approx(110 * b, rel=1e-8)
+    assert design.gap <= 1e-6
+    # P(|Z| > 8): the ninth place is e^-9ε
+    design = om.noise.optimal(epsilon, loss="threshold", width=8)
+    assert design.loss == pytest.approx(2 * b**9, rel=1e-6)
+    assert design.gap <= 1e-6
+    # with δ the three next to the centre may be less by it
+    design = om.noise.optimal(epsilon, 0.01, sensitivity=3)
+    assert design.loss == pytest.approx(12 * b * 0.99, rel=1e-7)
+    assert design.gap <= 1e-6
+
+
+def test_places_of_any_whole_number_type() -> None:
+    design = om.noise.optimal(1, sensitivity=3)
+    for k in (5, 40, 300):
+        assert design.law.at(np.int64(k)) == design.law.at(k)
+        assert design.law.upper_tail(np.int32(k)) == design.law.upper_tail(k)
+        assert design.measure(np.int64(k)) == k
+    pair = om.noise.optimal(1, dimensions=2)
+    assert pair.law.at(np.int64(40), np.int16(-3)) == pair.law.at(40, -3)
+
+
+def test_two_releases_at_delta_one_need_no_noise() -> None:
+    design = om.noise.optimal(1, 1, for_releases=2)
+    assert (design.loss, design.gap, design.status) == (0, 0, "optimal")
+
+
+def test_laws_that_differ_may_lose_less_than_the_same_law_in_every_release() -> None:
+    """P(Z != 0) of Δ = 5 is 10/(e^ε + 9), concave for small ε: unequal parts lose less, and what is
+    said of the bound says that it is of the same law."""
+    same = om.noise.optimal(2, for_releases=2, sensitivity=5, loss="threshold", width=0)
+    mean = sum(10 / (math.exp(part) + 9) for part in (1.9, 0.1)) / 2
+    assert mean < same.lower_bound
+    assert "same law" in same.compared

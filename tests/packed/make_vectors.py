@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 
 import optmech as om
-from optmech.packed.cbor import Tag, decode, encode
+from optmech.packed.cbor import Tag, decode, encode, typed
 
 FOLDER = Path(__file__).parent / "vectors"
 KEY = bytes(range(32))
 
 
-def mechanisms() -> dict[str, om.PackedMechanism]:
+Wanted = tuple[om.Problem, int, str]
+"""A problem, and with how many bits it is packed for which positions outside."""
+
+
+def over_places() -> dict[str, Wanted]:
     """One of every kind of places, at every number of bits."""
-    FOLDER.mkdir(exist_ok=True)
     rng = np.random.default_rng(1)
     euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
     cells = om.Grid.geographic(4, 5, (16.3, 48.15, 16.45, 48.25))
@@ -69,7 +72,14 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         constraints=[om.MetricPrivacy(1, euclidean)],
         title="A line",
     )
-    made = {
+    date_line = om.Problem(
+        om.Prior.uniform(om.Grid.geographic(3, 4, (178.5, 61.0, 180.0, 62.0))),
+        euclidean,
+        constraints=[om.MetricPrivacy("1/10", euclidean)],
+        title="A grid that ends at 180 degrees",
+    )
+    return {
+        "dateline": (date_line, 24, "nearest"),
         "grid": (grid, 24, "refuse"),
         "points": (points, 48, "nearest"),
         "hexagons": (hexagonal, 32, "refuse"),
@@ -77,15 +87,9 @@ def mechanisms() -> dict[str, om.PackedMechanism]:
         "line": (line, 16, "refuse"),
         "plane": (plane, 24, "nearest"),
     }
-    return {
-        name: om.pack(
-            om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside, max_loss=1
-        )
-        for name, (problem, bits, outside) in made.items()
-    }
 
 
-def meshes() -> dict[str, om.PackedEverywhere]:
+def everywhere() -> dict[str, Wanted]:
     """For every point of a region: in the plane, and on both sides of 180 degrees."""
     rng = np.random.default_rng(2)
     euclidean, haversine = om.distances.euclidean(), om.distances.haversine()
@@ -99,7 +103,7 @@ def meshes() -> dict[str, om.PackedEverywhere]:
     field = om.Problem(
         om.Prior.uniform(corners),
         euclidean,
-        constraints=[om.MetricPrivacy("3/2", euclidean, everywhere=mesh)],
+        constraints=[om.MetricPrivacy("15/2", euclidean, everywhere=mesh)],
         title="Every point of a field",
     )
     points = rng.uniform((179.6, 47.1), (180.3, 47.6), (6, 2))
@@ -111,12 +115,29 @@ def meshes() -> dict[str, om.PackedEverywhere]:
         constraints=[om.MetricPrivacy("1/10", haversine, everywhere=mesh)],
         title="Every point around 180 degrees",
     )
+    up = om.Domain.geographic(list("abcd"), [[0.4, 60.1], [3.1, 61.8], [2.0, 61.0], [1.0, 60.6]])
+    mesh = om.Mesh.grid([0, 60, 4, 62], 60, coordinates="lonlat", degree=2)
+    north = om.Problem(
+        om.Prior.uniform(up),
+        haversine,
+        constraints=[om.MetricPrivacy("1/200", haversine, everywhere=mesh)],
+        title="Every point of the north",
+    )
     return {
-        name: om.pack(om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside)
-        for name, problem, bits, outside in (
-            ("field", field, 16, "refuse"),
-            ("globe", globe, 32, "nearest"),
+        "field": (field, 16, "refuse"),
+        "globe": (globe, 32, "nearest"),
+        "north": (north, 24, "nearest"),
+    }
+
+
+def packed(wanted: dict[str, Wanted]) -> dict[str, Any]:
+    """The mechanisms, whose files are written."""
+    FOLDER.mkdir(exist_ok=True)
+    return {
+        name: om.pack(
+            om.solve(problem), FOLDER / f"{name}.omm", bits=bits, outside=outside, max_loss=1
         )
+        for name, (problem, bits, outside) in wanted.items()
     }
 
 
@@ -135,6 +156,8 @@ def mesh_vectors(found: om.PackedEverywhere, rng: random.Random) -> dict[str, An
         )  # fmt: skip
     if mesh.coordinates == "lonlat":
         positions += [[x - 360, y] for x, y in positions[-100:]]
+        positions += [[rng.uniform(-360, 360), rng.uniform(-90, 90)] for _ in range(60)]
+        positions += [[0.0, 90.0], [77.0, -90.0], [0.0, 47.3], [720.0 + low[0], low[1]]]
     draws = []
     for position in positions:
         entropy = rng.randbytes(found.draw_bytes)
@@ -171,7 +194,11 @@ def refused_meshes(content: bytes) -> dict[str, str]:
 
     corners = np.frombuffer(header["mesh"]["triangles"].value, "<u4").reshape(-1, 3)
     points = np.frombuffer(header["mesh"]["vertices"].value, "<f8").copy()
-    points[-1] = np.nan
+    bent, far = points.copy(), points.copy()
+    points[-1], far[0] = np.nan, -(2.0**101)
+    bent[2:4] = 0.9, 0.3
+    torn = np.frombuffer(header["mesh"]["rows"].value, "<u4").copy()
+    torn[0] = (torn[0] + 1) % (torn.max() + 1)
     control = header["mesh"]["rows"].value
     return {
         "a mesh whose triangles run clockwise": changed(
@@ -201,7 +228,13 @@ def refused_meshes(content: bytes) -> dict[str, str]:
             rows=Tag(70, control[:-4] + b"\xff\xff\0\0")
         ),
         "a mesh on a cube": changed(coordinates="cube"),
-        "a mesh without an aspect": changed(aspect=0.0),
+        "a mesh that says how wide a degree is": changed(aspect=1.0),
+        "control points of one edge with two rows": changed(rows=Tag(70, torn.tobytes())),
+        "a mesh with a vertex beyond 2^100": changed(vertices=Tag(86, far.tobytes())),
+        "a mesh that covers no convex region": changed(vertices=Tag(86, bent.tobytes())),
+        "a mesh in degrees and another unit": changed(
+            coordinates="lonlat", unit="m", vertices=header["mesh"]["vertices"]
+        ),
         "a mesh that says more": changed(more=1),
         "a mechanism of another kind": without(kind="places"),
         "positions that are moved by less than nothing": without(snap=-1.0),
@@ -238,6 +271,11 @@ def vectors(found: om.PackedMechanism, rng: random.Random) -> dict[str, Any]:
             low, high, wide = np.array([-180.0, low[1]]), np.array([180.0, high[1]]), wide / 100
         positions = [[rng.uniform(a - w, b + w) for a, b, w in zip(low, high, wide, strict=True)]
                      for _ in range(40)] + box.tolist()  # fmt: skip
+        # far away, on the other side of the globe, at a pole, and a turn further
+        positions += [[rng.uniform(-360, 360) for _ in low] for _ in range(40)]
+        positions = [[x, *(min(max(y, -90.0), 90.0) for y in rest)] for x, *rest in positions]
+        positions += [[2.0**100, *rest] for _, *rest in positions[:2]]
+        positions += [[x - 360, *rest] for x, *rest in positions[:5]]
         for position in positions:
             place = found.locate(position)
             out["positions"].append([position, -1 if place is None else labels.index(place)])
@@ -278,6 +316,18 @@ def refused(content: bytes) -> dict[str, str]:
         item = Tag(55799, ["optmech-packed/1", encode(body), rows, bytes(32)])
         return sealed(encode(item)[:-32])
 
+    cells = header["secrets"]
+    places = {
+        "kind": "points",
+        "labels": list(range(20)),
+        "dimension": 2,
+        "points": typed([0.5] * 40, 86),
+        "unit": "km",
+        "coordinates": "lonlat",
+    }
+    nested: Any = 0
+    for _ in range(9):
+        nested = [nested]
     head = content[:-32]
     bad = {
         "a flipped bit": content[:200] + bytes([content[200] ^ 1]) + content[201:],
@@ -319,6 +369,41 @@ def refused(content: bytes) -> dict[str, str]:
         "a grid of too many cells": changed(
             secrets={**header["secrets"], "rows": 2**16, "columns": 2**16}
         ),
+        "bounds of other cells": changed(
+            secrets={**cells, "bounds": typed([16.3, 48.1, 16.45, 48.2], 86)}
+        ),
+        "bounds that are no box": changed(
+            secrets={**cells, "bounds": typed([16.45, 48.1, 16.3, 48.2], 86)}
+        ),
+        "cells over bounds that are not in km": changed(secrets={**cells, "unit": "m"}),
+        "cells over bounds from elsewhere": changed(
+            secrets={**cells, "origin": typed([1.0, 0.0], 86)}
+        ),
+        "cells that vanish beside their origin": changed(
+            secrets={**cells, "bounds": None, "origin": typed([1e30, 0.0], 86)}
+        ),
+        "cells beyond 2^100": changed(
+            secrets={**cells, "bounds": None, "cell": typed([1e200, 1.0], 86)}
+        ),
+        **{
+            f"places {name}": changed(secrets={**places, **entries})
+            for name, entries in {
+                "that are equal as numbers": {"labels": [True, 1.0, *range(2, 20)]},
+                "with lists of equal numbers": {"labels": [[0, 1], [False, 1.0], *range(2, 20)]},
+                "with a large number twice": {"labels": [2**60, 2.0**60, *range(2, 20)]},
+                "with labels nine levels deep": {"labels": [nested, *range(1, 20)]},
+                "in degrees and another unit": {"unit": "m"},
+                "in degrees and no unit": {"unit": ""},
+                "with an aspect": {"aspect": 1.0},
+                "beyond the pole": {"points": typed([0.0, 91.0] * 20, 86)},
+                "beyond 2^100": {"coordinates": "plane", "points": typed([1e200] * 40, 86)},
+                "in no coordinates": {"coordinates": "globe"},
+                "of three coordinates in degrees": {
+                    "dimension": 3,
+                    "points": typed([0.0] * 60, 86),
+                },
+            }.items()
+        },
         "a title that is a number": changed(title=1),
         "a loss that is no float": changed(loss={**header["loss"], "packed": 1}),
         "a digest of the design that is too short": changed(design=bytes(31)),
@@ -329,11 +414,11 @@ def refused(content: bytes) -> dict[str, str]:
 def main() -> None:
     """Writes the files."""
     rng = random.Random(5)
-    made = mechanisms()
+    made, meshes = packed(over_places()), packed(everywhere())
     body = {
         "key": KEY.hex(),
         "files": {f"{name}.omm": vectors(found, rng) for name, found in made.items()},
-        "meshes": {f"{name}.omm": mesh_vectors(found, rng) for name, found in meshes().items()},
+        "meshes": {f"{name}.omm": mesh_vectors(found, rng) for name, found in meshes.items()},
         "refused": {
             **refused((FOLDER / "grid.omm").read_bytes()),
             **refused_meshes((FOLDER / "field.omm").read_bytes()),

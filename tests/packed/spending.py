@@ -28,7 +28,9 @@ VECTORS = Path(__file__).parent / "vectors"
 def opened(folder: Path, budget: float | None) -> om.Ledger:
     """The ledger of a folder; ε = 1, so that a draw costs 1."""
     line = om.load_packed(VECTORS / "line.omm")
-    return om.Ledger.open(folder / "spent.json", line, None, 1.0, budget=budget, between="places")
+    return om.Ledger.open(
+        folder / "spent.json", line, None, radius=1.0, budget=budget, between="places"
+    )
 
 
 def spend(ledger: om.Ledger, folder: Path, threads: int, until: float) -> None:

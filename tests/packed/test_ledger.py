@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -87,22 +88,19 @@ def test_a_budget_of_exactly_n_reports_gives_n(epsilon: float) -> None:
     less = math.ceil(one * ratio / (1 + ratio))
     domain = om.Domain(["a", "b"], [[0.0], [1.0]], "km")
     mechanism = made(domain, [[less, one - less], [one - less, less]], 16, 1.0, epsilon)
+    each = om.Ledger(mechanism, None, 1.0, between="places").per_draw
+    assert epsilon <= each <= epsilon * (1 + 1e-8)
     for count in (1, 2, 3, 7, 8, 10, 30, 99, 1000):
-        for by in ("plain", "rows"):
-            for budget in (
-                count * om.Ledger(mechanism, None, 1.0, between="places").per_draw,
-                float(str(count * Fraction(repr(epsilon))))
-                if epsilon == 0.8 and count == 10
-                else 0,
-            ):
-                if not budget:
-                    continue
+        # as floats have the product, and as people write it
+        for budget in (count * each, float(str(count * Decimal(repr(each))))):
+            for by in ("plain", "rows"):
                 ledger = om.Ledger(mechanism, None, 1.0, by=by, budget=budget, between="places")
                 if count > 1:
                     ledger.enter("a", times=count - 1)
                 assert ledger.charge("b")
                 if by == "plain":
                     assert not ledger.charge("b")
+                    assert ledger.plain == float(str(count * Decimal(repr(each))))
 
 
 # -- what is charged -----------------------------------------------------------------------------
@@ -130,17 +128,24 @@ def test_draws_over_an_edge_cost_what_the_cells_differ_by(grid: om.PackedMechani
         assert sum(tight.charge(labels[k % 2]) for k in range(5000)) <= 2
 
 
-@pytest.mark.parametrize("name", ["grid", "plane", "points", "hexagons", "line"])
+@pytest.mark.parametrize("name", ["grid", "plane", "points", "hexagons", "line", "scattered"])
 @pytest.mark.parametrize("radius", [1e-6, 0.3, 3.0, 11.0])
 def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, radius: float) -> None:
     """Positions drawn side by side, in twos, and located."""
-    found = om.load_packed(VECTORS / f"{name}.omm")
-    assert isinstance(found, om.PackedMechanism)
+    if name == "scattered":
+        points = np.random.default_rng(4).gamma(1.0, 5.0, (25, 2))
+        away = np.linalg.norm(points[None] - points[:, None], axis=2) + np.diag([np.inf] * 25)
+        places = om.Domain(range(25), points, "km")
+        found = made(places, [[1, 2**16 - 1]] * 25, 16, float(away.min(axis=1).max()), 1.0)
+    else:
+        found = om.load_packed(VECTORS / f"{name}.omm")
     rng, reach = np.random.default_rng(7), Reach(found, radius, "positions")
     labels, globe = found.secrets.labels, name in ("grid", "points", "hexagons")
-    centres = np.array([found.coordinates(label) for label in labels])
     if globe:
+        centres = np.array([found.coordinates(label) for label in labels])
         centres[:, 0] %= 360
+    else:
+        centres = np.array(found.secrets.points)
 
     def place(position: Any) -> int | None:
         turned = ((position[0] + 180) % 360 - 180, position[1]) if globe else position
@@ -174,6 +179,9 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     for a, b in seen:
         assert b in reach.near(a)
         assert a in reach.near(b)
+    if name == "scattered" and radius < 1:
+        # and not many others
+        assert sum(len(reach.near(k)) for k in range(25)) < 2 * len(seen | {p[::-1] for p in seen})
 
 
 def sphere(position: Any) -> Any:
@@ -342,10 +350,10 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
     line: om.PackedMechanism, grid: om.PackedMechanism, tmp_path: Path
 ) -> None:
     path = tmp_path / "spent.json"
-    ledger = om.Ledger.open(path, line, None, 2.0, budget=100)
+    ledger = om.Ledger.open(path, line, None, radius=2.0, budget=100)
     assert ledger.charge(2)
     kept = path.read_text()
-    again = om.Ledger.open(path, line, None, 2.0)
+    again = om.Ledger.open(path, line, None, radius=2.0)
     assert again.charge(3)
     assert ledger.draws == again.draws == {2: 1, 3: 1}
     with pytest.raises(om.ProblemError, match="of its own"):
@@ -356,15 +364,15 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
         {"between": "places"},
     ):
         with pytest.raises(om.ProblemError, match="was kept for"):
-            om.Ledger.open(path, line, None, 2.0, **options)
+            om.Ledger.open(path, line, None, radius=2.0, **options)
     with pytest.raises(om.ProblemError, match="was kept for radius"):
-        om.Ledger.open(path, line, None, 2.5)
+        om.Ledger.open(path, line, None, radius=2.5)
     with pytest.raises(om.ProblemError, match="redesigned=True"):
-        om.Ledger.open(path, grid, None, 2.0)
+        om.Ledger.open(path, grid, None, radius=2.0)
     for content in ("", "[]", "{", kept[: len(kept) // 2], kept.replace("[[2, 1]]", "[[2, 7]]")):
         path.write_text(content)
         with pytest.raises(om.ProblemError, match="is no ledger"):
-            om.Ledger.open(path, line, None, 2.0)
+            om.Ledger.open(path, line, None, radius=2.0)
         with pytest.raises(om.ProblemError, match="is no ledger"):
             ledger.charge(2)
         assert path.read_text() == content
@@ -372,13 +380,35 @@ def test_a_ledger_in_a_file_is_refused_where_it_is_none(
     with pytest.raises(om.ProblemError, match="is gone"):
         ledger.charge(2)
     with pytest.raises(om.ProblemError):
-        om.Ledger.open(tmp_path / "none" / "spent.json", line, None, 2.0)
+        om.Ledger.open(tmp_path / "none" / "spent.json", line, None, radius=2.0)
+
+
+def test_a_ledgers_file_is_one_under_all_its_names_and_its_owners(
+    line: om.PackedMechanism, tmp_path: Path
+) -> None:
+    path, link = tmp_path / "spent.json", tmp_path / "link.json"
+    link.symlink_to(path)
+    ledgers = [om.Ledger.open(name, line, None, radius=2.0, budget=1e6) for name in (link, path)]
+    threads = [
+        threading.Thread(target=lambda own=own: [own.charge(2) for _ in range(30)])
+        for own in ledgers
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ledgers[0].draws == ledgers[1].draws == {2: 60}
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "hard.json").hardlink_to(path)
+    with pytest.raises(om.ProblemError, match="two names"):
+        ledgers[0].charge(2)
 
 
 def test_what_cannot_be_written_is_not_drawn(
     line: om.PackedMechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ledger = om.Ledger.open(tmp_path / "spent.json", line, None, 2.0)
+    ledger = om.Ledger.open(tmp_path / "spent.json", line, None, radius=2.0)
     sticky = om.StickyReports(line, KEY, ledger=ledger)
 
     def full(*_: object) -> None:
@@ -433,9 +463,9 @@ def test_what_was_spent_counts_with_a_redesigned_file(
     assert third.rows == new.rows
     # in a file: who still draws by the old mechanism is refused
     path = tmp_path / "spent.json"
-    first = om.Ledger.open(path, line, None, 1.0)
+    first = om.Ledger.open(path, line, None, radius=1.0)
     assert first.charge(1)
-    second = om.Ledger.open(path, newer, None, 1.0, redesigned=True)
+    second = om.Ledger.open(path, newer, None, radius=1.0, redesigned=True)
     assert second.plain == 2.0  # one draw, over an edge
     with pytest.raises(om.ProblemError, match="no ledger of this mechanism"):
         first.charge(1)
@@ -455,7 +485,9 @@ HOSTILE: list[Callable[[dict[str, Any]], Any]] = [
     lambda s: changed(s, file=s["file"].upper()),
     lambda s: changed(s, radius=3.0),
     lambda s: changed(s, radius=None),
+    lambda s: changed(s, radius=True),
     lambda s: changed(s, delta=1e-5),
+    lambda s: changed(s, delta="1e-06"),
     lambda s: changed(s, order=1),
     lambda s: changed(s, order=None),
     lambda s: changed(s, order=1.3),
@@ -776,3 +808,67 @@ def test_bad_arguments_and_buffers_in_node(node: str, tmp_path: Path) -> None:
     charged = [found.pop(name) for name in list(found) if name.startswith("charged")]
     assert charged == [0] * 6
     assert found == dict.fromkeys(found, "refused")
+
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 1.5, 2**53, 2**64, 1e300, "", "0", "1", "0.5", "1.0", "01", "٣",
+    [], [[0, 1]], [[0, 1], [0, 1]], {}, "positions", "optmech-ledger/1", "a" * 64,
+]  # fmt: skip
+
+
+def mutated(rng: random.Random, state: dict[str, Any]) -> Any:
+    """A state with some entries replaced, removed, doubled or added."""
+    out = json.loads(json.dumps(state))
+    for _ in range(rng.randrange(3)):
+        node, keys = out, list(out)
+        while keys:
+            key = rng.choice(keys)
+            if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.7:
+                node = node[key]
+                keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+                continue
+            chance = rng.random()
+            if chance < 0.2:
+                del node[key]
+            elif chance < 0.3:
+                node.update(more=1) if isinstance(node, dict) else node.append(node[key])
+            else:
+                node[key] = rng.choice(VALUES)
+            break
+    return out
+
+
+def test_mutated_states_are_taken_or_refused_alike(
+    node: str, line: om.PackedMechanism, tmp_path: Path
+) -> None:
+    rng = random.Random(6)
+    given = []
+    for _ in range(1500):
+        ledger = om.Ledger(line, None, 1.0, delta=1.0)
+        for _ in range(rng.randrange(4)):
+            ledger.enter(rng.randrange(6), times=rng.randrange(1, 4))
+        given.append(mutated(rng, ledger.to_dict()))
+    script = """
+        const mechanism = await client.load(readFileSync(`${vectors}/line.omm`));
+        console.log(JSON.stringify(given.map((state) => {
+          const ledger = new client.Ledger(mechanism, null, 1, { delta: 1 });
+          try {
+            ledger.restore(state);
+            return Object.values(ledger.figures());
+          } catch (error) {
+            return error instanceof client.PackedError ? "refused" : String(error.stack);
+          }
+        })));
+    """
+    taken = 0
+    for state, theirs in zip(given, asked(node, script, given, tmp_path), strict=True):
+        ledger = om.Ledger(line, None, 1.0, delta=1.0)
+        mine: Any = "refused"
+        try:
+            ledger.restore(state)
+            mine = [ledger.plain, ledger.rows, ledger.composed]
+        except om.ProblemError:
+            pass
+        assert theirs == mine, state
+        taken += mine != "refused"
+    assert 300 < taken < 1200

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import geopandas as gpd
 import numpy as np
@@ -137,9 +139,9 @@ def test_geopandas_in_any_reference_system() -> None:
 def test_what_lies_outside() -> None:
     xy = np.array([(-73.9, 40.1), (-75.0, 40.1), (-73.1, 50.0), (np.nan, 40.0), (-73.5, 95.0)])
     m = identity(GRID)
-    with pytest.raises(ProblemError, match=r"row 4: \(nan, 40\) is no place \(and 1 more\)"):
+    with pytest.raises(ProblemError, match=r"row 4: is no place \(and 1 more\)"):
         om.protect(m, xy)
-    with pytest.raises(ProblemError, match=r"row 2: \(-75, 40.1\) .*outside.*\(and 1 more\)"):
+    with pytest.raises(ProblemError, match=r"row 2: .*outside.*\(and 1 more\)"):
         om.protect(m, xy[:3])
     with pytest.warns(UserWarning, match="4 of 5 rows were dropped, 2 of them without"):
         assert len(om.protect(m, xy, outside="drop")) == 1
@@ -152,12 +154,35 @@ def test_what_lies_outside() -> None:
         om.protect(m, np.array(POINTS)[:, ::-1])
 
 
+@pytest.mark.parametrize("outside", ["refuse", "nearest"])
+def test_errors_say_nothing_of_what_rows_hold(outside: Literal["refuse", "nearest"]) -> None:
+    """They are printed, and logged where others read them."""
+    wrong = [(1.23456789, 77.654321), (1.23456789, 97.654321), (np.nan, 77.654321), (2e40, 77.654)]
+    for mechanism in (identity(GRID), region()):
+        for row in wrong[1 if outside == "nearest" else 0 :]:
+            with pytest.raises(ProblemError) as caught:
+                om.protect(mechanism, np.array([row]), outside=outside)
+            assert not re.search("1.23|654|e[+]40", str(caught.value))
+    labels = om.Domain(["ill", "well"])
+    with pytest.raises(ProblemError) as caught:
+        om.protect(identity(labels), ["pregnant"], outside="refuse")
+    assert "pregnant" not in str(caught.value)
+
+
+def region() -> MeshMechanism:
+    """A square degree in two triangles, reported with certainty of nothing."""
+    mesh = om.Mesh.grid((10, 50, 11, 51), 200, coordinates="lonlat")
+    rows = tuple((1, 1) for _ in range(mesh.rows))
+    reports = om.Domain.geographic("ab", [(10.2, 50.2), (10.8, 50.8)])
+    return MeshMechanism(mesh, reports, Numerators(1, rows))
+
+
 def test_places_of_points_and_how_far_they_reach() -> None:
     stations = om.Domain.geographic(["a", "b"], [(0.0, 0.0), (1.0, 0.0)])
     far = np.array([[0.2, 0.0], [3.0, 0.0]])
     # a degree of the equator is 111.195 km
     assert om.protect(identity(stations), far).tolist() == [[0.0, 0.0], [1.0, 0.0]]
-    with pytest.raises(ProblemError, match=r"row 2: \(3, 0\) lies outside"):
+    with pytest.raises(ProblemError, match=r"row 2: lies outside"):
         om.protect(identity(stations), far, max_distance=222.3)
     with pytest.warns(UserWarning, match="1 of 2 rows lay outside"):
         om.protect(identity(stations), far, max_distance=222.3, outside="nearest")
@@ -209,6 +234,39 @@ def test_a_key_repeats_reports_and_tells_users_and_designs_apart() -> None:
     assert not others.equals(mine)
     options["key"] = KEY[::-1]
     assert not om.protect(m, frame, by="user", **options).equals(mine)
+
+
+def test_a_key_is_refused_where_two_fixes_of_one_place_are_two_points() -> None:
+    mesh = om.Mesh([[0, 0], [2, 0], [2, 2], [0, 2]], [[0, 1, 2], [0, 2, 3]])
+    m = MeshMechanism(mesh, om.Domain("abcd", mesh.vertices), Numerators.rounded(np.eye(4)))
+    packed = om.load_packed(Path(__file__).parents[1] / "packed" / "vectors" / "field.omm")
+    for design in (m, packed):
+        with pytest.raises(ProblemError, match="two points, whose reports would not repeat"):
+            om.protect(design, np.array([[0.5, 0.5]]), key=KEY)  # type: ignore[arg-type]
+
+
+def test_one_place_is_one_report_however_it_is_written() -> None:
+    """Zero with either sign, a meridian from either side and once around, and the poles."""
+    globe = om.Domain.geographic(
+        range(5), [[179.9, 0.0], [-179.8, 3.0], [0.0, 0.0], [0.0, 89.9], [0.0, -89.9]]
+    )
+    plane = om.Grid(2, 2, origin=(-1.0, -1.0))
+    alike = {
+        globe: [
+            [[180.0, 1.0], [-180.0, 1.0]],
+            [[0.0, 1.0], [-0.0, 1.0], [360.0, 1.0], [-360.0, 1.0]],
+            [[0.0, 0.0], [-0.0, -0.0]],
+            [[0.0, 90.0], [77.0, 90.0], [180.0, 90.0]],
+            [[0.0, -90.0], [-120.0, -90.0]],
+        ],
+        plane: [[[0.0, 0.0], [-0.0, -0.0], [0.0, -0.0], [-0.0, 0.0]]],
+    }
+    for domain, groups in alike.items():
+        m = om.Mechanism(domain, domain, np.full((len(domain), len(domain)), 1 / len(domain)))
+        for number in range(40):
+            for group in groups:
+                found = om.protect(m, np.array(group), key=bytes([number]) * 32)
+                assert len({tuple(row) for row in found.tolist()}) == 1
 
 
 def test_without_a_key_draws_are_new_and_a_seed_says_so() -> None:
@@ -273,3 +331,25 @@ def test_parts_are_counted_together() -> None:
     reporter.outside = "refuse"
     with pytest.raises(ProblemError, match="row 7"):
         reporter.at_points(np.array([POINTS[0], (0.0, 0.0)]))
+
+
+def test_a_list_of_points_is_one_of_points_and_one_of_cells_one_of_labels() -> None:
+    """Over a grid labels are pairs too: whole numbers are cells, others coordinates."""
+    grid = om.Grid.geographic(2, 2, (8.5, 47.3, 8.6, 47.4))
+    told = om.Mechanism(grid, grid, np.eye(4))
+    points = [(8.54, 47.37), (8.56, 47.31)]
+    centres = [(8.525, 47.375), (8.575, 47.325)]
+    assert om.protect(told, points) == pytest.approx(np.array(centres))
+    assert om.protect(told, [list(point) for point in points]) == pytest.approx(np.array(centres))
+    assert om.protect(told, np.array(points)) == pytest.approx(np.array(centres))
+    assert om.protect(told, [(0, 1), (1, 0)]) == [(0, 1), (1, 0)]
+    halves = om.Domain([(0.5, 1.5), (1.5, 0.5)], [[0.0, 0.0], [1.0, 1.0]])
+    assert om.protect(om.Mechanism(halves, halves, np.eye(2)), [(0.5, 1.5)]) == [(0.5, 1.5)]
+    with pytest.raises(om.ProblemError, match="none of the 4 labels"):
+        om.protect(told, [(0, 9)])
+
+
+def test_an_index_is_no_label_and_the_error_says_what_is() -> None:
+    grid = om.Grid(2, 2)
+    with pytest.raises(om.ProblemError, match=r"the label at index 2 is labels\[2\]"):
+        om.Mechanism(grid, grid, np.eye(4)).sample(2)

@@ -264,7 +264,7 @@ MISTAKES = [
     (["--x", "lon", "--y", "lat", "--keep", "lat"], ["--keep", "replaced"]),
     (["--x", "lon", "--y", "lat", "--report", "user"], ["--report", "another name"]),
     (["--x", "lon", "--y", "note"], ["row 1", "no place", "--missing drop"]),
-    (["--label", "user"], ["fixes.csv: row 1", "'a' is none", "--outside drop"]),
+    (["--label", "user"], ["fixes.csv: row 1", "the label is none", "--outside drop"]),
     (["--x", "lon", "--y", "lat", "--sticky-by", "user"], ["--sticky-by", "--sticky-key-file"]),
     (["--x", "lon", "--y", "lat", "--sticky-key-file", "KEY"], ["5 bytes", "openssl rand"]),
     (["--x", "lon", "--y", "lat", "--outside", "nearst"], ["Did you mean 'nearest'"]),

@@ -49,6 +49,24 @@ def test_a_run_of_one_axis_has_no_series(tmp_path: Path) -> None:
     assert found[1:] == (["epsilon = 0.5", "epsilon = 1"], None)
 
 
+def test_a_page_of_a_run_has_the_title_of_its_sweep(
+    tmp_path: Path, page_of: Callable[[Path], Any]
+) -> None:
+    path = tmp_path / "sw.toml"
+    path.write_text(
+        'format = 1\ntitle = "Two rates for a line"\n[problem]\nloss = "euclidean"\n'
+        'prior = "uniform"\nsecrets = { kind = "line", count = 3 }\n[[problem.constraints]]\n'
+        'kind = "metric_privacy"\nepsilon = 1\ndistance = "euclidean"\n[[axes]]\nkind = "list"\n'
+        'path = "constraints[0].epsilon"\nvalues = [1, 2]\n'
+    )
+    argv = ["sweep", str(path), "-o", str(tmp_path / "run"), "--workers", "1", "-q"]
+    assert main(argv) == 0
+    assert main(["report", str(tmp_path / "run")]) == 0
+    page = page_of(tmp_path / "run" / "report.html")
+    assert page.text("h1") == "Two rates for a line"
+    assert page.js("return document.title") == "Two rates for a line · optmech"
+
+
 def test_a_page_of_a_run(
     run: om.SweepResult, page_of: Callable[[Path], Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -152,7 +152,7 @@ def test_the_client_is_the_devices_own() -> None:
     script = client_script()
     folder = Path(om.__file__).parent / "packed" / "client"
     for path in folder.glob("*.js"):
-        if path.name == "sticky.js":
+        if path.stem in ("charges", "geolocation", "ledger", "reach", "sticky"):
             continue
         for line in path.read_text(encoding="utf-8").splitlines():
             if not re.match(r"(import|export) ", line):

@@ -126,3 +126,15 @@ def test_bad_arguments_are_placed(change: dict[str, object], where: str) -> None
     }  # fmt: skip
     with pytest.raises(om.ProblemError, match=f"^{where}"):
         traces.worst_length_scale(**{**good, **change})  # type: ignore[arg-type]
+
+
+def test_an_interval_over_hundreds_of_powers_of_ten() -> None:
+    """Balls of its pieces reach 0 at few digits: they are cut, or their bound is none."""
+    found = traces.worst_length_scale(
+        [0.0, 1.0, 2.0], traces.rbf, [0.5, 1e200],
+        noise_covariance=4.0 * np.eye(3), secrets=[1], radius=1.0, order=2.0,
+    )  # fmt: skip
+    assert found.loss.upper <= found.upper
+    # at long length scales all three positions move together by 1, at noise of variance 4:
+    # order · 3 · 1² / (2 · 4)
+    assert found.loss.lower == pytest.approx(0.75, rel=1e-9)

@@ -30,8 +30,10 @@ def log(value: Fraction) -> mpmath.mpf:
 
 
 def exactly(ratio: np.ndarray, a: np.ndarray, b: np.ndarray) -> mpmath.mpf:
-    """ln Λ from its definition, max a·v over v_i <= e^{r_ij} v_j with b·v <= 1, in fractions."""
+    """ln Λ from its definition, max a·v over v_i <= e^{r_ij} v_j with b·v <= 1, in fractions; rows
+    of which no entry of one is larger are equal, as both sum to one."""
     count = len(ratio)
+    ratio = np.where(ratio.T == 0, 0.0, ratio)
     rows, limits = [], []
     for i in range(count):
         for j in range(count):
@@ -256,3 +258,18 @@ def test_bad_input_is_named(ratio: object, a: object, b: object, where: str) -> 
         carry_over(ratio, a, b)
     with pytest.raises(om.ProblemError, match="seconds"):
         carry_over_many(np.zeros((2, 2)), [[1, 0]], [])
+
+
+@pytest.mark.parametrize("back", [5.0, 1e-3, np.inf])
+def test_rows_that_cannot_differ_are_the_same(back: float) -> None:
+    # p(o|0) <= p(o|1) for all o, and both sum to one
+    for a, b in (([0, 1], [1, 0]), ([1, 0], [0, 1]), ([0.25, 0.75], [0.5, 0.5])):
+        found = carry_over([[0, 0], [back, 0]], a, b)
+        assert found.lower == 0 <= found.upper < 1e-12
+    # 0 and 1 are equal by way of 2, and so is what 3 says of them
+    ratio = [[0, 9, 0, 9], [9, 0, 9, 9], [9, 0, 0, 9], [9, 9, 2, 0]]
+    found = carry_over(ratio, [0, 1, 0, 0], [1, 0, 0, 0])
+    assert found.lower == 0 <= found.upper < 1e-12
+    for end in range(3):
+        found = carry_over(ratio, [0, 0, 0, 1], np.eye(4)[end])
+        assert found.lower <= 2 <= found.upper < 2 + 1e-12

@@ -20,6 +20,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.balls import above
 from optmech.exact.checked import positive, probability, whole
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
@@ -53,6 +54,7 @@ class PriorEstimate(Shown):
     """Of ``lower`` and ``upper``, secret by secret."""
 
 
+@checked_arguments
 def prior(
     m: Mechanism,
     counts: Counts,

@@ -14,6 +14,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, probability
 from optmech.exact.number import Number
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -40,6 +41,7 @@ class Frequencies(Shown):
         return np.sqrt(self.variances)
 
 
+@checked_arguments
 def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> Frequencies:
     """The share of every secret among those who reported, estimated without bias.
 

@@ -18,6 +18,7 @@ from optmech.exact.checked import probability
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
 from optmech.exact.outward import exp_up, up
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import Shares
@@ -58,6 +59,7 @@ def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
     return replace(premise, delta=delta, pairs=pairs, theorem=theorem)
 
 
+@checked_arguments
 def estimated_pair(
     m: Mechanism, lam0: Distribution, lam1: Distribution, *, first: Number, second: Number
 ) -> Guarantee:

@@ -16,6 +16,7 @@ from optmech.base.arrays import finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -29,6 +30,7 @@ class Capacity(Shown):
     prior: Prior
 
 
+@checked_arguments
 def multiplicative_capacity(m: Mechanism) -> Exact:
     """Σ_o max_s p(o|s): the largest multiplicative leakage over all priors and all gains >= 0,
     attained by the uniform prior and the identity (the miracle theorem, QIF chapter 7)."""
@@ -36,12 +38,14 @@ def multiplicative_capacity(m: Mechanism) -> Exact:
     return Exact(Fraction(sum(map(max, found.columns)), found.total))
 
 
+@checked_arguments
 def maximal_leakage(m: Mechanism) -> Exact:
     """ln Σ_o max_s p(o|s) in nats: the logarithm of ``multiplicative_capacity`` (Issa, Wagner and
     Kamath, An Operational Approach to Information Leakage, 2020, Thm. 1)."""
     return Exact(Fraction(1), multiplicative_capacity(m).factor)
 
 
+@checked_arguments
 def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str = "any") -> Exact:
     """The largest additive leakage over vulnerabilities whose values differ by at most 1.
 
@@ -73,6 +77,7 @@ def additive_capacity(m: Mechanism, prior: Prior | None = None, *, spanning: str
     return Exact(1 - Fraction(least, found.total))
 
 
+@checked_arguments
 def bayes_risk_capacity(m: Mechanism) -> Capacity:
     """The largest ratio of the risk of a wrong guess before and after a report, over all priors:
     1 / (1 - max TV of two rows), attained by those two secrets with weight ½ each; infinite where
@@ -81,6 +86,7 @@ def bayes_risk_capacity(m: Mechanism) -> Capacity:
     return _of_pairs(m, combinations(range(len(m.secrets)), 2), risk=True)
 
 
+@checked_arguments
 def predicate_capacity(m: Mechanism, members: ArrayLike, *, risk: bool = False) -> Capacity:
     """The largest multiplicative leakage of a predicate over all priors, with the prior that
     attains it: 1 + max TV of a row inside and a row outside. With ``risk`` the largest ratio of

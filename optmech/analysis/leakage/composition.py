@@ -19,6 +19,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.interval import Interval
 from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -169,6 +170,7 @@ class Parallel(Shown):
         return Fraction(total, scale * one.total * other.total)
 
 
+@checked_arguments
 def parallel(first: Mechanism, second: Mechanism) -> Parallel:
     """One report of each of two mechanisms about one secret, drawn independently, as an object with
     ``epsilon``, ``epsilon_between(s, t)``, ``vulnerability(prior, gain)`` and

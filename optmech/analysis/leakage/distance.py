@@ -17,6 +17,7 @@ from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import rounded_down, rounded_up
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -37,6 +38,7 @@ class RefinementDistance(Shown):
     """g(w, s) <= 1, shape (guesses, secrets); the last guess earns 0."""
 
 
+@checked_arguments
 def refinement_distance(a: Mechanism, b: Mechanism, prior: Prior) -> RefinementDistance:
     """sup V_g[π, b] - V_g[π, a] over all gains g <= 1 with a guess that earns 0, as a refusal to
     guess does: 0 exactly where b is a post-processing of a on the prior's support, at most 1.

@@ -14,6 +14,7 @@ from optmech.analysis.leakage.joint import Rows, Scaled
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError
 from optmech.exact.numerators import integers
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
 Gain = str | ArrayLike | Sequence[Sequence[Fraction]]
@@ -22,6 +23,7 @@ Gain = str | ArrayLike | Sequence[Sequence[Fraction]]
 IDENTITY = "identity"
 
 
+@checked_arguments
 def predicate(secrets: Domain, members: Iterable[Hashable] | Callable[[Hashable], bool]) -> Floats:
     """The gain of an adversary who guesses whether the secret is among ``members``, an array of
     shape (2, n): row 0 guesses that it is (``pred_vuln`` of libqif).
@@ -42,6 +44,7 @@ def predicate(secrets: Domain, members: Iterable[Hashable] | Callable[[Hashable]
     return np.stack([row, 1 - row])
 
 
+@checked_arguments
 def partition(
     secrets: Domain, blocks: Mapping[Hashable, Hashable] | Callable[[Hashable], Hashable]
 ) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from optmech.analysis.leakage.joint import joint
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -35,6 +36,7 @@ class Hyper(Shown):
         return np.array([inner.weights for inner in self.inners])
 
 
+@checked_arguments
 def hyper(m: Mechanism, prior: Prior) -> Hyper:
     """[π ▹ P]: the posteriors of ``m`` and how likely each is. Observables with the
     same posterior are one, and impossible ones are left out."""
@@ -48,6 +50,7 @@ def hyper(m: Mechanism, prior: Prior) -> Hyper:
     )
 
 
+@checked_arguments
 def reduced(m: Mechanism) -> Mechanism:
     """The mechanism with proportional columns merged and columns of zeros left out: it leaks the
     same under every prior and gain, with the least number of observables.

@@ -15,6 +15,7 @@ from optmech.base.shown import Shown
 from optmech.exact.balls import above, below
 from optmech.exact.checked import positive, whole
 from optmech.exact.interval import Interval
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
@@ -36,12 +37,14 @@ class ShannonCapacity(Shown):
     iterations: int
 
 
+@checked_arguments
 def mutual_information(m: Mechanism, prior: Prior) -> Interval:
     """I(S;O) = Σ_{s,o} π(s) p(o|s) ln(p(o|s) / (πP)(o)) in nats, between two floats:
     what ``measures.mutual_information`` computes in floating point."""
     return _Enclosed(m).information(shares(m, prior))
 
 
+@checked_arguments
 def shannon_capacity(m: Mechanism, *, gap: float = 1e-9, iterations: int = 1000) -> ShannonCapacity:
     """max_π I(S;O), Shannon's capacity, between certified bounds, in nats.
 

@@ -19,6 +19,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 
 Order = Literal["average", "max", "privacy"]
@@ -55,6 +56,7 @@ class Refinement(Shown):
         return self.holds
 
 
+@checked_arguments
 def refines(
     a: Mechanism, b: Mechanism, order: Order = "average", *, tolerance: Number = 0
 ) -> Refinement:

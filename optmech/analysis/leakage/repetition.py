@@ -22,6 +22,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.interval import Interval
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
@@ -162,6 +163,7 @@ class Repeated(Shown):
         return types <= _TYPES and types * guesses * len(self.mechanism.secrets) <= _PRODUCTS
 
 
+@checked_arguments
 def repeated(m: Mechanism, k: int) -> Repeated:
     """k independent reports of ``m`` about one secret (``repeated_independent`` of libqif), as an
     object with ``epsilon``, ``delta(ε)``, ``vulnerability(prior, gain)`` and

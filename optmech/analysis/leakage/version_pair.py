@@ -15,6 +15,7 @@ from optmech.base.labelled import label_text
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -119,6 +120,7 @@ class Versions(Shown):
         return max(found, key=lambda pair: pair[0], default=(None, None))[1]
 
 
+@checked_arguments
 def versions(old: Mechanism, new: Mechanism) -> Versions:
     """Two versions of a mechanism, matched by the labels of secrets and observables: ``kept`` and
     ``changed`` rows, ``together`` (what a report of each reveals), ``change(label)``.

@@ -52,7 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="K",
-        help="K numbers, each with noise of its own, keep ε and δ together (default: 1)",
+        help="K numbers, each with noise of its own and the same law, keep ε and δ together "
+        "(default: 1)",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
     parser.add_argument("--picture", metavar="PNG", help="draw the noise")
@@ -117,7 +118,7 @@ def _show(design: ProvedNoise) -> None:
             ("promise", design.promise),
             ("verified", f"yes: {design.decided[1]}"),
             (design.measured, output.number(design.loss)),
-            ("lower bound", f"{output.number(design.lower_bound)}, of all noise as private"),
+            ("lower bound", f"{output.number(design.lower_bound)}, of {design.compared}"),
             ("status", f"{design.status}: a gap of {design.gap:.2g}"),
             ("noise", design.shown),
             ("seconds", f"{design.seconds:.2f}"),

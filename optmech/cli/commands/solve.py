@@ -261,7 +261,7 @@ def show_design(
     for line in (*design.notes, *about_bounds(design), *threshold_notes(design)):
         output.note(f"note: {line}")
     if design.seconds > _LONG and design.engine == "structured" and find_spec("numba") is None:
-        output.note("note: NumPy did the work; compiled it takes half the time: extra fast (numba)")
+        output.note("note: NumPy did the work; compiled, with numba, it takes half the time")
 
 
 def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list[tuple[str, str]]:

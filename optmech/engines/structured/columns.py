@@ -13,23 +13,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.bounds import Bounds
-from optmech.engines.structured.compiled import Pricing
 from optmech.engines.structured.dual_repair import Duals, restored
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, bare
+from optmech.engines.structured.outside import Outside
+from optmech.engines.structured.pairs import Cone, Rows, bare
 from optmech.engines.structured.primal_repair import mechanism
 from optmech.engines.structured.recovery import coupling, pair_entries
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Point
-
-_Priced = tuple[Pricing, Ints, Floats]
-"""Blocks with their multipliers of the pairs that were priced over."""
 
 
 def suits(model: Model, cone: Cone) -> bool:
@@ -44,8 +40,8 @@ def suits(model: Model, cone: Cone) -> bool:
 
 
 class ColumnSet:
-    """The blocks ``active`` of a program, as a program of their own (``model``), and the pricing
-    of those left out."""
+    """The blocks ``active`` of a program, as a program of their own (``model``), and those left
+    out, from columns and rows of pairs that they had (``left``) or from uniform ones."""
 
     def __init__(
         self,
@@ -53,43 +49,27 @@ class ColumnSet:
         cone: Cone,
         active: Ints,
         threads: int,
-        long: NDArray[np.bool_] | None = None,
+        left: tuple[Floats, Rows] | None = None,
     ) -> None:
         self.full, self.active = full, active
-        self._long = cone.later > 0 if long is None else long
         self.outside = np.setdiff1d(np.arange(full.blocks), active)
-        self.model = _part(full, active)
-        self._cone, self._threads = cone, threads
-        self._pricing = Pricing(full, cone, threads)
+        self.model = part(full, active)
+        if left is None:
+            self.kept = Outside.fresh(part(full, self.outside), cone, threads)
+        else:
+            self.kept = Outside(cone, full.cost[self.outside], *left, threads)
 
-    def priced(self, prices: Floats, goal: float) -> tuple[Floats, list[_Priced]]:
-        """What multipliers leave of the reduced costs outside at ``prices`` (m,) of the row sums,
-        (blocks, m), and these multipliers: over the short pairs and, where these leave a negative
-        cost, over the long ones named as well."""
-        cost = self.full.cost[self.outside].copy()
-        cost[:, :-1] -= prices
-        left, z = self._pricing.multipliers(cost, goal)
-        short = left.min(axis=1, initial=0.0) < -goal
-        if not short.any():
-            return left, [(self._pricing, self.outside, z)]
-        every = replace(self._cone, short=self._cone.short | self._long)
-        again = Pricing(self.full, every, self._threads)
-        left[short], more = again.multipliers(cost[short], goal)
-        enough = (self._pricing, self.outside[~short], z[~short])
-        return left, [enough, (again, self.outside[short], more)]
-
-    def multipliers(self, state: State, duals: Duals, outside: list[_Priced]) -> sp.csr_array:
-        """Multipliers of the program's pairs in all blocks, those held and those priced."""
+    def multipliers(self, state: State, duals: Duals) -> sp.csr_array:
+        """Multipliers of the program's pairs in all blocks, those held and those left out."""
         pair, block, value = pair_entries(self.model, state, duals)
-        pairs, blocks, values = [pair], [self.active[block]], [value]
-        for pricing, own, z in outside:
-            number = self.full.pair[pricing.i, pricing.j]
-            pairs.append(np.tile(number, len(own)))
-            blocks.append(np.repeat(own, len(number)))
-            values.append(z.ravel())
-        where = (np.concatenate(pairs), np.concatenate(blocks))
+        rows = self.kept.rows
+        where = (
+            np.concatenate([pair, self.full.pair[rows.i, rows.j]]),
+            np.concatenate([self.active[block], self.outside[rows.block]]),
+        )
         shape = (len(self.full.lp.cone), self.full.blocks)
-        return sp.csr_array(sp.coo_array((np.concatenate(values), where), shape=shape))
+        values = np.concatenate([value, rows.z])
+        return sp.csr_array(sp.coo_array((values, where), shape=shape))
 
 
 @dataclass(eq=False)
@@ -105,15 +85,22 @@ class SomeColumns(Bounds):
     widens: bool = field(kw_only=True, default=False)
     """Whether columns that are missing are told, instead of ending the run."""
     missing: Ints = field(init=False)
+    lost: float = field(default=0.0, init=False)
+    """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
     def __post_init__(self) -> None:
-        self._last_due, self._gap_then = 0, np.inf
+        self._last_due, self._gap_then, self._looked = 0, np.inf, np.inf
         self.missing = np.zeros(0, dtype=np.int64)
 
     def follow(self, before: Bounds, now: Residuals) -> None:
         """Go on where the bounds of a run on other columns are."""
         self.gap, self.upper, self.lower = before.gap, before.upper, before.lower
-        self._gap_then = now.gap
+        self._gap_then = self._looked = now.gap
+
+    def look(self, now: Residuals) -> None:
+        """Between bounds, see whether columns are missing."""
+        if now.gap < min(TUNING.looked * self._looked, TUNING.priced_from):
+            self._price(now, self.state.y, now.gap)
 
     def due(self, iteration: int, now: Residuals) -> bool:
         gap = max(now.gap, now.mu * self.state.products / max(abs(now.primal), 1e-300))
@@ -149,21 +136,25 @@ class SomeColumns(Bounds):
         """Multipliers of the program's pairs in all blocks; gives up where columns are missing, if
         that matters at this gap."""
         prices = duals.y + duals.lowest
-        goal = TUNING.left_out_goal * self.options.gap * abs(now.primal) / len(prices)
-        left, outside = self.columns.priced(prices, goal)
-        lost = left.min(axis=0, initial=0.0)
-        self.lower = max(self.lower, float(prices.sum() + lost.sum()))
+        self._price(now, prices, self.options.gap)
+        self.lower = max(self.lower, float(prices.sum() - self.lost))
+        if len(self.missing) and not self.widens:
+            self.given_up = f"{len(self.missing)} columns are missing"
+        return self.columns.multipliers(self.state, duals)
+
+    def _price(self, now: Residuals, prices: Floats, gap: float) -> None:
+        """Price what is left out to a share of ``gap``, and see what is missing."""
+        self._looked = now.gap
+        goal = TUNING.left_out_goal * gap * abs(now.primal) / len(prices)
+        left = np.minimum(self.columns.kept.priced(prices, goal), 0.0)
+        self.lost = -float(left.min(axis=0, initial=0.0).sum())
         matters = max(TUNING.left_out_matters * now.gap, 0.3 * self.options.gap)
         bearable = matters * abs(now.primal)
-        useful = -np.minimum(left, 0.0).sum(axis=1) > 0.01 * bearable
-        if -lost.sum() > bearable and useful.any() and self.widens:
-            self.missing = self.columns.outside[useful]
-        elif -lost.sum() > bearable and useful.any():
-            self.given_up = f"{useful.sum()} columns are missing"
-        return self.columns.multipliers(self.state, duals, outside)
+        useful = -left.sum(axis=1) > 0.01 * bearable
+        self.missing = self.columns.outside[useful & (self.lost > bearable)]
 
 
-def _part(model: Model, active: Ints) -> Model:
+def part(model: Model, active: Ints) -> Model:
     """The same program with some of its blocks only."""
     lp = replace(
         model.lp, blocks=len(active), cost=model.lp.cost[:, active], fixed=model.lp.fixed[:, active]

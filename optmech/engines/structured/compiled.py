@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured import blas, factoring, kernels, pricing
+from optmech.engines.structured import blas, factoring, kernels
 from optmech.engines.structured.backend import RIDGES, Affine, Schur
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.ordering import candidates
@@ -22,7 +22,6 @@ from optmech.engines.structured.packed import (
     Totals,
 )
 from optmech.engines.structured.pairs import Cone, Rows
-from optmech.engines.structured.tuning import TUNING
 
 _LIGHT = 150_000
 """Pair rows up to which handing a pass over to another thread costs more than it saves."""
@@ -41,7 +40,7 @@ class CompiledBackend:
         self._pool = ThreadPoolExecutor(nt) if nt > 1 else None
         self._address = blas.addresses()
         position, self._first = candidates(cone)
-        self._panels = _panels(position, blocks)
+        self._panels = free_panels(position, blocks)
         self._factors = Factors(
             base=np.zeros(blocks + 1, dtype=np.int64),
             store=np.zeros(0),
@@ -161,75 +160,6 @@ class CompiledBackend:
         return out
 
 
-class Pricing:
-    """Prices blocks over the short pairs, which all of them share."""
-
-    def __init__(self, model: Model, cone: Cone, threads: int) -> None:
-        m = model.variables
-        i, j = np.nonzero(cone.short)
-        self._m, self._threads = m, threads
-        self.i, self.j = i.astype(np.int32), j.astype(np.int32)
-        self.e = cone.e[i, j]
-        # the box after the pairs
-        none = np.zeros(0)
-        self._rows = PairRows(
-            offset=np.array([0, len(i)]),
-            i=np.concatenate([self.i, np.full(m, m, dtype=np.int32)]),
-            j=np.concatenate([self.j, np.arange(m, dtype=np.int32)]),
-            e=np.concatenate([self.e, np.full(m, -1.0)]),
-            s=none,
-            z=none,
-        )
-        position, first = candidates(cone)
-        self._panels = _panels(position, 1)
-        factoring.partition(0, 1, np.zeros(1, dtype=np.int64), self._rows, first, self._panels)
-        self._address = blas.addresses()
-
-    def multipliers(self, cost: Floats, goal: float) -> tuple[Floats, Floats]:
-        """Multipliers (blocks, pairs) of the best columns with entries up to one, and the
-        reduced costs (blocks, m) that they leave: hardly negative where there is no use for a
-        block. The latter come first."""
-        _, z = self._solved(cost, goal)
-        blocks, pairs = len(cost), len(self.i)
-        z = np.ascontiguousarray(z[:, :pairs]).ravel()
-        rows = PairRows(
-            offset=np.arange(blocks + 1) * pairs,
-            i=np.tile(self.i, blocks),
-            j=np.tile(self.j, blocks),
-            e=np.tile(self.e, blocks),
-            s=z,
-            z=z,
-        )
-        left = cost.copy()
-        each(self._threads, kernels.charge, rows, z, left)
-        out = np.empty(blocks * pairs)
-        each(self._threads, kernels.drain, rows, z, left, TUNING.sweeps, out)
-        left = cost.copy()
-        each(self._threads, kernels.charge, rows, out, left)
-        return left[:, :-1], out.reshape(blocks, pairs)
-
-    def sums(self, cost: Floats, target: float) -> Floats:
-        """Sums of the columns (blocks,) whose products of slacks and multipliers are ``target``."""
-        return np.asarray(self._solved(cost, target)[0][:, :-1].sum(axis=1))
-
-    def _solved(self, cost: Floats, target: float) -> tuple[Floats, Floats]:
-        """Columns and multipliers whose products of slacks and multipliers are ``target``."""
-        v, s, z = self._middle(cost)
-        each(
-            self._threads, pricing.price, self._address, self._rows, self._panels, cost, target,
-            v, s, z,
-        )  # fmt: skip
-        return v, z
-
-    def _middle(self, cost: Floats) -> tuple[Floats, Floats, Floats]:
-        """The middle of the box, its slacks, and multipliers on the scale of the costs."""
-        rows = self._rows
-        v = np.full((len(cost), self._m + 1), 0.5)
-        v[:, -1] = -1.0
-        s = rows.e * v[:, rows.j] - v[:, rows.i]
-        return v, s, np.abs(cost).max(axis=1, initial=1e-300)[:, None] / s
-
-
 def packed(rows: Rows) -> PairRows:
     """The rows as kernels are given them."""
     return PairRows(rows.offset, rows.i, rows.j, rows.e, rows.s, rows.z)
@@ -239,7 +169,7 @@ def _changes(rows: Rows) -> Directions:
     return Directions(rows.ds, rows.dz, rows.ds2, rows.dz2)
 
 
-def _panels(position: Ints, blocks: int) -> Panels:
+def free_panels(position: Ints, blocks: int) -> Panels:
     """Room for the panels of some blocks."""
     ends = np.zeros((blocks, position.shape[1] + 2), dtype=np.int64)
     order, number, size = (np.zeros(blocks, dtype=np.int64) for _ in range(3))

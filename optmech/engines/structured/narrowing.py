@@ -8,8 +8,8 @@ before the sums do, and a program of the columns in use takes fewer iterations a
 for each.
 
 Nothing is lost by a wrong guess but time. The columns that left are priced for every bound
-(``columns``); where prices call for some of them, the run goes back to where it was narrowed first,
-and on from there with these as well, in the end with all.
+(``outside``); where prices call for some of them, these join again with a small share, and do not
+leave a second time. After many such times the run goes back to where the first left, with all.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.dense import first_dense
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.outside import joined, taken
 from optmech.engines.structured.pairs import Cone, Rows
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.tuning import TUNING
+
+_Left = tuple[Floats, Rows]
+"""Columns and rows of the blocks left out."""
 
 
 class Narrowing:
@@ -39,6 +43,7 @@ class Narrowing:
         self._model, self._cone = model, cone
         self._seen: list[tuple[float, Floats]] = []
         self._widened = 0
+        self._back = np.zeros(model.blocks, dtype=np.bool_)
         self.before: State | None = None
         """The state on all columns before the first of them left."""
 
@@ -50,17 +55,19 @@ class Narrowing:
 
     def next(self, bounds: Bounds, now: Residuals) -> Bounds | None:
         """Bounds of the columns to go on with; None to go on as it is."""
-        if isinstance(bounds, SomeColumns) and len(bounds.missing):
-            return self._widened_by(bounds, now)
+        if isinstance(bounds, SomeColumns):
+            bounds.look(now)
+            if len(bounds.missing):
+                return self._widened_by(bounds, now)
         active = bounds.columns.active if isinstance(bounds, SomeColumns) else self._all()
-        used = self._in_use(bounds.state, active, now)
-        if self._widened or used.sum() > TUNING.narrowed * len(active):
+        used = self._in_use(bounds.state, active, now) | self._back[active]
+        if used.sum() > TUNING.narrowed * len(active):
             return None
         if self.before is None:
             self.before = bounds.state
         self._seen.clear()  # what the others leave behind changes sums and products
-        state = _within(bounds.state, used)
-        return self._on(active[used], state, bounds, now)
+        left = self._left(bounds, ~used)
+        return self._on(active[used], _within(bounds.state, used), left, bounds, now)
 
     def whole(self, bounds: Bounds, backend: Backend) -> Bounds:
         """Bounds to go on with on all columns, after ``bounds`` failed."""
@@ -90,23 +97,38 @@ class Narrowing:
         return np.asarray(~(slope > most))
 
     def _widened_by(self, bounds: SomeColumns, now: Residuals) -> Bounds | None:
-        """From where the first columns left, without those only that nothing asks for."""
+        """On from here with columns that are missing, which do not leave again; from where the
+        first left where too much is missing."""
+        columns, state = bounds.columns, bounds.state
         self._widened += 1
         if self._widened > TUNING.most_widened or self.before is None:
             bounds.given_up = f"{len(bounds.missing)} columns are missing"
             return None
-        active = np.union1d(bounds.columns.active, bounds.missing)
         bounds.monitor.report(f"{len(bounds.missing)} columns are missing")
-        state = _within(self.before, np.isin(self._all(), active))
-        return self._on(active, state, bounds, now)
+        self._back[bounds.missing] = True
+        self._seen.clear()
+        missing = np.searchsorted(columns.outside, bounds.missing)
+        left = columns.kept.without(missing)
+        blocks = np.concatenate([columns.active, bounds.missing])
+        if bounds.lost > TUNING.too_late * now.gap * abs(now.primal):
+            active = np.sort(blocks)
+            return self._on(
+                active, _within(self.before, np.isin(self._all(), active)), left, bounds, now
+            )
+        share = TUNING.joining * self._model.variables / len(columns.active)
+        joining = columns.kept.centred(missing, state.y, now.mu / share)
+        state = _with_more(state, self._cone, *joining, share)
+        order = np.argsort(blocks)
+        rows = taken(state.rows, order)
+        state = replace(state, P=state.P[order], a=state.a[order], rows=rows)
+        return self._on(blocks[order], state, left, bounds, now)
 
-    def _on(self, active: Ints, state: State, bounds: Bounds, now: Residuals) -> Bounds:
+    def _on(
+        self, active: Ints, state: State, left: _Left, bounds: Bounds, now: Residuals
+    ) -> Bounds:
         """Bounds of a run on ``active`` that goes on where ``bounds`` are."""
         threads = bounds.options.threads
-        held = state.rows if self.before is None else self.before.rows
-        columns = ColumnSet(
-            self._model, self._cone, active, threads, self._in_play(held, state.rows)
-        )
+        columns = ColumnSet(self._model, self._cone, active, threads, left)
         state = replace(state, dense=first_dense(columns.model, self._cone))
         backend = CompiledBackend(columns.model, self._cone, threads)
         given = (columns.model, self._cone, backend, state, bounds.options, bounds.monitor)
@@ -115,29 +137,51 @@ class Narrowing:
         bounds.monitor.report(f"{len(active):,} of {self._model.blocks:,} columns are held")
         return result
 
-    def _in_play(self, *held: Rows) -> NDArray[np.bool_]:
-        """Long pairs that some block holds."""
-        played = np.zeros(self._cone.later.shape, dtype=np.bool_)
-        for rows in held:
-            pairs = rows.i < self._model.variables
-            played[rows.i[pairs], rows.j[pairs]] = True
-        return played & (self._cone.later > 0)
+    def _left(self, bounds: Bounds, leaving: NDArray[np.bool_]) -> _Left:
+        """Columns of sum one, and rows, of those that leave and those that left before, in the
+        order of their blocks."""
+        leavers = np.flatnonzero(leaving)
+        rows, P = taken(bounds.state.rows, leavers), bounds.state.P[leavers]
+        weight = P.sum(axis=1)
+        P, rows.s = P / weight[:, None], rows.s / weight[rows.block]
+        if not isinstance(bounds, SomeColumns):
+            return P, rows
+        columns = bounds.columns
+        order = np.argsort(np.concatenate([columns.active[leavers], columns.outside]))
+        rows = taken(joined(rows, columns.kept.rows), order)
+        return np.concatenate([P, columns.kept.P])[order], rows
 
 
 def _within(state: State, used: NDArray[np.bool_]) -> State:
     """The state on the columns ``used``, to which the others' probability is added: sums of
     columns in the cone are in the cone, so that row sums and pairs hold as before."""
-    rows = state.rows
     lost = state.P[~used].sum(axis=0)
     P = state.P[used].copy()
     weight = P.sum(axis=1) / P.sum()
     P += weight[:, None] * lost
-    kept = used[rows.block]
-    count = np.diff(rows.offset)[used]
-    block = np.repeat(np.arange(len(count)), count)
-    i, j, e = rows.i[kept], rows.j[kept], rows.e[kept]
-    s = rows.s[kept] + weight[block] * np.maximum(e * lost[j] - lost[i], 0.0)
-    offset = np.concatenate([[0], np.cumsum(count)])
+    rows = taken(state.rows, np.flatnonzero(used))
+    rows.s += weight[rows.block] * np.maximum(rows.e * lost[rows.j] - lost[rows.i], 0.0)
+    return replace(state, P=P, a=state.a[used], y=state.y.copy(), rows=rows)
+
+
+def _with_more(state: State, cone: Cone, columns: Floats, rows: Rows, share: float) -> State:
+    """The state with columns of sum one, ``share`` of each, after its own: these make room and take
+    up the rest of a constant, which is in the cone where the constant is large enough, so that
+    rows still sum to one and no pair loses more than what the room takes."""
+    q = share * columns[:, :-1].sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        needed = (cone.e * q[None, :] - q[:, None]) / (cone.e - 1)
+    room = 1.05 * float(needed[np.isfinite(needed)].max(initial=0.0))
+    if room > TUNING.most_room:
+        return _with_more(state, cone, columns, rows, 0.9 * share * TUNING.most_room / room)
+    rest = np.append(room - q, 0.0)
+    own, P = state.rows, state.P
+    weight = P.sum(axis=1) / P.sum()
+    s = (1 - room) * own.s + weight[own.block] * (own.e * rest[own.j] - rest[own.i])
+    rows = replace(rows, s=share * rows.s)
     return replace(
-        state, P=P, a=state.a[used], y=state.y.copy(), rows=Rows(offset, i, j, e, s, rows.z[kept])
+        state,
+        P=np.concatenate([(1 - room) * P + weight[:, None] * rest, share * columns]),
+        a=np.concatenate([state.a, np.zeros((len(columns), state.a.shape[1]))]),
+        rows=joined(replace(own, s=s), rows),
     )

@@ -163,8 +163,10 @@ def _with_zeros(model: Model, i: Ints, j: Ints) -> tuple[Ints, Ints, Ints]:
     return np.array(offset), np.concatenate(all_i), np.concatenate(all_j)
 
 
-def add_rows(rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float) -> Rows:
-    """``rows`` with pairs (block, i, j) added, near the central path of ``mu``.
+def add_rows(
+    rows: Rows, cone: Cone, P: Floats, new: tuple[Ints, Ints, Ints], mu: float | Floats
+) -> Rows:
+    """``rows`` with pairs (block, i, j) added, near the central path of ``mu`` (of each).
 
     A pair may enter violated: its slack starts at a tenth of v_i and the difference is carried
     as a residual.

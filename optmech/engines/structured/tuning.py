@@ -101,6 +101,8 @@ class Tuning:
     """Cheap beside the pricing, and they halve what the bound loses."""
     priced_from: float = 0.1
     """Gap of the program of the columns held from which on the others are priced."""
+    looked: float = 0.3
+    """They are looked at, between bounds, when the gap has fallen to this share."""
     left_out_matters: float = 0.3
     """Leaving columns out fails where it costs the bound this share of the gap."""
     left_out_goal: float = 0.02
@@ -113,9 +115,10 @@ class Tuning:
     """Slope of log sum against log mu from which on a column is taken to end unused: at 300 cells
     (Hamming, 19 used) and 256 (Euclidean, 94 used) that never met one in use while the gap was
     above 4 %, and left 37 and 135 at 6 %; at 484 (Euclidean, 174 used) 211 at 2.6 % ..."""
-    falls_late: float = 0.6
+    falls_late: float = 0.45
     narrowed_late: float = 0.04
-    """... later, those in use change as well."""
+    """... later, those in use change as well: at 0.35 one of 32 left that was in use at a gap of
+    4e-4 (300 cells, Euclidean), and one of 77 at 6e-4 (Montréal), at 0.5 none."""
     falling: float = 0.2
     """Median slope from which on the first columns may leave all at once: those unused under
     Hamming loss fall alike, those in use ..."""
@@ -128,12 +131,20 @@ class Tuning:
     """Without these they do where no larger share remains: under Euclidean loss slopes are spread
     out, and of 400 cells 58 of the 193 that were left at a gap of 10 % were missing later."""
     narrowed_from: float = 0.6
-    narrowed_to: float = 0.005
+    narrowed_to: float = 1e-5
     """Gaps between which columns may leave."""
-    narrowed: float = 0.55
-    """They do where no larger share remains: at 22 × 22 cells 300 of 484 (Euclidean) saved less
-    than the fourteen cost that were missing at a gap of 1e-4."""
-    most_widened: int = 3
+    narrowed: float = 0.8
+    """They do where no larger share remains: what leaving costs is less than an iteration, as those
+    that left are hardly ever priced anew."""
+    joining: float = 0.02
+    """Share of an even one with which columns that are missing come back ..."""
+    most_room: float = 0.05
+    """... and most that all others are scaled down by for it."""
+    too_late: float = 12.0
+    """Where those missing cost more than so many gaps, the run goes back instead: of three that were
+    thrown out of 64, at 10 and 4 gaps joining took 27 and 26 iterations and going back 36 and 30,
+    at 16 gaps 32 and 30."""
+    most_widened: int = 8
     """Times that columns may be missing before the run goes on with all of them."""
 
     # warm start

@@ -18,10 +18,10 @@ from dataclasses import replace
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.columns import ColumnSet, suits
-from optmech.engines.structured.compiled import Pricing
+from optmech.engines.structured.columns import ColumnSet, part, suits
 from optmech.engines.structured.dense import first_dense
 from optmech.engines.structured.model import Model
+from optmech.engines.structured.outside import Outside
 from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct, first_rows
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
@@ -59,9 +59,11 @@ class WarmStart:
             cost = model.cost[absent].copy()
             cost[:, :-1] -= self._prices()
             value = float((model.cost[:, :-1].T * start.matrix).sum())
-            before = Pricing(model, replace(self._cone, e=np.exp(start.log_ratio)), threads)
-            target = TUNING.neighbours_gap * value / (model.blocks * len(before.i))
-            used[absent] = np.minimum(before.sums(cost, target), TUNING.used)
+            own = replace(part(model, absent), cost=cost)
+            before = Outside.fresh(own, replace(self._cone, e=np.exp(start.log_ratio)), threads)
+            share = TUNING.neighbours_gap * value / model.blocks
+            price = before.values(np.zeros(model.variables), 1e-3 * share)
+            used[absent] = np.minimum(share / np.maximum(price, 1e-300), TUNING.used)
         count = int((used > TUNING.used).sum())
         count += int(np.ceil(TUNING.others * (len(used) - count)))
         return np.sort(np.argsort(-used, kind="stable")[:count])

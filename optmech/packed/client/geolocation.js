@@ -61,6 +61,8 @@ export function geolocation(sticky, source = navigator.geolocation) {
 export function install(sticky, page = globalThis) {
   const methods = ["getCurrentPosition", "watchPosition", "clearWatch"];
   const own = page.navigator.geolocation;
+  need(Object.getOwnPropertyDescriptor(page.Geolocation.prototype, methods[0]).configurable,
+    "reports are installed in this page already: reload it first");
   const native = Object.fromEntries(methods.map((name) => [name, own[name].bind(own)]));
   const stand = geolocation(sticky, native);
   const covered = new WeakSet();

@@ -7,41 +7,18 @@
 import { need } from "./cbor.js";
 import { describeHeader, fields, float, numbers, text, whole } from "./fields.js";
 import { Places } from "./places.js";
+import { Border, FAR, between, firstOf, isPosition, turned } from "./sphere.js";
+import { needMap, needOneRow, needTiling } from "./tiling.js";
 import { Rows, equal, rowsUsed } from "./rows.js";
 
 const MOST_TRIANGLES = 2 ** 16;
 const UNIT = 2 ** 24;
-const FAR = 2 ** 100;
 const CORNER_BYTES = 3;
 const TOLERANCE = -(2 ** -32);
-const between = (value, low, high) => Math.min(Math.max(value, low), high);
 
-const WORD = new Float64Array(1);
-const WORDS = new Uint32Array(WORD.buffer);
 /** The first where the flag is 0, the second where it is 1; for finite numbers, without a branch. */
 const chosen = (flag, one, other) => one * (1 - flag) + other * flag;
 const three = (count) => [0, 1, 2].map(() => new Float64Array(count));
-
-/**
- * The first place where `keys` holds `wanted`, bit by bit and without a branch, and what the other
- * arrays hold there.
- */
-function firstOf(keys, wanted, others) {
-  const bits = new Uint32Array(keys.buffer);
-  WORD[0] = wanted;
-  const [low, high] = WORDS;
-  let open = 1;
-  let place = 0;
-  const values = new Float64Array(others.length);
-  for (let k = 0; k < keys.length; k++) {
-    const off = (bits[2 * k] ^ low) | (bits[2 * k + 1] ^ high);
-    const own = open & (1 ^ ((off | -off) >>> 31));
-    open ^= own;
-    place |= k & -own;
-    for (let n = 0; n < others.length; n++) values[n] += own * others[n][k];
-  }
-  return { place, values };
-}
 
 /** Triangles, and where positions are in them. */
 class Mesh {
@@ -50,17 +27,15 @@ class Mesh {
   #area;
   #border;
   #weights;
-  #feet;
 
   constructor(plain) {
-    const [vertices, triangles, degree, , unit, coordinates, aspect] = fields(plain,
-      ["vertices", "triangles", "degree", "rows", "unit", "coordinates", "aspect"], "the mesh");
+    const [vertices, triangles, degree, , unit, coordinates] = fields(plain,
+      ["vertices", "triangles", "degree", "rows", "unit", "coordinates"], "the mesh");
     need(coordinates === "lonlat" || coordinates === "plane", "coordinates are of no known kind");
     this.degrees = coordinates === "lonlat";
     this.unit = text(unit, "unit");
     this.degree = whole(degree, 1, 6, "degree");
-    this.aspect = float(aspect, "aspect");
-    need(this.aspect > 0 && this.aspect <= 1, "aspect is no cosine above 0");
+    need(!this.degrees || this.unit === "km", "unit is not that of degrees, km");
     const flat = numbers(vertices, 86, "vertices");
     const corners = numbers(triangles, 70, "triangles");
     need(flat.length % 2 === 0 && corners.length % 3 === 0, "are no triangles of vertices");
@@ -68,7 +43,6 @@ class Mesh {
     const count = flat.length / 2;
     this.count = whole(corners.length / 3, 1, MOST_TRIANGLES, "triangles");
     need(corners.every((c) => c < count), "a corner is no vertex");
-    need(new Set(corners).size === count, "a vertex is in no triangle");
     this.vertices = Array.from({ length: count }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
     this.triangles = Array.from({ length: this.count }, (_, t) => corners.slice(3 * t, 3 * t + 3));
     [this.#x, this.#y] = [0, 1].map((axis) => Float64Array.from(corners, (c) => flat[2 * c + axis]));
@@ -76,33 +50,25 @@ class Mesh {
       const [[ax, ay], [bx, by], [cx, cy]] = [a, b, c].map((k) => this.vertices[k]);
       return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
     });
-    need(this.#area.every((area) => area > 0), "a triangle has no area, or runs clockwise");
-    const edges = this.triangles.flatMap(([a, b, c]) => [[a, b], [b, c], [c, a]]);
-    const known = new Set(edges.map(([a, b]) => a * count + b));
-    need(known.size === edges.length, "two triangles lie on one side of an edge");
-    this.#border = edges.filter(([a, b]) => !known.has(b * count + a))
-      .map(([a, b]) => [...this.vertices[a], ...this.vertices[b]]);
+    const border = needTiling(this.vertices, this.triangles);
+    need(this.#area.every((area) => area > 0), "a triangle has no area in floats");
+    this.#border = new Border(border.map((edge) => edge.map((k) => this.vertices[k])), this.degrees);
     this.#weights = three(this.count);
-    this.#feet = three(this.#border.length);
     const [xs, ys] = [0, 1].map((axis) => this.vertices.map((v) => v[axis]));
     const ends = (list) => [list.reduce((a, b) => Math.min(a, b)), list.reduce((a, b) => Math.max(a, b))];
     this.box = [...ends(xs), ...ends(ys)];
+    if (this.degrees) needMap(...this.box);
   }
 
   /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
   locate(position, outside) {
-    need(position.length === 2 && position.every((value) => Math.abs(value) <= FAR), "is no position");
-    let [x, y] = position;
+    need(position.length === 2 && isPosition(position, this.degrees), "is no position");
     const [west, east, south, north] = this.box;
-    if (this.degrees) {
-      const middle = (west + east) / 2;
-      if (x - middle > 180) x -= 360;
-      else if (x - middle < -180) x += 360;
-    }
+    const [x, y] = [this.degrees ? turned(position[0], west, east) : position[0], position[1]];
     let [found, least] = this.#find(x, y);
     const inside = west <= x && x <= east && south <= y && y <= north && least >= TOLERANCE;
     if (outside === "nearest") {
-      const foot = this.#foot(x, y);
+      const foot = this.#border.foot(position);
       [found, least] = this.#find(inside ? x : foot[0], inside ? y : foot[1]);
     } else if (!inside) return null;
     const first = between(Math.floor(found.values[0] * UNIT), 0, UNIT) | 0;
@@ -137,26 +103,6 @@ class Mesh {
     }
     return [firstOf(least, best, [first, second]), best];
   }
-
-  /** The nearest point of the border. */
-  #foot(x, y) {
-    const k = this.aspect;
-    const [apart, ...feet] = this.#feet;
-    let best = Infinity;
-    for (let n = 0; n < apart.length; n++) {
-      const [ex, ey, fx, fy] = this.#border[n];
-      const along = (fx - ex) * k;
-      const up = fy - ey;
-      const share = between((((x - ex) * k) * along + (y - ey) * up) / (along * along + up * up), 0, 1);
-      feet[0][n] = ex + share * (fx - ex);
-      feet[1][n] = ey + share * (fy - ey);
-      const across = (x - feet[0][n]) * k;
-      const over = y - feet[1][n];
-      apart[n] = across * across + over * over;
-      best = Math.min(best, apart[n]);
-    }
-    return firstOf(apart, best, feet).values;
-  }
 }
 
 export class MeshMechanism {
@@ -173,6 +119,7 @@ export class MeshMechanism {
     this.mesh = new Mesh(header.get("mesh"));
     const each = (this.mesh.degree + 1) * (this.mesh.degree + 2) / 2;
     const rowOf = numbers(header.get("mesh").get("rows"), 70, "rows", this.mesh.count * each);
+    needOneRow(this.mesh.triangles, this.mesh.degree, rowOf);
     this.reports = new Places(header.get("reports"));
     this.#rowOf = Int32Array.from(rowOf);
     this.#rows = new Rows(header, content, rowsUsed(rowOf), this.reports.labels.length);

@@ -1,10 +1,27 @@
 /** Places of packed files. */
 
 import { need } from "./cbor.js";
-import { MOST_PLACES, fields, float, label, list, numbers, text, whole } from "./fields.js";
+import { MOST_PLACES, fields, label, list, numbers, text, whole } from "./fields.js";
+import { Border, FAR, between, isPosition, sines, turned, vector } from "./sphere.js";
+
+const EARTH_KM = 6371.0088;
+
+/** A text that is the same for equal labels: 1, 1.0 and true are. */
+function same(value) {
+  if (Array.isArray(value)) return `[${value.map(same).join()}]`;
+  if (value === null || typeof value === "string") return JSON.stringify(value);
+  const number = typeof value === "boolean" ? Number(value) : value;
+  return Number.isInteger(number) ? `${BigInt(number)}` : `${number}`;
+}
+
+/** Whether two numbers are the same up to the cosines of machines. */
+const close = (own, said) => Math.abs(own - said) <= 1e-12 * Math.abs(said);
 
 /** Places of a file: their labels, their coordinates, and which of them a position belongs to. */
 export class Places {
+  #own;
+  #border;
+
   constructor(plain) {
     need(plain instanceof Map, "places are none");
     this.kind = plain.get("kind");
@@ -18,8 +35,7 @@ export class Places {
       this.unit = text(unit, "unit");
     }
     whole(this.labels.length, 1, MOST_PLACES, "places");
-    need(new Set(this.labels.map((part) => JSON.stringify(part, (_, v) => (typeof v === "bigint" ? `${v}n` : v)))).size
-      === this.labels.length, "a label occurs twice");
+    need(new Set(this.labels.map(same)).size === this.labels.length, "a label occurs twice");
   }
 
   #grid(plain) {
@@ -31,12 +47,13 @@ export class Places {
     this.cell = numbers(cell, 86, "cell", 2);
     this.origin = numbers(origin, 86, "origin", 2);
     this.unit = text(unit, "unit");
+    need([...this.cell, ...this.origin].every((value) => Math.abs(value) <= FAR), "cells are too far");
     need(this.cell[0] > 0 && this.cell[1] > 0, "a cell has no size");
     this.degrees = bounds !== null;
-    this.box = this.degrees ? numbers(bounds, 86, "bounds", 4)
-      : [this.origin[0], this.origin[1], this.origin[0] + columns * this.cell[0],
-        this.origin[1] + rows * this.cell[1]];
-    need(this.box[0] < this.box[2] && this.box[1] < this.box[3], "bounds hold nothing");
+    const ends = [this.origin[0] + columns * this.cell[0], this.origin[1] + rows * this.cell[1]];
+    need(this.origin[0] < ends[0] && this.origin[1] < ends[1], "cells are too small");
+    this.box = [...this.origin, ...ends];
+    if (this.degrees) this.#bounds(numbers(bounds, 86, "bounds", 4));
     this.labels = Array.from({ length: rows * columns },
       (_, k) => [Math.floor(k / columns), k % columns]);
     const [west, south, east, north] = this.box;
@@ -45,63 +62,80 @@ export class Places {
       : [west + (column + 0.5) * this.cell[0], south + (row + 0.5) * this.cell[1]]));
   }
 
+  /** Cells over bounds are measured in km from their corner, at the middle latitude. */
+  #bounds(box) {
+    const [west, south, east, north] = box;
+    need(west >= -360 && west < east && east <= 360 && south >= -90 && south < north && north <= 90,
+      "bounds are no box of degrees");
+    const degree = Math.PI / 180 * EARTH_KM;
+    const width = (east - west) * degree * Math.cos((south + north) / 2 * Math.PI / 180);
+    need(this.unit === "km" && this.origin.every((value) => value === 0)
+      && close(width / this.columns, this.cell[0])
+      && close((north - south) * degree / this.rows, this.cell[1]), "cells are not those of the bounds");
+    this.box = box;
+    const ring = [[west, south], [east, south], [east, north], [west, north]];
+    this.#border = new Border(ring.map((corner, k) => [corner, ring[(k + 1) % 4]]), true);
+  }
+
   #located(plain) {
     const hexagons = this.kind === "h3";
-    const names = hexagons ? ["kind", "cells", "points", "aspect"]
-      : ["kind", "labels", "dimension", "points", "unit", "coordinates", "aspect"];
+    const names = hexagons ? ["kind", "cells", "points"]
+      : ["kind", "labels", "dimension", "points", "unit", "coordinates"];
     fields(plain, names, "places");
     const coordinates = hexagons ? "lonlat" : plain.get("coordinates");
     need(coordinates === "lonlat" || coordinates === "plane", "coordinates are of no known kind");
     this.degrees = coordinates === "lonlat";
     this.unit = hexagons ? "km" : text(plain.get("unit"), "unit");
-    this.aspect = float(plain.get("aspect"), "aspect");
-    need(this.aspect > 0 && this.aspect <= 1, "aspect is no cosine above 0");
+    need(!this.degrees || this.unit === "km", "unit is not that of degrees, km");
     this.labels = hexagons
       ? numbers(plain.get("cells"), 71, "cells").map((cell) => cell.toString(16).padStart(15, "0"))
       : list(plain.get("labels"), "labels").map((part) => label(part));
     const dimension = hexagons ? 2 : whole(plain.get("dimension"), 1, MOST_PLACES, "dimension");
     const flat = numbers(plain.get("points"), 86, "points", dimension * this.labels.length);
+    need(flat.every((value) => Math.abs(value) <= FAR), "a place is too far");
     this.points = this.labels.map((_, k) => flat.slice(k * dimension, (k + 1) * dimension));
     need(!this.degrees || (dimension === 2 && this.points.every(([x, y]) =>
       Math.abs(x) <= 360 && Math.abs(y) <= 90)), "points lie nowhere");
+    this.#own = this.degrees ? this.points.map(vector) : this.points;
   }
 
   /** The number of the place of a position, or -1 outside; every place is looked at. */
   locate(position, reach, outside) {
     need(this.points !== null, "these places have no coordinates");
-    need(position.length === this.points[0].length && position.every(Number.isFinite),
+    need(position.length === this.points[0].length && isPosition(position, this.degrees),
       "is no position");
     if (this.kind === "grid") {
       const [west, south, east, north] = this.box;
       let [x, y] = position;
+      if (this.degrees) x = turned(x, west, east);
       if (outside === "nearest") {
-        x = Math.min(Math.max(x, west), east);
-        y = Math.min(Math.max(y, south), north);
+        const inside = west <= x && x <= east && south <= y && y <= north;
+        if (this.degrees) {
+          const foot = this.#border.foot(position);
+          [x, y] = [inside ? x : foot[0], inside ? y : foot[1]];
+        }
+        [x, y] = [between(x, west, east), between(y, south, north)];
       }
       if (!(west <= x && x <= east && south <= y && y <= north)) return -1;
       const column = Math.floor((x - west) / (east - west) * this.columns);
       const row = Math.floor((y - south) / (north - south) * this.rows);
       return Math.min(row, this.rows - 1) * this.columns + Math.min(column, this.columns - 1);
     }
+    const own = this.degrees ? vector(position) : position;
+    const limit = this.degrees && reach !== null ? 2 * sines(Math.min(reach, 180) / 2)[0] : reach;
     let nearest = -1;
     let least = Infinity;
     for (let k = 0; k < this.points.length; k++) {
-      let dx = position[0] - this.points[k][0];
-      if (this.degrees) {
-        if (dx > 180) dx -= 360;
-        if (dx < -180) dx += 360;
-      }
-      dx *= this.aspect;
-      let apart = dx * dx;
-      for (let d = 1; d < position.length; d++) {
-        const step = position[d] - this.points[k][d];
+      let apart = 0;
+      for (let d = 0; d < own.length; d++) {
+        const step = own[d] - this.#own[k][d];
         apart += step * step;
       }
       const closer = apart < least;
       nearest = closer ? k : nearest;
       least = closer ? apart : least;
     }
-    return reach !== null && outside === "refuse" && !(least <= reach * reach) ? -1 : nearest;
+    return reach !== null && outside === "refuse" && !(least <= limit * limit) ? -1 : nearest;
   }
 
   /** Label, coordinates and accuracy of a report that has one of the columns. */

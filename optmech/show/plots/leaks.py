@@ -10,6 +10,7 @@ import numpy as np
 from optmech.analysis import leakage, measures
 from optmech.errors import ProblemError
 from optmech.show.plots.drawing import SERIES, new_figure, plain_text
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
@@ -21,6 +22,7 @@ _FAR = 12.0
 """An ε beyond which nobody looks, where a mechanism has none."""
 
 
+@checked_arguments
 def compared(
     a: Mechanism, b: Mechanism, prior: Prior, *, names: Sequence[str] = ("first", "second")
 ) -> Figure:

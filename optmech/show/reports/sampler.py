@@ -16,9 +16,11 @@ from optmech.errors import OptmechError
 from optmech.packed.make import MAX_LOSS, packed_content
 
 Plain = Any
-_MODULES = ("cbor", "fields", "rows", "places", "mesh", "index")
+_MODULES = ("cbor", "fields", "rows", "sphere", "tiling", "places", "mesh", "index")
 """In an order in which each needs only those before it."""
-_LEFT_OUT = re.compile(r'^export \{[^}]*\} from "\./sticky\.js";$', re.MULTILINE)
+_LEFT_OUT = re.compile(
+    r'^export \{[^}]*\} from "\./(?:charges|geolocation|ledger|sticky)\.js";$', re.MULTILINE
+)
 _AGAIN = re.compile(r'^export \{ (\w+) \} from "\./(\w+)\.js";$', re.MULTILINE)
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?(?:class|function|const) (\w+))", re.MULTILINE)

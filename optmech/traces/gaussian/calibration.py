@@ -11,6 +11,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.loss import privacy_loss, renyi_order
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
@@ -18,6 +19,7 @@ _TOLERANCE = 1e-9
 _STEPS = 200
 
 
+@checked_arguments
 def calibrate(
     trace: GaussianPrior,
     epsilon: Number,

@@ -19,6 +19,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import (
     Enclosure,
     at_first_precision,
@@ -56,6 +57,7 @@ class IntervalLoss(Shown):
         return self.loss.lower
 
 
+@checked_arguments
 def worst_length_scale(
     times: ArrayLike,
     kernel: Callable[[Any], Kernel],

@@ -15,6 +15,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
 from optmech.exact.number import Number
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Enclosure, above, below
 from optmech.traces.gaussian.conversion import gaussian_delta, gaussian_epsilon
 from optmech.traces.gaussian.extremes import over_ball, over_box
@@ -63,6 +64,7 @@ class TraceLoss(Shown):
         return gaussian_epsilon(self.upper, self.order, delta)
 
 
+@checked_arguments
 def privacy_loss(
     trace: GaussianPrior,
     noise_covariance: ArrayLike,

@@ -14,6 +14,7 @@ from optmech.base.arrays import Ints
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import positive, whole
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import (
     BallMatrix,
     Enclosure,
@@ -44,6 +45,7 @@ class WorstSubset(Shown):
     """How many sets there were."""
 
 
+@checked_arguments
 def worst_subset(
     trace: GaussianPrior,
     noise_covariance: ArrayLike,

@@ -1,0 +1,49 @@
+// What the client makes of many files: node readers.mjs CLIENT QUESTIONS, which is a JSON list of
+// [file, signer in hexadecimal digits or null, positions, bytes]; the answers in the same order.
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const [client, questions] = process.argv.slice(2);
+const { PackedError, load } = await import(pathToFileURL(`${client}/index.js`));
+const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+const attempt = (ask) => {
+  try {
+    return ask();
+  } catch (error) {
+    if (error instanceof PackedError) return "refused";
+    throw error;
+  }
+};
+
+function asked(mechanism, positions, entropy) {
+  const data = entropy.map((text) => bytes(text).subarray(0, mechanism.drawBytes));
+  const reports = mechanism.columns.map((report) => {
+    const { coordinates, accuracy } = mechanism.describe(report);
+    return [report, coordinates, accuracy];
+  });
+  const words = [mechanism.title, mechanism.protects, mechanism.doesNotPromise, mechanism.outside];
+  if (mechanism.kind === "mesh") {
+    return { words, reports, draws: positions.map((position, k) => attempt(() => {
+      const place = mechanism.locate(position);
+      return [place === null ? null : [place.triangle, ...place.weights],
+        mechanism.draw(position, data[k % data.length])];
+    })) };
+  }
+  const count = mechanism.secrets.labels.length;
+  const { points } = mechanism.secrets;
+  const draws = data.map((drawn, k) => mechanism.draw((k * 7) % count, drawn));
+  const places = points === null ? [] : positions.map((position) =>
+    attempt(() => mechanism.locate(position.slice(0, points[0].length))));
+  return { words, reports, draws, places };
+}
+
+const answers = [];
+for (const [file, signer, positions, entropy] of JSON.parse(readFileSync(questions))) {
+  try {
+    const options = signer === null ? {} : { signer: bytes(signer) };
+    answers.push(asked(await load(readFileSync(file), options), positions, entropy));
+  } catch (error) {
+    answers.push(error instanceof PackedError ? "refused" : `crashed: ${error.stack}`);
+  }
+}
+console.log(JSON.stringify(answers));

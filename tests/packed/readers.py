@@ -1,0 +1,443 @@
+"""The four readers of packed files on altered ones: ``python -m tests.packed.readers``.
+
+Files of every kind (places of all kinds, regions, signed ones) are altered in their bytes or in
+what they say, half of them with a digest (and a signature) that fits. ``om.load_packed`` and the
+client in Node have to read the same ones and give the same places, draws and words;
+``om.check_packed`` and ``optmech.audit`` have to pass the same ones of those that are read, and no
+others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import optmech as om
+from optmech import audit
+from optmech.errors import OptmechError
+from optmech.packed.cbor import Tag, decode, encode
+from optmech.packed.file import envelope, signed_bytes
+
+HERE = Path(__file__).parent
+CLIENT = Path(om.__file__).parent / "packed" / "client"
+BATCH = 500
+SIZES = {70: "I", 71: "Q", 86: "d"}
+STRANGE = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2**53 + 1,
+    0.0,
+    1.0,
+    -1.0,
+    1e300,
+    360.0,
+    "",
+    "km",
+    b"",
+    [],
+    {},
+)
+
+
+@dataclass
+class Source:
+    """A file, its design and who signed it."""
+
+    name: str
+    content: bytes
+    design: Any
+    path: Path
+    """Of the design's file."""
+    signed: bool = False
+
+
+@dataclass
+class Key:
+    """A pair of keys of Ed25519."""
+
+    private: Any
+    pem: Path
+    raw: bytes
+
+    @classmethod
+    def made(cls, folder: Path) -> Key:
+        from cryptography.hazmat.primitives import serialization as forms
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        own = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+        public = own.public_key()
+        pem = folder / "key.pem"
+        form = forms.PublicFormat.SubjectPublicKeyInfo
+        pem.write_bytes(public.public_bytes(forms.Encoding.PEM, form))
+        return cls(own, pem, public.public_bytes(forms.Encoding.Raw, forms.PublicFormat.Raw))
+
+    def sign(self, payload: bytes) -> bytes:
+        return envelope(payload, self.private.sign(signed_bytes(payload)))
+
+
+@dataclass
+class Altered:
+    """A file to read."""
+
+    source: Source
+    content: bytes
+    path: Path
+    positions: list[list[float]]
+    entropy: list[str]
+
+
+@dataclass
+class Count:
+    """What was seen."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+def sources(folder: Path) -> list[Source]:
+    """The files of the conformance vectors, with their designs."""
+    from packed.make_vectors import everywhere, over_places
+
+    out = []
+    for name, (problem, bits, outside) in {**over_places(), **everywhere()}.items():
+        design, own = om.solve(problem), folder / f"{name}.json"
+        design.save(own)
+        om.pack(design, folder / f"{name}.omm", bits=bits, outside=outside, max_loss=1)
+        content = (folder / f"{name}.omm").read_bytes()
+        out.append(Source(name, content, om.Design.load(own), own))
+    signed = [part for part in out if part.name in ("grid", "north")]
+    return out + [Source(f"signed {s.name}", s.content, s.design, s.path, True) for s in signed]
+
+
+# -- altering ------------------------------------------------------------------------------------
+
+
+def sealed(form: str, inner: bytes, rows: bytes) -> bytes:
+    head = encode(Tag(55799, [form, inner, rows, bytes(32)]))[:-32]
+    return head + hashlib.sha256(head).digest()
+
+
+def in_bytes(content: bytes, rng: random.Random) -> bytes:
+    """Bits flipped, bytes cut, inserted, doubled or replaced."""
+    data, place = bytearray(content), rng.randrange(len(content) - 32)
+    kind = rng.randrange(6)
+    if kind == 0:
+        data[place] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        del data[place : place + rng.randrange(1, 40)]
+    elif kind == 2:
+        data[place:place] = rng.randbytes(rng.randrange(1, 40))
+    elif kind == 3:
+        data = data[:place]
+    elif kind == 4:
+        data[place:place] = data[place : place + rng.randrange(1, 40)]
+    else:
+        data[place] = rng.choice([0x00, 0x1B, 0x5B, 0x7F, 0x9B, 0xBB, 0xDB, 0xFB, 0xFF])
+    return bytes(data)
+
+
+def in_rows(rows: bytes, width: int, rng: random.Random) -> bytes:
+    """Units moved between two entries, so that most sums stay as they are; or exchanged entries."""
+    data = bytearray(rows)
+    a, b = (rng.randrange(len(rows) // width) * width for _ in range(2))
+    if rng.random() < 0.5:
+        b = min(a + width * rng.randrange(1, 4), len(rows) - width)
+    first, second = (int.from_bytes(data[k : k + width], "little") for k in (a, b))
+    moved = rng.choice([1, 1, 2, first // 2, first])
+    if rng.random() < 0.3:
+        first, second = second, first
+    elif a != b and moved <= first and second + moved < 1 << 8 * width:
+        first, second = first - moved, second + moved
+    data[a : a + width] = first.to_bytes(width, "little")
+    data[b : b + width] = second.to_bytes(width, "little")
+    return bytes(data)
+
+
+def other(value: Any, rng: random.Random) -> Any:
+    """Something else in the place of a value, more often than not of its kind."""
+    if rng.random() < 0.15:
+        return rng.choice(STRANGE)
+    if isinstance(value, bool | None):
+        return rng.choice([None, True, False, 1, 0])
+    if isinstance(value, int):
+        return rng.choice([value + 1, value - 1, -value, float(value), value * 2, 2**16, 2**32])
+    if isinstance(value, float):
+        return other_float(value, rng)
+    if isinstance(value, str):
+        texts = [value + " ", value[:-1], "plane", "lonlat", "m", "refuse", "nearest", "1e-9"]
+        return rng.choice(texts)
+    if isinstance(value, bytes):
+        return bytes(value[:-1]) if rng.random() < 0.3 else bytes(b ^ 1 for b in value)
+    if isinstance(value, Tag):
+        return other_array(value, rng)
+    if isinstance(value, list):
+        return other_list(value, rng)
+    return other_map(value, rng)
+
+
+def other_float(value: float, rng: random.Random) -> float:
+    ways = [value * (1 + 2.0**-52), value * (1 + 1e-6), value / 2, -value, value + 1, value + 360]
+    found = rng.choice([*ways, value * 1e-300, value * 1000])
+    return found if abs(found) < 1e308 else 0.0
+
+
+def other_array(value: Tag, rng: random.Random) -> Tag:
+    code = SIZES.get(value.number)
+    if code is None or not isinstance(value.value, bytes) or rng.random() < 0.1:
+        return Tag(rng.choice([70, 71, 86, 64]), value.value)
+    count = len(value.value) // struct.calcsize(f"<{code}")
+    numbers = list(struct.unpack(f"<{count}{code}", value.value))
+    if rng.random() < 0.15 or not numbers:
+        numbers = rng.choice([numbers[:-1], numbers * 2, numbers[::-1], []])
+    else:
+        k = rng.randrange(len(numbers))
+        if code == "d":
+            numbers[k] = other_float(numbers[k], rng)
+        else:
+            numbers[k] = rng.choice([*numbers, max(numbers[k] - 1, 0), numbers[k] + 1])
+    return Tag(value.number, struct.pack(f"<{len(numbers)}{code}", *numbers))
+
+
+def other_list(value: list[Any], rng: random.Random) -> list[Any]:
+    out = list(value)
+    kind = rng.randrange(5)
+    if kind == 0 or not out:
+        return [*out, rng.choice([*out, *STRANGE])]
+    k = rng.randrange(len(out))
+    if kind == 1:
+        del out[k]
+    elif kind == 2:
+        out[k] = rng.choice([float(out[k]) if type(out[k]) is int else out[k], [out[k]], *out])
+    else:
+        out[k] = other(out[k], rng)
+    return out
+
+
+def other_map(value: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    out, kind = dict(value), rng.randrange(12)
+    if kind == 0 or not out:
+        return {**out, rng.choice(["more", "", "aspect", "reach"]): rng.choice(STRANGE)}
+    name = rng.choice(sorted(out, key=str))
+    if kind == 1:
+        del out[name]
+    else:
+        out[name] = other(out[name], rng)
+    return out
+
+
+def in_words(content: bytes, rng: random.Random) -> bytes:
+    """What the file says changed, in one or two places; or said in another order or form."""
+    form, inner, rows, _ = decode(content).value
+    header = decode(inner)
+    width = header["width"]
+    if rng.random() < 0.25:
+        return sealed(form, inner, in_rows(rows, width, rng))
+    for _ in range(rng.choice([1, 1, 1, 2])):
+        header = other_map(header, rng)
+    inner = encode(header)
+    if rng.random() < 0.05:
+        pairs = [encode(name) + encode(value) for name, value in header.items()]
+        inner = inner[: 1 if len(pairs) < 24 else 2] + b"".join(reversed(pairs))
+    if rng.random() < 0.03:
+        form = rng.choice(["optmech-packed/1", "optmech-packed/2", "optmech-packed/3"])
+    return sealed(form, inner, rows)
+
+
+def altered(source: Source, key: Key, rng: random.Random) -> bytes:
+    if rng.random() < 0.5:
+        try:
+            content = in_words(source.content, rng)
+        except OptmechError:
+            content = in_words(source.content, random.Random(0))
+        fits = rng.random() < 0.9
+        content = content if fits else content[:-32] + rng.randbytes(32)
+    else:
+        content = in_bytes(source.content, rng)
+        if rng.random() < 0.2 and len(content) > 32:
+            content = content[:-32] + hashlib.sha256(content[:-32]).digest()
+    if not source.signed:
+        return content
+    whole = key.sign(content)
+    return whole if rng.random() < 0.7 else in_bytes(whole, rng)
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def in_python(part: Altered, signer: Path | None) -> Any:
+    """What ``readers.mjs`` answers, from Python."""
+    try:
+        found = om.load_packed(part.path, signer=signer)
+    except OptmechError:
+        return "refused"
+    except Exception as error:
+        return f"crashed: {error!r}"
+    header = found.header
+    own = {"title": header.title, "protects": list(header.protects)}
+    words = [*own.values(), list(header.does_not_promise), header.outside]
+    labels = found.observables.labels
+    number = {label: k for k, label in enumerate(labels)}
+    data = [bytes.fromhex(text)[: found.draw_bytes] for text in part.entropy]
+    reports = []
+    for k in found._parts.table.columns.tolist():
+        where = found.coordinates(labels[k])
+        reports.append([k, None if where is None else list(where), found.accuracy(labels[k])])
+    if isinstance(found, om.PackedEverywhere):
+        draws = []
+        for k, position in enumerate(part.positions):
+            try:
+                place = found.locate(position)
+                drawn = found.report(position, data[k % len(data)])
+            except om.ProblemError:
+                draws.append("refused")
+                continue
+            where = None if place is None else [place[0], *place[1]]
+            draws.append([where, -1 if place is None else number[drawn]])
+        return {"words": words, "reports": reports, "draws": draws}
+    secrets = found.secrets.labels
+    draws = [number[found.report(secrets[k * 7 % len(secrets)], own)] for k, own in enumerate(data)]
+    places: list[Any] = []
+    points = found.secrets.points
+    for position in [] if points is None else part.positions:
+        try:
+            label = found.locate(position[: points.shape[1]])
+            places.append(-1 if label is None else found.secrets.index(label))
+        except om.ProblemError:
+            places.append("refused")
+    return {"words": words, "reports": reports, "draws": draws, "places": places}
+
+
+def checked(part: Altered, signer: Path | None) -> bool:
+    try:
+        return om.check_packed(part.path, part.source.design, signer=signer).passed
+    except OptmechError:
+        return False
+
+
+def audited(part: Altered) -> bool:
+    """Of a signed file the plain one, as the audit knows no keys."""
+    path = part.path
+    if part.source.signed:
+        payload = decode(part.content).value[2]
+        path = part.path.with_suffix(".plain")
+        path.write_bytes(payload)
+    try:
+        audit.judge(str(path), str(part.source.path))
+    except audit.Fault:
+        return False
+    return True
+
+
+def positions(source: Source, rng: random.Random) -> list[list[float]]:
+    """Inside, around and far from the region; corners of floats."""
+    mechanism = om.load_packed(source.path.with_suffix(".omm"))
+    points = getattr(getattr(mechanism, "secrets", mechanism.observables), "points", None)
+    if points is None:
+        return []
+    wide = 3 - points.shape[1]
+    bounds = getattr(getattr(mechanism, "secrets", None), "bounds", None)
+    low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    if bounds is not None:
+        low, high = list(bounds[:2]), list(bounds[2:])
+    out = [[rng.uniform(2 * a - b - 0.1, 2 * b - a + 0.1) for a, b in zip(low, high, strict=True)]
+           for _ in range(6)]  # fmt: skip
+    out += [[rng.uniform(-400, 400), rng.uniform(-95, 95)] for _ in range(3)]
+    out += [rng.choice([[1e200, 0.0], [2.0**100, 1.0], [0.0, -90.0], [-0.0, 0.0], [180.0, 5e-324]])]
+    return [position + [0.5] * wide for position in out]
+
+
+def batch(
+    known: list[Source], key: Key, folder: Path, numbers: range, seed: int
+) -> Iterator[Altered]:
+    for number in numbers:
+        rng = random.Random(seed * 1_000_003 + number)
+        source = known[number % len(known)]
+        content = altered(source, key, rng)
+        path = folder / f"{number}.omm"
+        path.write_bytes(content)
+        entropy = [rng.randbytes(32).hex() for _ in range(4)]
+        yield Altered(source, content, path, positions(source, rng), entropy)
+
+
+def compare(parts: list[Altered], key: Key, count: Count) -> None:
+    questions = [
+        [
+            str(part.path),
+            key.raw.hex() if part.source.signed else None,
+            part.positions,
+            part.entropy,
+        ]
+        for part in parts
+    ]
+    asked = parts[0].path.with_name("questions.json")
+    asked.write_text(json.dumps(questions))
+    node = ["node", str(HERE / "readers.mjs"), str(CLIENT), str(asked)]
+    answers = json.loads(subprocess.run(node, capture_output=True, check=True).stdout)
+    for part, javascript in zip(parts, answers, strict=True):
+        signer = key.pem if part.source.signed else None
+        own = json.loads(json.dumps(in_python(part, signer)))
+        passed, proved = checked(part, signer), isinstance(own, dict) and audited(part)
+        if not isinstance(own, dict) and not part.source.signed:
+            proved = audited(part)
+        count.seen["read" if isinstance(own, dict) else str(own)[:7]] += 1
+        count.seen["passed"] += passed
+        where = f"{part.source.name} {part.path.stem}"
+        if own != javascript:
+            count.wrong.append(
+                f"{where}: Python {str(own)[:300]}, JavaScript {str(javascript)[:300]}"
+            )
+        if passed != proved or (passed and not isinstance(own, dict)):
+            count.wrong.append(f"{where}: check {passed}, audit {proved}")
+
+
+def run(files: int, seed: int, first: int = 0, keep: Path | None = None) -> Count:
+    """Alter and read ``files`` files."""
+    count = Count()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) if keep is None else keep
+        key, known = Key.made(folder), sources(folder)
+        for begin in range(first, first + files, BATCH):
+            numbers = range(begin, min(begin + BATCH, first + files))
+            parts = list(batch(known, key, folder, numbers, seed))
+            compare(parts, key, count)
+            for part in parts if keep is None else ():
+                part.path.unlink()
+    return count
+
+
+def main() -> int:
+    """0 where all readers agree."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first file")
+    parser.add_argument("--keep", type=Path, help="a folder for the files")
+    args = parser.parse_args()
+    begun = time.process_time()
+    count = run(args.files, args.seed, args.first, args.keep)
+    print("\n".join(count.wrong))
+    seconds = time.process_time() - begun
+    words = f"{dict(count.seen)}; readers differ on {len(count.wrong)}"
+    print(f"{args.files:,} files, seed {args.seed}: {words}; {seconds:.0f} s")
+    return 1 if count.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parent))
+    sys.exit(main())

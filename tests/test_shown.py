@@ -1,0 +1,66 @@
+"""Results in a line: what was optimised, in its unit, and numbers that people can read."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import optmech as om
+
+LINE = om.Domain.range(3, "km")
+EVEN = om.Prior.uniform(LINE)
+KM = om.distances.euclidean()
+
+
+@pytest.mark.parametrize(
+    ("objective", "shown"),
+    [
+        (om.MinimizeLeakage("identity"), r"leakage ([\d.e-]+), lower bound ([\d.e-]+), loss"),
+        (om.MinimizeLeakage("maximal"), r"leakage ([\d.e-]+), lower bound ([\d.e-]+), loss"),
+        (om.MaximizeDistortion(KM), r"distortion ([\d.e-]+) km, upper bound ([\d.e-]+) km, loss"),
+        ("expected_loss", r"loss ([\d.e-]+) km, lower bound ([\d.e-]+)"),
+    ],
+)  # fmt: skip
+def test_a_design_says_what_was_optimised(objective: object, shown: str) -> None:
+    stated = [om.LossBound(0.25)] if not isinstance(objective, str) else [om.MetricPrivacy(1, KM)]
+    design = om.solve(om.Problem(EVEN, KM, objective=objective, constraints=stated))
+    found = re.search(shown, repr(design))
+    assert found
+    assert float(found[1]) == pytest.approx(design.objective, rel=1e-5)
+    assert float(found[2]) == pytest.approx(design.bound, rel=1e-5)
+    assert f"loss {design.loss:.6g} km" in repr(design)
+    card = design._repr_html_()
+    assert found[1] in card
+    assert f"{design.loss:.6g} km" in card
+
+
+def test_leakage_at_a_loss_of_a_quarter_in_closed_form() -> None:
+    """Under the Hamming loss a report is right with probability 1 - loss, which the guess that
+    repeats it attains: V = 1 - 1/4."""
+    problem = om.Problem(
+        EVEN,
+        om.distances.hamming(),
+        objective=om.MinimizeLeakage("identity"),
+        constraints=[om.LossBound(0.25)],
+    )
+    design = om.solve(problem)
+    assert "leakage 0.75, lower bound 0.75, loss 0.25," in repr(design)
+
+
+def test_posteriors_are_shown_as_numbers_with_few_digits() -> None:
+    m = om.mechanisms.geometric(om.Domain.range(12), "ln 2")
+    found = om.leakage.hyper(m, om.Prior(m.secrets, np.arange(1, 13)))
+    for value in (found, found.outer, found.inners[0]):
+        assert len(repr(value)) < 400
+        assert not re.search(r"\d{12}", repr(value))
+    design = [
+        om.solve(om.Problem(EVEN, KM, constraints=[om.DifferentialPrivacy(rate)]))
+        for rate in ("ln 3", "ln 2")
+    ]
+    refuted = om.leakage.refines(*design)
+    assert not re.search(r"\d{20}", repr(refuted))
+    even = om.leakage.hyper(om.Mechanism(LINE, LINE, np.eye(3)), EVEN)
+    assert repr(even.outer) == "Shares(0.3333, 0.3333, 0.3333)"
+    assert repr(even.inners[0]) == "Shares(1, 0, 0)"
