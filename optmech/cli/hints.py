@@ -27,6 +27,17 @@ def usage_remedy(parser: argparse.ArgumentParser, message: str, given: Sequence[
     return help_at
 
 
+def as_option(
+    error: OptmechError, parser: argparse.ArgumentParser, given: Sequence[str]
+) -> OptmechError:
+    """An error about an argument in Python, at the option of the command that it came from."""
+    command = _command(parser, given) or parser
+    for action in command._actions:
+        if action.dest == error.where and action.option_strings:
+            return error.moved(action.option_strings[-1])
+    return error
+
+
 def _of_unknown(
     parser: argparse.ArgumentParser, words: Sequence[str], given: Sequence[str]
 ) -> str | None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from optmech.cli.hints import of_gallery, usage_remedy
+from optmech.cli.hints import as_option, of_gallery, usage_remedy
 from optmech.cli.streams import install, settle
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
@@ -123,9 +123,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
-    as_json = False
+    as_json, parser = False, build_parser()
     try:
-        parser = build_parser()
         _Parser.given = sys.argv[1:] if argv is None else list(argv)
         try:
             args = parser.parse_args(argv)
@@ -142,7 +141,7 @@ def _main(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status
     except OptmechError as error:
-        return _failed(of_gallery(error), as_json)
+        return _failed(as_option(of_gallery(error), parser, _Parser.given), as_json)
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED

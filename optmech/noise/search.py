@@ -125,7 +125,17 @@ class Search:
             return math.inf
         return relative_gap(self.law.loss, self.proof.lower_bound)
 
+    def _plain(self) -> None:
+        """Geometric noise from sensitivity to sensitivity: private whatever the loss is."""
+        steps = np.ceil(np.arange(self._least() + self.sensitivity + 1.0) / self.sensitivity)
+        # a little less steep, for roundings
+        fall = float(self.epsilon) * (1 - 1e-9)
+        self._take(with_tails(np.exp(-np.minimum(fall * steps, _DEEPEST)), self.epsilon,
+                              self.sensitivity))  # fmt: skip
+
     def _joined(self) -> NoiseDesign:
+        if self.law is None and self.epsilon > 0:
+            self._plain()
         if self.law is None and float(self.epsilon) * self.loss.last > _DEEPEST * self.sensitivity:
             raise TooLargeError(
                 f"such noise is beyond {self.loss.last:,} less often than floats hold",

@@ -149,6 +149,7 @@ def _plan(plain: Plain, shape: tuple[int, int], *, proof: bool) -> RationalPlan:
         sums[0][x] += flow
         sums[1][y] += flow
     total = sum(flows.values())
+    _require(total > 0, "a plan moves nothing")
     for side, given in zip(sums, (first, second), strict=True):
         exact = all(a * given.total == b * total for a, b in zip(side, given.units, strict=True))
         _require(exact, "a plan does not have its marginals")

@@ -74,3 +74,22 @@ def test_a_file_of_another_kind_is_named(
     assert f"{kind}.json: {WORDS[kind]}" in line
     # and a command that takes it, or what to do with it
     assert "optmech" in line.partition(WORDS[kind])[2]
+
+
+@pytest.mark.parametrize(
+    ("argv", "place"),
+    [
+        (["pack", "design.json", "-o", "new.omm", "--bits", "17"], "--bits"),
+        (["pack", "design.json", "-o", "new.omm", "--outside", "drop"], "--outside"),
+        (["noise", "--epsilon", "x"], "--epsilon"),
+        (["measure", "design.json", "--delta", "2"], "--delta"),
+    ],
+)
+def test_errors_name_the_option(
+    argv: list[str], place: str, files: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(files)
+    capsys.readouterr()
+    assert main(argv) == 2
+    assert capsys.readouterr().err.startswith(f"optmech: error: {place}: ")

@@ -101,6 +101,9 @@ FALSE: list[tuple[str, Callable[[Body], Any]]] = [
     ("worst", put("crowded", 0, [True])),
     ("worst", put("crowded", 0, [0.0])),
     ("worst", put("crowded", [])),
+    ("worst", put("plans", 1, "moves", [])),
+    ("coupling", put("plans", 0, "moves", [])),
+    ("ln 2", put("plans", 0, "moves", [])),
 ]
 
 
