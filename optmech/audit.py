@@ -2768,7 +2768,9 @@ class Cells:
         with inside("multipliers"):
             names = "windowed lifted approximate distortion loss_limits objective"
             given = keys(self.body["multipliers"], f"ratio {names}", "divergence")
-            need(not any(given[name] for name in given if name != "ratio"), "of nothing")
+            need(given["objective"] is None or given["objective"] == [], "of nothing")
+            others = [given[name] for name in given if name not in ("ratio", "objective")]
+            need(all(other == [] for other in others), "of nothing")
             if given["ratio"] is None:
                 return bound.value()
             body = keys(given["ratio"], "i j o value")

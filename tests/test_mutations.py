@@ -104,3 +104,17 @@ def test_units_that_differ_are_refused_by_both(
     assert bool(verdict.check) == bool(verdict.audit), (verdict.check, verdict.audit)
     if unit == "km":
         assert not verdict.check
+
+
+@pytest.mark.parametrize("value", [None, False, 0, "", {}, [0]], ids=repr)
+@pytest.mark.parametrize("family", ["windowed", "lifted", "approximate", "loss_limits"])
+def test_multipliers_of_nothing_are_no_list_or_empty(
+    of_regions: dict[str, bytes], family: str, value: object, tmp_path: Path
+) -> None:
+    body = json.loads(of_regions["cells"])
+    del body["digest"]
+    body["outer"]["multipliers"][family] = value
+    (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))
+    verdict = judge(tmp_path / "d.json")
+    assert verdict.check
+    assert verdict.audit
