@@ -232,12 +232,14 @@ def test_constraints_beside(beside: str, name: str, tmp_path: Path) -> None:
     problem = om.Problem(
         plain.prior, plain.loss, plain.observables, constraints=[promise, constraint]
     )
-    try:
-        design = om.solve(problem, gap=1e-3, time_limit=20)
-    except om.InfeasibleError:
+    design = om.solve(problem, gap=1e-3, time_limit=20)
+    if design.status == "infeasible":
         # whoever is at one place is known to be there
         assert beside == "attack"
         assert given.weights.max() > 0.999 * given.weights.sum()
+        design.save(tmp_path / "none.json")
+        assert om.check(tmp_path / "none.json").status == "infeasible"
+        assert audit.main([str(tmp_path / "none.json")]) == 0
         return
     judge(given, design, best=design.loss)
     design.save(tmp_path / "d.json")

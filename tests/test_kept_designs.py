@@ -77,7 +77,7 @@ def test_a_bound_at_every_point(
     def counted(*_: object, **__: object) -> NoReturn:
         calls.append(1)
         # once: what is written is bounded again
-        if where.endswith("MeshProgram.bound"):
+        if where.endswith("Gradient._least"):
             monkeypatch.undo()
             monkeypatch.setattr("optmech.designs.outer.FEW", few)
         how()
@@ -178,7 +178,7 @@ def test_an_engine_that_fails_is_followed_by_another(monkeypatch: pytest.MonkeyP
     "where",
     [
         "optmech.cli.commands.solve._write_page",
-        "optmech.cli.commands.solve._draw",
+        "optmech.show.plots.mechanism_picture",
         "optmech.cli.commands.solve.attack_on",
     ],
 )
@@ -200,9 +200,6 @@ def test_the_command_shows_the_design(
         files += ["-o", str(tmp_path / "d.json")]
     status = main(["solve", name, "-q", "--gap", "0.01", *["--json"] * json_, *files])
     out = capsys.readouterr()
-    if "attack" in where and "everywhere" in name:
-        assert status == 0
-        return
     assert status == om.SolverError.exit_status
     assert (tmp_path / "d.json").exists() == saved
     if json_:

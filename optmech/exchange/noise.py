@@ -38,8 +38,9 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
     if not isinstance(design, NoiseDesign):
+        promise = getattr(design, "promise", f"{type(design).__name__} is no noise")
         raise ProblemError(
-            f"promises otherwise: {design.promise}",
+            f"promises otherwise: {promise}",
             where="design",
             remedy="Give noise for ε, or ε and δ",
         )

@@ -156,7 +156,13 @@ def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) 
 
 
 def require_cells(domain: Domain, prior: MarkovPrior, where: str) -> None:
-    """Raise ProblemError unless ``domain`` is the prior's."""
+    """Raise ProblemError unless the prior is one and ``domain`` is its own."""
+    if not isinstance(prior, MarkovPrior):
+        raise ProblemError(
+            f"{type(prior).__name__} is not a MarkovPrior",
+            where="prior",
+            remedy="Make one with om.traces.MarkovPrior",
+        )
     if domain.labels != prior.domain.labels:
         raise ProblemError(
             f"is over {len(domain)} cells that are not the prior's {len(prior)}",
