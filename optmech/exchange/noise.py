@@ -37,13 +37,7 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     says.
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
-    if not isinstance(design, NoiseDesign):
-        promise = getattr(design, "promise", f"{type(design).__name__} is no noise")
-        raise ProblemError(
-            f"promises otherwise: {promise}",
-            where="design",
-            remedy="Give noise for ε, or ε and δ",
-        )
+    _require_delta(design)
     design.require_private()
     # of one release: of several without δ an equal part
     law, epsilon = design.law, design.each
@@ -117,6 +111,16 @@ def noise_to_scipy(design: CertifiedNoise) -> Any:
 
     end = np.inf if law.tails else law.n
     return _Noise(a=-end, b=end, name="noise")()
+
+
+def _require_delta(design: object) -> None:
+    if not isinstance(design, NoiseDesign):
+        promise = getattr(design, "promise", f"a {type(design).__name__} is no noise")
+        raise ProblemError(
+            f"promises otherwise: {promise}",
+            where="design",
+            remedy="Give noise for ε, or ε and δ",
+        )
 
 
 def _require_one_number(design: object) -> None:

@@ -50,6 +50,12 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     return called
 
 
+def mechanism_from(value: object, where: str) -> Mechanism:
+    """A mechanism, or that of a design; ProblemError at ``where`` on anything else."""
+    found: Mechanism = _of_kind("Mechanism", value, where, [where])
+    return found
+
+
 def _of_kind(kind: str, value: Any, where: str, names: list[str]) -> Any:
     if isinstance(value, _KINDS[kind]):
         return value

@@ -19,6 +19,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.ratios.wide import Wide, log_ratio, log_values, product
+from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import State, require_cells
@@ -73,7 +74,7 @@ def leakage_about(
     ProblemError
         On mechanisms that do not fit the prior, or a time without a release.
     """
-    listed = list(mechanisms)
+    listed = [mechanism_from(m, f"mechanisms[{k}]") for k, m in enumerate(mechanisms)]
     for k, m in enumerate(listed):
         require_cells(m.secrets, prior, f"mechanisms[{k}]")
     at, most = whole(time, "time"), whole(limit, "limit", least=1)
