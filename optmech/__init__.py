@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     from optmech.packed.make import check_packed as check_packed
     from optmech.packed.make import pack as pack
     from optmech.packed.sticky import StickyReports as StickyReports
+    from optmech.packed.documents import check as check
+    from optmech.packed.documents import load as load
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.redesigning import redesign as redesign
     from optmech.pipeline.solve import solve as solve
-    from optmech.pipeline.verify import check as check
     from optmech.problem import AdditiveCapacity as AdditiveCapacity
     from optmech.problem import Bias as Bias
     from optmech.problem import DifferentialPrivacy as DifferentialPrivacy

@@ -32,8 +32,9 @@ from optmech.additive.power_file import decode_renyi, encode_renyi
 from optmech.additive.renyi import RenyiNoise
 from optmech.base.storage import write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import relative_gap, status_faults, status_of
-from optmech.errors import ProblemError, VerificationError
+from optmech.certificate.claims import Claim, bounded, proved, report_on
+from optmech.certificate.objective import Figures, relative_gap
+from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys, whole
 from optmech.exact.number import parse_exact
 from optmech.reading.sealed import NOISE, decoding, read_sealed, seal
@@ -45,7 +46,7 @@ MOST_TOGETHER = 50_000
 """Places of noise for several releases."""
 MOST_TERMS = 4_000_000
 """Places times shifts: what the decision looks at."""
-_REWRITE = "Make the noise again with optmech noise -o"
+REWRITE = "Make the noise again with optmech noise -o"
 _KEYS = {"digest", "format", "epsilon", "delta", "sensitivity", "loss", "law", "multipliers",
          "claims", "seconds"}  # fmt: skip
 
@@ -70,21 +71,17 @@ def save_noise(design: ProvedNoise, path: str | Path) -> None:
 def load_noise(path: str | Path) -> ProvedNoise:
     """Read a design and prove it again; raises ProblemError where the file cannot be read or is not
     one of this format, VerificationError where it does not hold what it claims."""
-    body = read_sealed(path, (NOISE,), _REWRITE)
-    design = _read(body, str(path))
-    report = _examined(design, body, str(path))
-    if not report.passed:
-        raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
-    return design
+    return proved(decode_noise, read_sealed(path, (NOISE,), REWRITE), str(path), REWRITE)
 
 
-def examine_noise(body: dict[str, Any], path: str) -> CheckReport:
-    """Every claim of a file, recomputed from its numbers."""
-    return _examined(_read(body, path), body, path)
+def decode_noise(body: dict[str, Any], path: str) -> tuple[ProvedNoise, CheckReport]:
+    """A design from a file's content, and every claim of it recomputed."""
+    design = _read(body, path)
+    return design, _examined(design, body, path)
 
 
 def _read(body: dict[str, Any], path: str) -> ProvedNoise:
-    with decoding(path, _REWRITE):
+    with decoding(path, REWRITE):
         if type(body["seconds"]) is not float or not 0 <= body["seconds"] < math.inf:
             raise ProblemError("is no number >= 0", where="seconds")
         if "norm" in body:
@@ -105,32 +102,22 @@ def _checks(design: ProvedNoise) -> tuple[Check, ...]:
 
 
 def _examined(design: ProvedNoise, body: dict[str, Any], path: str) -> CheckReport:
-    with decoding(path, _REWRITE):
+    with decoding(path, REWRITE):
         claims = body["claims"]
         require_keys(claims, {"status", "loss", "lower_bound"}, "claims")
         stated = claims["lower_bound"]
         if type(stated) is not float or type(claims["loss"]) is not float:
             raise ProblemError("claims are not numbers", where="claims")
         checks = _checks(design)
-        proved, cost = design.lower_bound, design.loss
-    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
-    if claims["loss"] != cost:
-        faults.append(f"loss is {claims['loss']!r} in the file and {cost!r} recomputed")
-    # a file may claim less than it proves
-    if not 0 <= stated <= proved:
-        faults.append(f"lower_bound is {stated!r} in the file, and {proved!r} is proved")
+        least, cost = design.lower_bound, design.loss
     gap = relative_gap(cost, stated)
-    faults += status_faults(claims["status"], gap)
-    return CheckReport(
-        path=path,
-        status="failed" if faults else status_of(gap),
-        checks=checks,
-        objective=cost,
-        bound=stated,
-        gap=gap,
-        loss=cost,
-        lower_bound=stated,
-        faults=tuple(faults),
+    return report_on(
+        path,
+        checks,
+        [Claim("loss", claims["loss"], cost), bounded("lower_bound", stated, least)],
+        claims["status"],
+        Figures(cost, stated, cost, stated, gap),
+        others=[] if stated >= 0 else ["lower_bound is below 0 in the file"],
         notes=(
             f"noise on all {design.numbers}: {design.measured}, tails included; the lower bound "
             f"is of {design.compared}",
@@ -171,7 +158,7 @@ def _encode_multipliers(multipliers: NoiseMultipliers | None) -> Plain:
 
 
 def _decode(body: dict[str, Any], path: str) -> NoiseDesign:
-    with decoding(path, _REWRITE):
+    with decoding(path, REWRITE):
         require_keys(body, _KEYS, "the file", "releases")
         epsilon = parse_exact(body["epsilon"], where="epsilon")
         delta = probability(body["delta"])

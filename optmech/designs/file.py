@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Bound, check_exact, lower_bound
 from optmech.certificate.check import CheckReport
+from optmech.certificate.claims import Claim, bounded, proved, report_on
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
-from optmech.certificate.objective import figures_of, relative_gap, status_faults
+from optmech.certificate.objective import Figures, figures_of, relative_gap
 from optmech.designs.approximation import disagreements, measure_approximations
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of, plain
 from optmech.designs.encoding import (
@@ -100,7 +101,7 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
     body = read_sealed(path, (DESIGN,), REWRITE, unread=("multipliers", _OUTER))
     digest = str(body.get("digest"))
     if body.get("mechanism") is None:
-        return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path)).mechanism, digest
+        return load_design(path).mechanism, digest
     with decoding(str(path), REWRITE):
         require_keys(body, _KEYS, "file", optional=_OUTER)
         problem = decode_problem(body["problem"])
@@ -116,31 +117,25 @@ def _sampled(path: str | Path) -> tuple[Mechanism, str]:
 def read_with_digest(path: str | Path) -> tuple[Design, str]:
     """As ``load_design``, with the digest of the file."""
     body = read_sealed(path, (DESIGN,), REWRITE)
-    return _examined(body, str(path)), str(body["digest"])
+    return proved(decode_document, body, str(path), REWRITE), str(body["digest"])
 
 
 def load_design(path: str | Path) -> Design:
     """Read a design and check it again. Raises ProblemError if the file cannot be read or is not a
     design file; VerificationError if it was altered, or does not hold what it claims."""
-    return _examined(read_sealed(path, (DESIGN,), REWRITE), str(path))
+    return read_with_digest(path)[0]
 
 
 def decode_design(content: bytes, where: str) -> Design:
     """As ``load_design``, from a file's content; ``where`` names it in messages."""
-    return _examined(parse_sealed(content, where, (DESIGN,), REWRITE), where)
+    body = parse_sealed(content, where, (DESIGN,), REWRITE)
+    return proved(decode_document, body, where, REWRITE)
 
 
-def _examined(body: dict[str, Any], where: str) -> Design:
+def decode_document(body: dict[str, Any], where: str) -> tuple[Design, CheckReport]:
+    """A design from a file's content, and every claim of it recomputed."""
     design, stated = _decode(body, where)
-    report = _examine(design, stated, where)
-    if not report.passed:
-        raise VerificationError(report.faults[0], where=where, remedy=REWRITE)
-    return design
-
-
-def examine_design(body: dict[str, Any], path: str) -> CheckReport:
-    """Every claim of a design file, recomputed from its numbers."""
-    return _examine(*_decode(body, path), path)
+    return design, _examine(design, stated, where)
 
 
 def _proved_outside(certificate: Certificate) -> float:
@@ -166,38 +161,27 @@ def _examine(design: Design, stated: StatedResult, path: str) -> CheckReport:
     checks = design.certificate.checks
     # what the stored multipliers prove here; the file may claim less, never more
     bound = design.certificate.bound
-    proved = replace(bound, value=bound.proved)
-    found = figures_of(statement, design.exact, proved, design.certificate.multipliers)
+    best = replace(bound, value=bound.proved)
+    found = figures_of(statement, design.exact, best, design.certificate.multipliers)
     if statement.spread is not None:
         found = found._replace(lower_bound=max(0.0, _proved_outside(design.certificate)))
-    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     maximised = statement.objective == "maximize_distortion"
-    sign = -1.0 if maximised else 1.0
-    for name, said, proper, sense in (
-        ("objective", design.objective, found.objective, 0),
-        ("loss", design.loss, found.loss, 0),
-        ("bound", sign * design.bound, sign * found.bound, 1),
-        ("lower bound", design.lower_bound, found.lower_bound, 1),
-    ):
-        if not (said == proper or (sense and said <= proper)):
-            faults.append(f"{name} is {said!r} in the file and {proper!r} recomputed")
+    others = disagreements(stated.approximations, design.approximations, larger_is_better=maximised)
     one = statement.target_factors is None and statement.spread is None
     if one and design.bound != design.lower_bound:
-        faults.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
-    faults += status_faults(stated.status, design.gap)
-    faults += disagreements(
-        stated.approximations, design.approximations, larger_is_better=maximised
-    )
-    return CheckReport(
-        path=path,
-        status="failed" if faults else design.status,
-        checks=checks,
-        objective=found.objective,
-        bound=design.bound,
-        gap=design.gap,
-        loss=found.loss,
-        lower_bound=design.lower_bound,
-        faults=tuple(faults),
+        others.append(f"the bound is {design.bound!r} and the lower bound {design.lower_bound!r}")
+    return report_on(
+        path,
+        checks,
+        [
+            Claim("objective", design.objective, found.objective),
+            Claim("loss", design.loss, found.loss),
+            bounded("bound", design.bound, found.bound, -1.0 if maximised else 1.0),
+            bounded("lower bound", design.lower_bound, found.lower_bound),
+        ],
+        stated.status,
+        Figures(found.objective, design.bound, found.loss, design.lower_bound, design.gap),
+        others=others,
         notes=about_bounds(design)
         + _given(design.problem)
         + idle_notes(design.problem.constraints, design.problem.space, statement.families),

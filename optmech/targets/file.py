@@ -20,9 +20,10 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import compressed, write_atomically
 from optmech.certificate.check import Check, CheckReport
-from optmech.certificate.objective import status_faults, status_of
+from optmech.certificate.claims import Claim, bounded, proved, report_on
+from optmech.certificate.objective import Figures
 from optmech.designs.encoding.problem import encode_domain
-from optmech.errors import ProblemError, VerificationError
+from optmech.errors import ProblemError
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.spaces.tabulated import NAMED, misnamed
 from optmech.targets.closeness import are_close, largest_divergence
@@ -33,7 +34,7 @@ from optmech.transport.multipliers import Multipliers
 from optmech.transport.rational import RationalPlan, is_crowded
 
 Plain = Any
-_REWRITE = "Make the design again and save it"
+REWRITE = "Make the design again and save it"
 _OWN_WORDS = (
     "the labels, coordinates and units, the names of the inputs and the seconds are the file's own "
     "words: nothing in it can prove them"
@@ -68,44 +69,34 @@ def save_target(design: TargetDesign, path: str | Path) -> None:
 def load_target(path: str | Path) -> TargetDesign:
     """Read a design and check it again; raises ProblemError where the file cannot be read or is
     not one of this format, VerificationError where it does not hold what it claims."""
-    body = read_sealed(path, (FAMILY,), _REWRITE)
-    stated = _decode(body, str(path))
-    report = _examined(stated, str(path))
-    if not report.passed:
-        raise VerificationError(report.faults[0], where=str(path), remedy=_REWRITE)
-    return stated.design
+    return proved(decode_target, read_sealed(path, (FAMILY,), REWRITE), str(path), REWRITE)
 
 
-def examine_target(body: dict[str, Any], path: str) -> CheckReport:
-    """Every claim of a file, recomputed from its numbers."""
-    return _examined(_decode(body, path), path)
+def decode_target(body: dict[str, Any], path: str) -> tuple[TargetDesign, CheckReport]:
+    """A design from a file's content, and every claim of it recomputed."""
+    with decoding(path, REWRITE):
+        stated = decode_design(body)
+    return stated.design, _examined(stated, path)
 
 
 def _examined(stated: StatedDesign, path: str) -> CheckReport:
     design, claims, proper = stated.design, stated.claims, stated.design.claims()
-    checks = tuple(_checks(design))
-    faults = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     # a file may claim less than it proves, and its status then follows from that
-    stated_bound = claims["lower_bound"]
-    weaker = stated_bound < design.lower_bound
-    faults += [
-        f"{name} is {claims[name]!r} in the file and {proper[name]!r} recomputed"
-        for name in ("loss", "losses", "worst_moves", "lower_bound")
-        if claims[name] != proper[name] and not (name == "lower_bound" and weaker)
-    ]
-    bound = Fraction(stated_bound) if weaker else design.exact_bound
-    gap = relative_gap(design.exact_loss, bound)
-    faults += status_faults(claims["status"], gap)
-    return CheckReport(
-        path=path,
-        status="failed" if faults else status_of(gap),
-        checks=checks,
-        objective=design.loss,
-        bound=stated_bound,
-        gap=gap,
-        loss=design.loss,
-        lower_bound=stated_bound,
-        faults=tuple(faults),
+    bound = claims["lower_bound"]
+    exact = Fraction(bound) if bound < design.lower_bound else design.exact_bound
+    gap = relative_gap(design.exact_loss, exact)
+    return report_on(
+        path,
+        tuple(_checks(design)),
+        [
+            *(
+                Claim(name, claims[name], proper[name])
+                for name in ("loss", "losses", "worst_moves")
+            ),
+            bounded("lower_bound", bound, proper["lower_bound"]),
+        ],
+        claims["status"],
+        Figures(design.loss, bound, design.loss, bound, gap),
         notes=(
             "the distances are a matrix of the file, not compared with any coordinates"
             if stated.distance_name == NAMELESS
@@ -171,11 +162,6 @@ def _worst_move(name: str, plan: RationalPlan, sources: tuple[int, ...], distanc
     )
     detail = f"{name}: longest move {longest:.9g}, and {'no' if passed else 'maybe a'} shorter one"
     return Check("longest move", None, 1, passed, longest, detail)
-
-
-def _decode(body: dict[str, Any], path: str) -> StatedDesign:
-    with decoding(path, _REWRITE):
-        return decode_design(body)
 
 
 def _name(design: TargetDesign) -> str:

@@ -72,7 +72,7 @@ def _report(args: argparse.Namespace) -> CheckReport:
     if args.of is not None or args.signer is not None or is_packed_file(args.design):
         return _packed(args)
     if args.problem is None:
-        from optmech.pipeline.verify import check
+        from optmech.packed.documents import check
 
         return check(args.design)
     from optmech.exchange.adoption import judge
