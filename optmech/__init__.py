@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from optmech.files import load_problem as load_problem
     from optmech.files import load_task as load_task
     from optmech.mesh import Mesh as Mesh
+    from optmech.packed.documents import check as check
+    from optmech.packed.documents import load as load
     from optmech.packed.everywhere import PackedEverywhere as PackedEverywhere
     from optmech.packed.ledger import Ledger as Ledger
     from optmech.packed.load import PackedMechanism as PackedMechanism
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
     from optmech.packed.make import check_packed as check_packed
     from optmech.packed.make import pack as pack
     from optmech.packed.sticky import StickyReports as StickyReports
-    from optmech.packed.documents import check as check
-    from optmech.packed.documents import load as load
     from optmech.pipeline.profiles import Profile as Profile
     from optmech.pipeline.redesigning import redesign as redesign
     from optmech.pipeline.solve import solve as solve

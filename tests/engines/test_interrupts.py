@@ -50,6 +50,7 @@ def interrupted(problem: om.Problem, profile: str, moment: float) -> om.Design:
 
 
 @pytest.mark.usefixtures("alarm")
+@pytest.mark.slow
 def test_a_hundred_interrupts_at_random_moments() -> None:
     rng = np.random.default_rng(7)
     stated = problems()

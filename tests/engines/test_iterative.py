@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.engines.structured import choice, compiled, iterative
+from optmech.engines.structured import choice, iterative
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
 from optmech.engines.structured.pairs import Rows, make_cone
@@ -27,8 +27,7 @@ E = om.distances.euclidean()
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of any size are compiled and iterated on."""
     tuned = replace(TUNING, iterated_from=1, iterated_share=1e9, likeliest=3)
-    for module in (iterative, compiled):
-        monkeypatch.setattr(module, "TUNING", tuned)
+    monkeypatch.setattr(iterative, "TUNING", tuned)
     monkeypatch.setattr(choice, "SMALL", 0)
 
 

@@ -17,15 +17,13 @@ from numba.extending import get_cython_function_address, intrinsic
 
 from optmech.base.arrays import Ints
 
-POTRF, POTRI, GEMM, TRSM, SYRK, TRSV, GEMV = range(7)
+POTRF, POTRI, GEMM, TRSM, SYRK = range(5)
 _NAMES = (
     ("lapack", "dpotrf"),
     ("lapack", "dpotri"),
     ("blas", "dgemm"),
     ("blas", "dtrsm"),
     ("blas", "dsyrk"),
-    ("blas", "dtrsv"),
-    ("blas", "dgemv"),
 )
 # characters go as integers: on little-endian machines the first byte of an int32 is the character
 LOWER, NO, TRANSPOSED, LEFT = (ord(letter) for letter in "LNTL")
@@ -86,3 +84,9 @@ def jit(function: Any) -> Any:
 def part(function: Any) -> Any:
     """For what kernels call and Python does not: compiled and kept with them alone."""
     return numba.njit(no_cpython_wrapper=True, **_OPTIONS)(function)
+
+
+def sums(function: Any) -> Any:
+    """A ``part`` whose sums may be added up in any order, as vector instructions do."""
+    options = {**_OPTIONS, "fastmath": {"contract", "nsz", "reassoc"}}
+    return numba.njit(no_cpython_wrapper=True, **options)(function)

@@ -36,6 +36,9 @@ class Bounds(ABC):
     """The best bounds of this run, in float64."""
     offered: int = field(default=-1, init=False)
     """The iteration of the last offer."""
+    last_due: int = field(default=0, init=False)
+    gap_then: float = field(default=np.inf, init=False)
+    """When bounds were due last, and the objectives' gap at that time."""
     given_up: str = field(default="", init=False)
     """Why the run cannot lead to the optimum; empty while it can."""
 
@@ -60,22 +63,27 @@ class AllColumns(Bounds):
     def __post_init__(self) -> None:
         model = self.model
         self._has_pairs = bool(np.isfinite(model.ratio).any()) and bool(model.allowed.all())
-        self._last_due, self._gap_then = 0, 1.0 if self.quick else np.inf
+        self.gap_then = 1.0 if self.quick else np.inf
         self._own_gap = np.inf
 
     def due(self, iteration: int, now: Residuals) -> bool:
         """When the gap has fallen a lot, and often once it is as small as asked."""
-        since = iteration - self._last_due
+        since = iteration - self.last_due
         if self.model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
             return False  # the bound is below zero still, where losses start
         share = TUNING.fallen_quick if self.quick else TUNING.fallen
         early = iteration in (1, 4) and not self.quick
-        if now.gap < share * self._gap_then or since >= TUNING.bounds_at_latest or early:
-            due = True
+        closed = now.gap < TUNING.closed * self.options.gap
+        first = self.gap_then >= TUNING.closed * self.options.gap
+        if closed:
+            due = self.quick or first or since >= 2
+        elif not self.quick and now.gap < self.options.gap / TUNING.fallen:
+            due = since >= TUNING.bounds_at_latest  # the next iterations will get there
         else:
-            due = since >= (1 if self.quick else 2) and now.gap < self.options.gap
+            fallen = now.gap < share * self.gap_then
+            due = fallen or since >= TUNING.bounds_at_latest or early
         if due:
-            self._last_due, self._gap_then = iteration, now.gap
+            self.last_due, self.gap_then = iteration, now.gap
         return due
 
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:

@@ -3,8 +3,8 @@
 Most observables of a large program end unused. A run on some of the blocks gives prices of the
 row sums. At these prices a block left out gets multipliers of its own pairs; where these leave no
 negative reduced cost, no column of the cone is worth having (reduced-cost fixing), and the bound
-holds for the whole program. Where they do, columns are missing, and the run is given up: blocks
-that join half way recover more slowly than a run on all of them takes from its start.
+holds for the whole program. Where they do, columns are missing: they join (``narrowing``), or the
+run from a neighbour's design is given up.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ class ColumnSet:
 class SomeColumns(Bounds):
     """Bounds of the whole program from a run on a ``ColumnSet``, whose program is ``model``.
 
-    They are seldom due before the end: pricing costs several iterations, there is a neighbour's
-    design already, and the objectives may be close to each other by chance while the equations do
-    not hold.
+    They are seldom due before the end: there is a neighbour's design already, or the bounds from
+    before, and the objectives may be close to each other by chance while the equations do not hold.
     """
 
     columns: ColumnSet = field(kw_only=True)
@@ -89,13 +88,13 @@ class SomeColumns(Bounds):
     """What multipliers of the columns left out cost the bound, when these were looked at last."""
 
     def __post_init__(self) -> None:
-        self._last_due, self._gap_then, self._looked = 0, np.inf, np.inf
+        self._looked = np.inf
         self.missing = np.zeros(0, dtype=np.int64)
 
     def follow(self, before: Bounds, now: Residuals) -> None:
         """Go on where the bounds of a run on other columns are."""
         self.gap, self.upper, self.lower = before.gap, before.upper, before.lower
-        self._gap_then = self._looked = now.gap
+        self.last_due, self.gap_then, self._looked = before.last_due, before.gap_then, now.gap
 
     def look(self, now: Residuals) -> None:
         """Between bounds, see whether columns are missing."""
@@ -104,10 +103,14 @@ class SomeColumns(Bounds):
 
     def due(self, iteration: int, now: Residuals) -> bool:
         gap = max(now.gap, now.mu * self.state.products / max(abs(now.primal), 1e-300))
-        fallen = 0.8 if gap < self.options.gap else 0.0 if self.quick else 0.1
-        due = gap < fallen * self._gap_then or iteration - self._last_due >= TUNING.lost // 2
+        near = gap < self.options.gap / TUNING.fallen
+        if gap < TUNING.closed * self.options.gap:
+            fallen = 0.8 if self.gap_then < TUNING.closed * self.options.gap else 1.0
+        else:
+            fallen = 0.0 if self.quick or near else TUNING.fallen
+        due = gap < fallen * self.gap_then or iteration - self.last_due >= TUNING.lost // 2
         if due:
-            self._last_due, self._gap_then = iteration, gap
+            self.last_due, self.gap_then = iteration, gap
         return due
 
     def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:

@@ -111,7 +111,7 @@ class CompiledBackend:
         return Schur(total, totals.mixed.sum(axis=0), totals.coupling.sum(axis=0))
 
     def solve(self, B: Floats) -> None:
-        self._each(factoring.solve, self._address, self._panels, self._factors, B)
+        self._each(factoring.solve, self._panels, self._factors, B)
 
     def affine_rhs(self, rows: Rows, P: Floats, rd: Floats, B: Floats) -> None:
         self._pass(kernels.affine_rhs, rows, P, rd, B)

@@ -15,7 +15,6 @@ import numpy as np
 
 from optmech.engines.structured.blas import (
     GEMM,
-    GEMV,
     LEFT,
     LOWER,
     NO,
@@ -24,10 +23,10 @@ from optmech.engines.structured.blas import (
     SYRK,
     TRANSPOSED,
     TRSM,
-    TRSV,
     fortran,
     jit,
     part,
+    sums,
 )
 from optmech.engines.structured.packed import Block
 
@@ -271,9 +270,52 @@ def factor(t, nt, lapack, rows, panels, factors, coupling, alone, totals):
         _add_coupling(o, block.position, coupling, inverse, totals.mixed[t], totals.coupling[t])
 
 
+@sums
+def _lower(L, x, size):
+    """x <- L⁻¹x."""
+    for c in range(size):
+        below, rest = L[c * size + c + 1 :], x[c + 1 :]
+        x[c] /= L[c * size + c]
+        value = x[c]
+        for r in range(size - c - 1):
+            rest[r] -= value * below[r]
+
+
+@sums
+def _lower_transposed(L, x, size):
+    """x <- L⁻ᵀx."""
+    for c in range(size - 1, -1, -1):
+        below, rest = L[c * size + c + 1 :], x[c + 1 :]
+        total = 0.0
+        for r in range(size - c - 1):
+            total += below[r] * rest[r]
+        x[c] = (x[c] - total) / L[c * size + c]
+
+
+@sums
+def _push(W, own, after, size, width):
+    """after <- after - Wᵀown."""
+    for y in range(width):
+        column = W[y * size :]
+        total = 0.0
+        for r in range(size):
+            total += column[r] * own[r]
+        after[y] -= total
+
+
+@sums
+def _pull(W, own, after, size, width):
+    """own <- own - W after."""
+    for y in range(width):
+        column, value = W[y * size :], after[y]
+        for r in range(size):
+            own[r] -= value * column[r]
+
+
 @part
-def substitute(lapack, block, v, x):
-    """v <- H⁻¹ v over the first m entries, H being factored; x (m,) is room to work."""
+def substitute(block, v, x):
+    """v <- H⁻¹ v over the first m entries, H being factored; x (m,) is room to work. Loops, as the
+    panels are small and BLAS is called with a lock, for which threads would queue."""
     place, scale = block.position, block.scale
     m = len(place)
     for i in range(m):
@@ -283,27 +325,27 @@ def substitute(lapack, block, v, x):
     for k in range(block.panels):
         size, L, W = _panel(block, k)
         own = x[block.ends[k] :]
-        fortran(lapack[TRSV], (LOWER, NO, NO, size, L, size, own, 1))
+        _lower(L, own, size)
         if k + 1 < block.panels:
             width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
-            fortran(lapack[GEMV], (TRANSPOSED, size, width, -1.0, W, size, own, 1, 1.0, after, 1))
+            _push(W, own, after, size, width)
     for k in range(block.panels - 1, -1, -1):
         size, L, W = _panel(block, k)
         own = x[block.ends[k] :]
         if k + 1 < block.panels:
             width, after = block.ends[k + 2] - block.ends[k + 1], x[block.ends[k + 1] :]
-            fortran(lapack[GEMV], (NO, size, width, -1.0, W, size, after, 1, 1.0, own, 1))
-        fortran(lapack[TRSV], (LOWER, TRANSPOSED, NO, size, L, size, own, 1))
+            _pull(W, own, after, size, width)
+        _lower_transposed(L, own, size)
     for i in range(m):
         v[i] = x[place[i]] * scale[place[i]]
 
 
 @jit
-def solve(t, nt, lapack, panels, factors, B):
+def solve(t, nt, panels, factors, B):
     """B[o, q] <- H_o⁻¹ B[o, q] for all q, over the first m entries."""
     blocks, m = factors.scale.shape
     x, start = np.empty(m), np.empty(m + 1, np.int64)
     for o in range(t, blocks, nt):
         block = _block(o, panels, factors, start)
         for q in range(B.shape[1]):
-            substitute(lapack, block, B[o, q], x)
+            substitute(block, B[o, q], x)

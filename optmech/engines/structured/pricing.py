@@ -94,7 +94,7 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
             if not cholesky(lapack, block, info):
                 break
             even[:m] = 1.0
-            substitute(lapack, block, even, x)
+            substitute(block, even, x)
             weight = even[:m].sum()
             aim = 0.0
             for trial in range(2):
@@ -107,7 +107,7 @@ def price(t, nt, lapack, rows, panels, chosen, cost, goal, centre, v, left, valu
                     dz[k - lo] = w
                     own[rows.j[k]] += rows.e[k] * w
                     own[rows.i[k]] -= w
-                substitute(lapack, block, own, x)
+                substitute(block, own, x)
                 rise = (1.0 - total - own[:m].sum()) / weight
                 for a in range(m):
                     own[a] += rise * even[a]

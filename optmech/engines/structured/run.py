@@ -131,7 +131,9 @@ class Run:
         if now.gap < 30 * self._options.gap and self._closes(now):
             return None
         state = self._state
-        by_i, by_j = self._backend.violations(state.rows, state.P, TUNING.nearly_violated)
+        gap, late = TUNING.nearly_violated_late
+        level = late if self._model.pairs_only and now.gap < gap else TUNING.nearly_violated
+        by_i, by_j = self._backend.violations(state.rows, state.P, level)
         block, i = np.nonzero(by_i >= 0)
         block2, j2 = np.nonzero(by_j >= 0)
         candidates = (

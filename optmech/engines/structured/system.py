@@ -85,13 +85,14 @@ class System:
         if self._V.size:
             backend.solve(self._V)
         self._small = Small(state, self._V, self._inverse_diagonal())
-        self._X = self._outer_columns()
+        X = self._outer_columns()
+        self._wide = np.ascontiguousarray(X.transpose(1, 0, 2)).reshape(X.shape[1], -1)
         self._sums = sums
         if schur is None:
             return
         matrix = np.block([[schur.sums, schur.mixed.T], [schur.mixed, schur.coupling]])
-        if self._X.shape[2]:
-            less, more = self._small.split(self._X)
+        if X.size:
+            less, more = self._small.split(X)
             matrix += more @ more.T - less @ less.T
         below = np.arange(self._m, len(matrix))
         matrix[below, below] += state.sigma / state.nu
@@ -114,7 +115,7 @@ class System:
         return ones[:, 0]
 
     def _outer_columns(self) -> Floats:
-        """X, (blocks, m + N, K + p)."""
+        """X, (blocks, m + N, K + p); ``_wide`` has its blocks side by side."""
         coupling, m = self._model.coupling, self._m
         blocks, places, _ = self._V.shape
         p = self._state.a.shape[1]
@@ -141,16 +142,15 @@ class System:
         right[:m] -= h[:, :m].sum(axis=0)
         right[m:] -= np.einsum("lo,ol->l", coupling.value, h[:, coupling.variable])
         right[m:] -= sides.coupling_target / state.nu
-        if self._X.shape[2]:
-            right -= np.tensordot(self._X, inner, axes=([0, 2], [0, 1]))
+        if self._wide.size:
+            right -= self._wide @ inner.ravel()
         if self._sums is not None:
             dy, pushed = self._sums.solve(right)
             h += pushed
             return self._completed(h, dy, np.zeros(0), inner, sides)
         dy, dg = self._outer(right, sides.shared)
-        if self._X.shape[2]:
-            pulled = np.matmul(dy, self._X)
-            inner = inner - self._small.apply(pulled)
+        if self._wide.size:
+            inner = inner - self._small.apply((dy @ self._wide).reshape(inner.shape))
         self._push(h, np.where(dense.live, inner[:, :places], 0.0), dy)
         return self._completed(h, dy, dg, inner, sides)
 

@@ -26,6 +26,10 @@ class Tuning:
     """Long pairs join from this share of their limit on, in every iteration: those that enter
     violated shorten the steps and spoil the bounds. At 22 × 22 cells (Hamming) that, and correctors
     that aim at full steps, took a gap of 1 % from 92 s to 35; joining at 0.35 does not help."""
+    nearly_violated_late: tuple[float, float] = (1e-2, 0.97)
+    """Below this gap, from this share on: columns hardly change any more, and fewer pairs make
+    iterations cheaper by a tenth. At 0.99 below 1e-3 there are a tenth more of them. Not beside
+    other rows, where repair loses by pairs that are violated."""
     dense_whole: int = 16
     """Groups of up to so many dense rows are held whole."""
     dense_at_first: int = 4
@@ -79,8 +83,10 @@ class Tuning:
     quick: int = 2_000_000
     """Blocks times variables squared up to which an iteration takes milliseconds: bounds on the
     way are then of use to nobody, and each takes almost as long as an iteration."""
-    fallen: float = 0.3
-    """Bounds are due when the gap has fallen to this share: they cost two iterations or so."""
+    fallen: float = 0.1
+    """Bounds are due when the gap has fallen to this share: they cost an iteration or two ..."""
+    closed: float = 0.95
+    """... and once it is below this share of what is asked for: those a hair above end nothing."""
     fallen_quick: float = 0.01
     bounds_at_latest: int = 10
     """Iterations between two bounds."""
@@ -141,9 +147,9 @@ class Tuning:
     most_room: float = 0.05
     """... and most that all others are scaled down by for it."""
     too_late: float = 12.0
-    """Where those missing cost more than so many gaps, the run goes back instead: of three that were
-    thrown out of 64, at 10 and 4 gaps joining took 27 and 26 iterations and going back 36 and 30,
-    at 16 gaps 32 and 30."""
+    """Where those missing cost more than so many gaps, the run goes back instead: of three that
+    were thrown out of 64, at 10 and 4 gaps joining took 27 and 26 iterations and going back 36 and
+    30, at 16 gaps 32 and 30."""
     most_widened: int = 8
     """Times that columns may be missing before the run goes on with all of them."""
 
