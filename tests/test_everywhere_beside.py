@@ -387,3 +387,47 @@ def test_a_problem_of_the_gallery(tmp_path, capsys):
     assert "At the places of the prior it also keeps" in text
     assert math.isfinite(om.Design.load(out).total_gap)
     assert Path(om.files.find_problem("square-everywhere-joint")).exists()
+
+
+AT_THE_LIMIT = {
+    "a distortion of at least 0": [om.DistortionPrivacy(0, E)],
+    "a leakage of at most 1": [om.GainLeakage(1)],
+    "both": [om.DistortionPrivacy(0, E), om.GainLeakage(1)],
+}
+
+
+@pytest.mark.parametrize("beside", AT_THE_LIMIT.values(), ids=AT_THE_LIMIT)
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_limits_that_every_mechanism_keeps_change_nothing(beside, count: int) -> None:
+    """Also where no mechanism keeps them with room to spare, as of a single place."""
+    domain = om.Domain(range(count), PLACES[:count])
+    reports, cost = om.Domain(range(2)), np.arange(2.0 * count).reshape(count, 2) % 5 + 1
+    prior = om.Prior.uniform(domain)
+    found = [
+        om.solve(om.Problem(prior, cost, reports, constraints=[PROMISE, *more]), gap=1e-4)
+        for more in ([], beside)
+    ]
+    assert all(design.verified for design in found)
+    assert found[1].loss == pytest.approx(found[0].loss, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [[om.MetricPrivacy(0.7, E)], [om.MetricPrivacy(1e-6, E), om.GainLeakage(1)]],
+    ids=["ratios", "ratios and leakage"],
+)
+def test_places_that_coincide_have_a_mechanism(beside) -> None:
+    """Ratios of at most 1 leave no room; what always reports the same keeps them."""
+    places = np.array([[0.0, 0], [2, 0], [1, 1], [1, 1]])
+    cost = np.array([[0.0, 2], [1, 0], [1, 0], [3.5, 1]])
+    domain = om.Domain(range(4), places)
+    for degree, epsilon in itertools.product((1, 2), (1e-6, 5.0, 40.0)):
+        mesh = om.Mesh.grid((0, 0, 2, 2), 2.0, degree=degree)
+        promise = om.MetricPrivacy(epsilon, E, everywhere=mesh)
+        stated = om.Problem(
+            om.Prior.uniform(domain), cost, om.Domain(range(2)), constraints=[promise, *beside]
+        )
+        design = om.solve(stated, gap=1e-3, time_limit=10)
+        assert design.verified
+        # the second report, always
+        assert design.bound <= design.loss <= 0.75 * (1 + 1e-3)

@@ -190,3 +190,25 @@ def test_hashes_are_computed_anew_in_another_interpreter() -> None:
     assert "_hash" not in vars(other)
     assert other == city
     assert hash(other) == hash(city)
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_nothing_of_it_is_replaced(name: str) -> None:
+    for value in parts(LIVE[name](), {}).values():
+        if isinstance(value, np.ndarray):
+            continue
+        for field in ("mesh", "rows", "matrix", "a_new_name", *getattr(value, "__dict__", {})):
+            with pytest.raises(AttributeError):
+                setattr(value, field, None)
+            with pytest.raises(AttributeError):
+                delattr(value, field)
+
+
+def test_heirs_of_frozen_classes_are_frozen() -> None:
+    """A dataclass keeps its own fields from being set in its heirs, and no others."""
+    wrong = [
+        cls.__name__
+        for cls in frozen_classes()
+        if dataclasses.is_dataclass(cls) and "__setattr__" not in vars(cls)
+    ]
+    assert wrong == []

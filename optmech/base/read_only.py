@@ -4,7 +4,7 @@ computed from them once and kept."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import FrozenInstanceError, fields
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar, cast
 
@@ -44,10 +44,28 @@ class ReadOnly:
     def __reduce__(self) -> tuple[Any, ...]:
         classes = type(self).__mro__
         follows = {k for c in classes for k, v in vars(c).items() if isinstance(v, cached_property)}
-        slots = [name for c in classes for name in getattr(c, "__slots__", ()) if name[:2] != "__"]
+        # slots that attrs gave to what is evaluated once are no attributes of its
+        given = [{a.name for a in getattr(c, "__attrs_attrs__", ())} for c in classes]
+        slots = [
+            name
+            for c, own in zip(classes, given, strict=True)
+            for name in getattr(c, "__slots__", ())
+            if name[:2] != "__" and (not own or name in own)
+        ]
         held = {name: getattr(self, name) for name in slots if hasattr(self, name)}
         held |= getattr(self, "__dict__", {})
         return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
+
+
+def frozen(cls: type[T]) -> type[T]:
+    """A plain heir of a frozen dataclass, of which dataclasses keep the inherited fields alone."""
+
+    def refuse(self: object, name: str, value: object = None) -> None:
+        raise FrozenInstanceError(f"cannot change field {name!r}")
+
+    for name in ("__setattr__", "__delattr__"):
+        setattr(cls, name, refuse)
+    return cls
 
 
 def _made(cls: type[T], held: dict[str, Any]) -> T:

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.exact.numerators import Numerators, integers
 from optmech.statement import Spread
 
@@ -24,7 +25,7 @@ _SHARE_BITS = 320
 
 
 @dataclass(frozen=True, eq=False)
-class Enclosed:
+class Enclosed(ReadOnly):
     """Whole numbers over 2^bits."""
 
     bits: int

@@ -83,7 +83,7 @@ class Bordered:
             inner[:, begin : begin + _ROWS] += rows @ found.reshape(-1, len(part))
         self._inner = cho_factor((inner + inner.T) / 2, lower=True, check_finite=False)
         self._through = cho_solve(self._inner, self._free, check_finite=False)
-        own = self._free.T @ self._through
+        own = _finite(self._free.T @ self._through)
         self._own = cho_factor(own, lower=True) if own.size else None
 
     def solved(self, right: Floats, free: Floats) -> tuple[Floats, Floats, Floats]:
@@ -93,7 +93,14 @@ class Bordered:
         w = cho_solve(self._inner, start, check_finite=False)
         du = np.zeros(len(free))
         if self._own is not None:
-            du = cho_solve(self._own, free - self._free.T @ w)
+            du = cho_solve(self._own, _finite(free - self._free.T @ w))
             w = w + self._through @ du
         weight = self.root * w
         return self._solve(right - self._linked.columns(weight)), du, weight
+
+
+def _finite(values: Floats) -> Floats:
+    """Numbers as they are; LinAlgError, as of equations without a solution, where some are none."""
+    if not np.isfinite(values).all():
+        raise np.linalg.LinAlgError("numbers that are not finite")
+    return values

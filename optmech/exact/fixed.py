@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import Table
@@ -18,6 +19,7 @@ MOST_BITS = 48
 SAMPLED_BITS = 63
 
 
+@frozen
 class FixedNumerators(Numerators):
     """A released matrix from machine words, without a Python number for each until somebody asks.
 

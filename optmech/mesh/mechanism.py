@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -34,6 +35,7 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
 
 
+@frozen
 class MeshMechanism(Mechanism):
     """A mechanism that reports from every point of a region, p_o(x) = Σ_α B_α(λ(x)) P[α,o].
 

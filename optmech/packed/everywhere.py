@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from optmech.base import memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
+from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.numerators import Numerators
@@ -32,6 +33,7 @@ _FEW = 16
 """Draws of a call for each of which all rows are read."""
 
 
+@frozen
 class PackedEverywhere(MeshMechanism):
     """The mechanism of a packed file that is private at every point of a mesh: an
     ``MeshMechanism`` whose rows are whole numbers over 2^bits.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from optmech.base import html, memory
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import frozen
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.fixed import SAMPLED_BITS, FixedNumerators
 from optmech.exact.sampler import Bytes, EachBytes, Table, draw, draw_each
@@ -25,6 +26,7 @@ from optmech.spaces.sphere import is_position
 _START = 32
 
 
+@frozen
 class PackedMechanism(Mechanism):
     """The mechanism of a packed file: a ``Mechanism`` whose probabilities are whole numbers over
     2^bits, and what the file says in its ``header``."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import Tag, typed, untyped
@@ -129,7 +130,7 @@ def reach_of(domain: Domain) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Finder:
+class Finder(ReadOnly):
     """Which place a position (x, y), or (longitude, latitude), belongs to; ``reach`` and
     ``outside`` as in a header."""
 

@@ -85,8 +85,14 @@ def solve_beside(
             search = _Search(statement, cone_program, costs, stop, threads, free)
             return Found(search.release(search.start()), Multipliers())
     search = _Search(statement, cone_program, costs, stop, threads, kept)
-    matrix, found = search.best(gap)
-    return Found(search.release(matrix), found.multipliers)
+    try:
+        matrix, found = search.best(gap)
+        return Found(search.release(matrix), found.multipliers)
+    except (SolverError, VerificationError):
+        kept_to = search.on_the_border(gap)
+        if kept_to is None:
+            raise
+        return kept_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +199,17 @@ class _Search:
             "a finer mesh, or allow more time",
         )
 
+    def on_the_border(self, gap: float) -> Found | None:
+        """Where limits leave no room inside: what is best without them, if it keeps them, or else
+        the cheapest report, always, that does."""
+        found = self.solve(gap)
+        constant = np.eye(len(self.kept))[self.costs.sum(axis=0).argsort(kind="stable")]
+        for matrix in (found.point.matrix, *(np.tile(r, (len(self.costs), 1)) for r in constant)):
+            released, failed = self._released(matrix)
+            if not failed:
+                return Found(released, found.multipliers)
+        return None
+
     def _nearly_constant(self) -> Iterator[Floats]:
         """Mostly the report that is the cheapest always, and some of all: private at every ε."""
         matrix = np.zeros_like(self.middle)
@@ -217,14 +234,10 @@ class _Search:
 
     def release(self, matrix: Floats) -> Numerators:
         """Whole numbers near a matrix that pass every exact check."""
-        promise = self.promise
         start: Floats | None = None
         failed: list[Check] = []
         for margin in _MARGINS:
-            full = np.zeros((len(matrix), self.reports))
-            full[:, self.kept] = matrix
-            released, _ = released_inside(promise.mesh, promise.epsilon, full)
-            failed = [c for c in check_exact(self.statement, released) if not c.passed]
+            released, failed = self._released(matrix)
             if not failed:
                 return released
             start = self.start() if start is None else start
@@ -234,3 +247,10 @@ class _Search:
             where="constraints",
             remedy="Relax one that leaves no room",
         )
+
+    def _released(self, matrix: Floats) -> tuple[Numerators, list[Check]]:
+        """Whole numbers near a matrix, and the exact checks that they fail."""
+        full = np.zeros((len(matrix), self.reports))
+        full[:, self.kept] = matrix
+        released, _ = released_inside(self.promise.mesh, self.promise.epsilon, full)
+        return released, [c for c in check_exact(self.statement, released) if not c.passed]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly
 
 FAR = 2.0**100
 """Coordinates beyond this are no position: squares of differences would be no numbers."""
@@ -101,7 +102,7 @@ def nearest(places: Floats, points: Floats) -> tuple[Ints, Floats]:
 
 
 @dataclass(frozen=True, eq=False)
-class Border:
+class Border(ReadOnly):
     """Edges of a region, straight in its coordinates, in parts; on the globe the parts count as the
     chords between their ends.
 

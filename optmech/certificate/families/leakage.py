@@ -80,11 +80,13 @@ class Leakage(ReadOnly, Trusted):
         return self.decide_between(statement, released, released)
 
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
-        # gains have any sign: every term is above that of the lower bound by a unit at most
+        # gains have any sign: every term is above that of the lower bound by a unit at most, and
+        # not at all where no probability is
         value = values.gained(self.gain, self.weights, low)
         if low is not high:
             most = values.blind_gain(np.abs(self.gain), self.weights)
-            value += most * statement.observables / (1 << low.bits)
+            columns = zip(zip(*low.rows, strict=True), zip(*high.rows, strict=True), strict=True)
+            value += most * sum(below != above for below, above in columns) / (1 << low.bits)
         passed = value <= self.most[0]
         if not passed and self.natural and value > 0:
             passed = at_most(value.numerator, value.denominator, self.maximum, 1.0)
