@@ -5,16 +5,55 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakSet
 
 from optmech.errors import ProblemError
 
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 _AGAIN = 0.01
 """Seconds between two tries, where a system cannot be waited for."""
+_OPEN: set[int] = set()
+"""The handles of locks that are held or waited for by this process."""
+
+
+class Mutex:
+    """A lock between the threads of one process, which may be taken again inside. A process that
+    is forked while another thread holds it has a free one."""
+
+    def __init__(self) -> None:
+        self._own = threading.RLock()
+        _MUTEXES.add(self)
+
+    def __enter__(self) -> None:
+        self._own.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._own.release()
+
+    def renew(self) -> None:
+        """Be free, in a process where nobody else is."""
+        self._own = threading.RLock()
+
+
+_MUTEXES: WeakSet[Mutex] = WeakSet()
+
+
+def _let_go() -> None:
+    """A process that is forked holds no lock of its parent, which it would keep from everybody."""
+    for handle in _OPEN:
+        os.close(handle)
+    _OPEN.clear()
+    for mutex in _MUTEXES:
+        mutex.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 @contextmanager
@@ -28,6 +67,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
         handle = os.open(path, flags, 0o666)
     except OSError as error:
         raise _unusable(path, error) from error
+    _OPEN.add(handle)
     try:
         while not _taken(handle, wait, path):
             if wait:
@@ -46,7 +86,8 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             raise _unusable(path, error) from error
         yield
     finally:
-        os.close(handle)
+        if handle in _OPEN:
+            _release(handle)
 
 
 def _unusable(path: Path, error: OSError) -> ProblemError:
@@ -55,6 +96,16 @@ def _unusable(path: Path, error: OSError) -> ProblemError:
         where=str(path),
         remedy="Choose a folder that is writable and has room; what is done is kept",
     )
+
+
+def _release(handle: int) -> None:
+    """Whatever processes were forked meanwhile."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    _OPEN.discard(handle)
+    os.close(handle)
 
 
 def _taken(handle: int, wait: bool, path: Path) -> bool:

@@ -30,6 +30,8 @@ _ROOTS, _SMALL = 3, 51
 _FACTORS = 12
 _KEPT, _MEANT, _SURE = 9, 12, 15
 """Digits of a charge, of a product of numbers that are not exact themselves, and of a float."""
+_LARGE = 2**10 * UNIT
+"""From here on a charge stands for the divergences within it: e to it is not worth computing."""
 _USUAL = 100
 """Draws that an order is chosen for where there is no budget."""
 
@@ -114,6 +116,8 @@ def tail(delta: Fraction, order: float) -> int:
 def within(charge: int, order: float) -> int:
     """At least the Rényi divergence of an order of any two laws whose log ratios are at most a
     charge: that of randomised response."""
+    if charge >= _LARGE:
+        return charge
     likely = _exponential(charge)
     return min(charge, divergence((likely, _ONE), (_ONE, likely), order))
 

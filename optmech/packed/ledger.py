@@ -18,23 +18,23 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optmech.base.lock import locked
-from optmech.base.storage import write_atomically
+from optmech.base.lock import Mutex, locked
+from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
 from optmech.packed.costs import Costs, Packed, charged
 from optmech.packed.reach import BETWEEN
-from optmech.packed.spent import MOST_DRAWS, Spent, State, no_ledger
+from optmech.packed.spent import MOST_CHARGED, MOST_DRAWS, Spent, State, no_ledger
 from optmech.reading.bounded import read_bytes
+from optmech.reading.source import distinct
 
 FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
@@ -110,11 +110,15 @@ class Ledger:
         self.delta = float(probability(delta, positive=True))
         self.by, self.fall_back, self.between = by, fall_back, between
         self._costs = Costs(mechanism, self.epsilon, self.radius, between)
+        if self._costs.plain >= MOST_CHARGED:
+            raise ProblemError(
+                "charges more than a ledger can add up", where="epsilon", remedy="Give less"
+            )
         self._limit = None if self.budget is None else limit(self.budget)
         self._order = best_order(self._costs.plain, decimal(self.delta), self._limit)
         if order is not None:
             self._order = 1 + eighths(float(parse_exact(order, where="order"))) / 8
-        self._mutex = threading.RLock()
+        self._mutex = Mutex()
         self._path: Path | None = None
         self._draws: Counter[int] = Counter()
         self._before = Spent()
@@ -151,8 +155,7 @@ class Ledger:
             mechanism, radius, δ or order.
         """
         ledger = cls(mechanism, epsilon, radius, **options)
-        # the file itself, so that all of its links have one lock
-        ledger._path = Path(os.path.realpath(path))
+        ledger._path = _file(path)
         with ledger._alone():
             known = os.path.lexists(ledger._path)
             if known:
@@ -296,8 +299,20 @@ class Ledger:
                         where=str(self._path),
                         remedy="Put it back; a new ledger is made by Ledger.open",
                     )
-                self._take(self._kept(), False, True)
+                self._take_no_less(self._kept())
                 yield
+
+    def _take_no_less(self, plain: Any) -> None:
+        """What other processes spent; a file with fewer draws than were seen is refused."""
+        draws, before = self._draws, self._before
+        self._take(plain, False, True)
+        if sum(self._draws.values()) + self._before.draws < sum(draws.values()) + before.draws:
+            self._draws, self._before = draws, before
+            raise ProblemError(
+                "is an older one: it has fewer draws than were made",
+                where=str(self._path),
+                remedy="Put the newer one back; what was spent since cannot be known from this",
+            )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -315,9 +330,11 @@ class Ledger:
                 remedy="Remove the other hard link",
             )
         try:
-            return json.loads(content)
+            return json.loads(content, object_pairs_hook=distinct)
         except (ValueError, RecursionError):
             raise no_ledger(f"{self._path} is no JSON") from None
+        except ProblemError as error:
+            raise no_ledger(f"{self._path}: {error}") from None
 
     def _keep(self) -> None:
         if self._path is not None:
@@ -368,6 +385,18 @@ class Ledger:
             sum(n * costs.rows(k) for k, n in draws.items()),
             sum(n * costs.divergence(k, self._order) for k, n in draws.items()),
         )
+
+
+def _file(path: str | Path) -> Path:
+    """The file itself, so that all of its links have one lock."""
+    try:
+        Path(path)
+    except TypeError:
+        raise ProblemError(f"{path!r} is no path", where="path", remedy="Name a file") from None
+    if descriptor_of(path) is not None:
+        raise ProblemError("is a stream", where=str(path), remedy="Name a file")
+    refuse_unwritable(path)
+    return Path(os.path.realpath(path))
 
 
 def _require_one_of(value: object, known: tuple[str, ...], where: str) -> None:

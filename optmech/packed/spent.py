@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.packed.charges import charge_of, eighths, written
+from optmech.packed.charges import UNIT, charge_of, eighths, written
 
 FORMAT = "optmech-ledger/1"
 MOST_DRAWS = 2**53 - 1
 """What a JavaScript client can count to."""
+MOST_CHARGED = 10**24 * UNIT
+"""Of one draw: as many as can be counted have a sum that is read again."""
 _KEYS = {"format", "file", "radius", "between", "delta", "order", "draws", "spent", "before"}
 _FIGURES = ("plain", "rows", "divergence")
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import re
 import struct
-import threading
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from optmech.base.lock import Mutex
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
 from optmech.packed.ledger import Ledger
@@ -26,6 +27,7 @@ _LABEL = b"optmech-sticky/1"
 _KEPT = b"optmech-sticky-state/1"
 KEY_BYTES = 32
 _MOST_EPOCHS = 2**64
+_EPOCH = re.compile("[0-9]{1,20}")
 
 
 class StickyReports:
@@ -71,7 +73,7 @@ class StickyReports:
         self.mechanism, self.ledger = mechanism, ledger
         self.period = whole(period, "period", least=1, most=2**53 - 1)
         self._key = key
-        self._mutex = threading.Lock()
+        self._mutex = Mutex()
         self._entered: dict[int, int] = {}
         """The last epoch that every place was drawn for in."""
         self._last: Hashable | None = None
@@ -130,6 +132,8 @@ class StickyReports:
 
     def _drawn(self, place: int, epoch: str) -> tuple[int, int]:
         number = whole(place, "entered", most=len(self.mechanism.secrets) - 1)
+        if not isinstance(epoch, str) or not _EPOCH.fullmatch(epoch):
+            raise ValueError
         return number, whole(int(epoch), "entered", most=_MOST_EPOCHS - 1)
 
     def _epoch(self, time: float) -> int:

@@ -75,7 +75,7 @@ def _parsed(text: str, form: str) -> Any:
     remedy = "Correct the syntax at that place"
     try:
         if form == "JSON":
-            return json.loads(text, object_pairs_hook=_distinct)
+            return json.loads(text, object_pairs_hook=distinct)
         # over keys of very many parts the parser would take the square of the time
         if max(part.count(".") for part in _BETWEEN_DOTS.findall(bare)) > 2 * MAX_DEPTH:
             raise _too_deep()
@@ -93,7 +93,8 @@ def _parsed(text: str, form: str) -> Any:
         raise ProblemError(f"is not valid {form}: {error}", remedy=remedy) from error
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of JSON. Raises ProblemError where a key occurs twice."""
     table = dict(pairs)
     if len(table) < len(pairs):
         key = twice([key for key, _ in pairs])

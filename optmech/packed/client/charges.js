@@ -18,6 +18,7 @@ const SMALL = 51;
 const KEPT = 9;
 const MEANT = 12;
 const SURE = 15;
+const LARGE = 2n ** 10n * UNIT;
 const USUAL = 100n;
 
 const up = (over, under) => (over + under - 1n) / under;
@@ -119,8 +120,8 @@ function raised(ratio, power) {
 
 /** By how many eighths an order is above 1. */
 export function eighths(order) {
-  const found = (order - 1) * 8;
-  need(typeof order === "number" && Number.isInteger(found) && found >= 1 && found <= 1024,
+  const found = typeof order === "number" ? (order - 1) * 8 : NaN;
+  need(Number.isInteger(found) && found >= 1 && found <= 1024,
     "order is not 1 and a number of eighths, up to 129");
   return found;
 }
@@ -160,6 +161,7 @@ function exponential(charge) {
 
 /** At least the divergence of any two laws whose log ratios are at most a charge: randomised response's. */
 export function within(most, order) {
+  if (most >= LARGE) return most;
   const likely = exponential(most);
   return least(most, divergence([likely, ONE], [ONE, likely], order));
 }

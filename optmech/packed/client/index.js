@@ -114,6 +114,7 @@ async function unsigned(bytes, signer) {
  * exactly as specified.
  */
 export async function load(content, options = {}) {
+  need(options !== null && typeof options === "object", "the options are no object");
   const asked = "signer" in options;
   need(!asked || (options.signer instanceof Uint8Array && options.signer.length === 32),
     "signer is no public key of 32 bytes");

@@ -2,12 +2,13 @@
 
 import { need } from "./cbor.js";
 import {
-  bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
+  UNIT, bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
 } from "./charges.js";
 import { fields, hex } from "./fields.js";
 import { Reach } from "./reach.js";
 
 const FORMAT = "optmech-ledger/1";
+const MOST_CHARGED = 10n ** 24n * UNIT;
 const AT_ONCE = 2 ** 28;
 const NEARLY = 10n ** 8n;
 const BETWEEN_FLOATS = 2 ** -50;
@@ -174,6 +175,7 @@ export class Ledger {
     const rate = charged(mechanism, epsilon);
     Object.assign(this, { mechanism, epsilon: rate, radius, budget, delta, by, fallBack, between });
     this.#costs = new Costs(mechanism, rate, radius, between);
+    need(this.#costs.plain < MOST_CHARGED, "epsilon charges more than a ledger can add up");
     this.#delta = decimal(delta);
     this.#limit = budget === null ? null : limit(budget);
     this.#order = order === null ? bestOrder(this.#costs.plain, this.#delta, this.#limit)

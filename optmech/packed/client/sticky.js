@@ -105,7 +105,7 @@ export class StickyReports {
       "the last report is none");
     const found = new Map(list(entered, "the sticky reports").map((entry) => {
       need(Array.isArray(entry) && entry.length === 2 && typeof entry[1] === "string"
-        && /^[0-9]{1,20}$/.test(entry[1]), "an entry is no place and epoch");
+        && /^[0-9]{1,20}$/.test(entry[1]) && BigInt(entry[1]) < MOST_EPOCHS, "an entry is no place and epoch");
       return [this.#number(entry[0]), BigInt(entry[1])];
     }));
     this.#entered = found;
