@@ -92,3 +92,29 @@ def test_points_without_cells_are_refused():
     m = om.Mechanism(om.Domain.range(3), om.Domain("ab"), np.full((3, 2), 0.5))
     with pytest.raises(om.ProblemError, match="no cells"):
         measures.everywhere(m)
+
+
+def test_a_mechanism_for_every_point_takes_no_fix_to_a_cell():
+    """Its ε between any two points is that of its promise, not that of a table with a row a cell:
+    the largest ‖∇p_o‖ / p_o over the region, here from points and from the coefficients."""
+    km = om.distances.euclidean()
+    cells = om.Grid(2, 2, cell=1.0)
+    mesh = om.Mesh.grid((0, 0, 2, 2), 1.0)
+    promise = om.MetricPrivacy("ln 2", km, everywhere=mesh)
+    prior = om.Prior.from_counts(cells, [3, 1, 1, 2])
+    design = om.solve(om.Problem(prior, km, constraints=[promise]), gap=1e-3)
+    for given in (design, design.mechanism):
+        with pytest.raises(om.ProblemError, match="every point of its region"):
+            measures.everywhere(given)
+    kept = promise.measured(design.mechanism, design.problem.space)
+    assert kept is not None
+    assert kept.promised == pytest.approx(math.log(2), rel=1e-15)
+    assert kept.measured <= kept.promised
+    points = np.random.default_rng(5).uniform(0, 2, (200, 2))
+    logs = np.log(design.mechanism.at(points))
+    apart = np.hypot(*(points[:, None] - points).transpose(2, 0, 1)) + np.eye(200)
+    reached = float((np.abs(logs[:, None] - logs).max(axis=2) / apart).max())
+    assert 0.9 * kept.measured < reached <= kept.measured * (1 + 1e-9)
+    other = om.MetricPrivacy("ln 2", km, everywhere=om.Mesh.grid((0, 0, 2, 2), 2.0))
+    assert other.measured(design.mechanism, design.problem.space) is None
+    assert promise.measured(om.Mechanism(cells, cells, np.eye(4)), design.problem.space) is None

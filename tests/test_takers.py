@@ -127,3 +127,22 @@ def test_it_is_a_mechanism_from_its_places() -> None:
     for point in ([0.3, 1.7], [2.0, 0.1]):
         first, *others = m.exactly_at(point)
         assert merged.exactly_at(point) == (first, sum(others))
+
+
+def test_what_takes_packed_mechanisms_refuses_others_by_name() -> None:
+    for given in (DESIGN, DESIGN.mechanism, om.Mechanism(PLACES, PLACES, np.eye(3)), None):
+        with pytest.raises(om.ProblemError, match="not a packed mechanism"):
+            om.Ledger(given, 1, 0.5)  # type: ignore[arg-type]
+        with pytest.raises(om.ProblemError, match="not a packed mechanism"):
+            om.StickyReports(given, b"0" * 32)  # type: ignore[arg-type]
+
+
+def test_rows_of_a_mechanism_for_every_point_are_refused_in_words() -> None:
+    for given in (DESIGN, DESIGN.mechanism):
+        with pytest.raises(om.ProblemError, match="every point of a region"):
+            om.FixedRows(given)
+
+
+def test_its_promise_is_a_number_for_pictures() -> None:
+    om.plots.constraint_slack(DESIGN)
+    om.plots.frontier([DESIGN])

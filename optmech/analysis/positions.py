@@ -17,6 +17,7 @@ from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.ratios.hockey_stick import most_revealing
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
@@ -89,8 +90,16 @@ def everywhere(
     Raises
     ------
     ProblemError
-        On secrets that are no cells, and on unusable arguments.
+        On secrets that are no cells, mechanisms for every point of a region (which take no fix to a
+        cell), and unusable arguments.
     """
+    if isinstance(m, MeshMechanism):
+        raise ProblemError(
+            "reports from every point of its region itself: no fix is taken to a cell, and its "
+            "design says which ε all points keep",
+            where="mechanism",
+            remedy="Measure a mechanism on cells",
+        )
     boxes = _boxes(m.secrets)
     count = whole(pairs, "pairs", least=1)
     sure = probability(confidence, "confidence", positive=True)

@@ -133,7 +133,10 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
         lines += [f"unit = {_text(unit)}"] if unit else []
     lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
     outside = int((~((points >= box[:2]) & (points <= box[2:])).all(axis=1)).sum())
-    notes = [f"{rows} x {columns} cells of {_by(cell, unit)} over {_by(size, unit)}"]
+    notes = [
+        f"{rows} rows x {columns} columns of cells of {_by(cell, unit)} (width x height) over "
+        f"{_by(size, unit)}"
+    ]
     if wide:
         notes.append(
             f"the cells are wider than the {radius:g}{f' {unit}' if unit else ''} at which places "

@@ -103,6 +103,7 @@ class Ledger:
         _require_one_of(by, ("plain", "rows", "composed"), "by")
         _require_one_of(fall_back, FALL_BACKS, "fall_back")
         _require_one_of(between, BETWEEN, "between")
+        require_packed(mechanism)
         self.mechanism = mechanism
         self.epsilon = charged(mechanism, epsilon)
         self.radius = float(parse_exact(radius, where="radius", positive=True))
@@ -397,6 +398,16 @@ def _file(path: str | Path) -> Path:
         raise ProblemError("is a stream", where=str(path), remedy="Name a file")
     refuse_unwritable(path)
     return Path(os.path.realpath(path))
+
+
+def require_packed(mechanism: object) -> None:
+    """Raise ProblemError on what is no packed mechanism, a design for instance."""
+    if not isinstance(mechanism, Packed):
+        raise ProblemError(
+            f"{type(mechanism).__name__} is not a packed mechanism",
+            where="mechanism",
+            remedy="Pack the design with om.pack, and give what om.load_packed reads",
+        )
 
 
 def _require_one_of(value: object, known: tuple[str, ...], where: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from optmech.base.lock import Mutex
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
-from optmech.packed.ledger import Ledger
+from optmech.packed.ledger import Ledger, require_packed
 from optmech.packed.load import PackedMechanism
 
 _LABEL = b"optmech-sticky/1"
@@ -57,6 +57,7 @@ class StickyReports:
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
+        require_packed(mechanism)
         if not isinstance(mechanism, PackedMechanism):
             raise ProblemError(
                 "is a mechanism for every point: two fixes of one place are two points",

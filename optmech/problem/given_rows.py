@@ -14,6 +14,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
 from optmech.exact.number import parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 
@@ -50,6 +51,12 @@ class GivenRows(SameFields, Shown):
         # packed mechanisms know theirs
         digest = getattr(mechanism, "digest", b"")
         source = f"sha256:{digest.hex()}" if digest else ""
+        if isinstance(mechanism, MeshMechanism):
+            raise ProblemError(
+                "is a mechanism for every point of a region, whose rows are those of control "
+                "points and not of places",
+                remedy="Give a design for finitely many secrets, or rows by their labels",
+            )
         if not isinstance(mechanism.exact, Numerators):
             rows = dict(zip(secrets, mechanism.matrix.tolist(), strict=True))
             return cls(secrets, seen, whole_rows(rows).exact, source)

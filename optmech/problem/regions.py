@@ -17,11 +17,15 @@ from optmech.certificate.families import (
     Trusted,
     known,
 )
+from optmech.certificate.gradients import check_gradients
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact
 from optmech.mesh import Mesh
+from optmech.mesh.mechanism import MeshMechanism
+from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance, euclidean, haversine
+from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Family, Statement
 
 
@@ -35,6 +39,16 @@ def gradient_in(statement: Statement) -> Gradient:
     found = gradient_of(statement.families)
     assert found is not None
     return found
+
+
+def measured_gradient(m: Mechanism, mesh: Mesh, epsilon: Exact) -> Kept | None:
+    """The largest ‖G_o[α]‖ / P[α,o], which is an ε that all points of the region keep; None of
+    mechanisms that are not on this mesh."""
+    if not isinstance(m, MeshMechanism) or m.mesh != mesh:
+        return None
+    check = check_gradients(mesh, epsilon, m.rows)
+    share = min(check.worst, 1.0) if check.passed else check.worst
+    return Kept("epsilon", float(epsilon), share * float(epsilon) if share else 0.0)
 
 
 def over_places(statement: Statement) -> Statement:

@@ -145,7 +145,7 @@ def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().err
     grid = om.load_problem(folder / "far.toml").secrets
     assert isinstance(grid, om.Grid)
-    assert f"{grid.rows} x {grid.columns} cells of " in said
+    assert f"{grid.rows} rows x {grid.columns} columns of cells of " in said
     # some nine degrees of 111 km / cos 43 and six: cells of a hundred kilometres and more
     numbers = said.partition("cells of ")[2].partition(" km")[0].split(" x ")
     assert [float(n) for n in numbers] == pytest.approx(list(grid.cell), rel=1e-3)

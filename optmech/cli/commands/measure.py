@@ -62,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
+    from optmech.mesh.mechanism import MeshMechanism
     from optmech.problem.attacked import choose_distance
     from optmech.show.measured import measure_constraints
 
@@ -82,13 +83,14 @@ def run(args: argparse.Namespace) -> int:
         between = measures.everywhere(m, rate, within=within)
     name, distance = choose_distance(problem, args.distance)
     prior, loss = problem.prior, problem.loss
+    at = " at the places" if isinstance(m, MeshMechanism) else ""
     right, left = measures.bayes_vulnerability(m, prior), measures.conditional_entropy(m, prior)
     told = measures.mutual_information(m, prior)
     found = {
         "expected_loss": ("expected loss", measures.expected_loss(m, prior, loss)),
         "worst_loss": ("worst-case loss", measures.worst_loss(m, loss)),
-        "metric_epsilon": (f"ε of metric privacy ({name})", measures.epsilon(m, distance)),
-        "epsilon": ("ε of differential privacy (all pairs)", measures.epsilon(m)),
+        "metric_epsilon": (f"ε of metric privacy{at} ({name})", measures.epsilon(m, distance)),
+        "epsilon": (f"ε of differential privacy{at} (all pairs)", measures.epsilon(m)),
         "distortion": (f"distortion privacy ({name})", measures.distortion(m, prior, distance)),
         "bayes_vulnerability": ("best guess right with probability", right),
         "prior_entropy": ("entropy of the prior (bits)", prior.entropy),
@@ -99,12 +101,12 @@ def run(args: argparse.Namespace) -> int:
     if rate is not None:
         for prefix, kind, metric in variants:
             value = measures.delta(m, rate, metric)
-            title = f"δ of {kind} privacy at ε = {args.epsilon}"
+            title = f"δ of {kind} privacy{at} at ε = {args.epsilon}"
             found[f"{prefix}delta_at_epsilon"] = title, value
     if budget is not None:
         for prefix, kind, metric in variants:
             value = measures.epsilon_for_delta(m, budget, metric)
-            title = f"ε of {kind} privacy at δ = {args.delta}"
+            title = f"ε of {kind} privacy{at} at δ = {args.delta}"
             found[f"{prefix}epsilon_at_delta"] = title, value
     leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)

@@ -16,7 +16,12 @@ from optmech.problem import fields
 from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import Plain
 from optmech.problem.ratios import delta_words, measured_ratio, ratio_families, triangle_notes
-from optmech.problem.regions import measure_of, require_distance, require_places
+from optmech.problem.regions import (
+    measure_of,
+    measured_gradient,
+    require_distance,
+    require_places,
+)
 from optmech.problem.space import Space
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
@@ -113,7 +118,9 @@ class MetricPrivacy(Constraint):
         return text + delta_words(self.delta)
 
     def measured(self, m: Mechanism, space: Space) -> Kept | None:
-        if self.observable_threshold is not None or self.everywhere is not None:
+        if self.everywhere is not None:
+            return measured_gradient(m, self.everywhere, self.epsilon)
+        if self.observable_threshold is not None:
             return None
         pairs = None
         if self.threshold is not None:
