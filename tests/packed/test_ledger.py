@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,10 @@ from referee.ledger import exponential, made
 
 import optmech as om
 from optmech.packed import charges
+from optmech.packed.file import Parts, decode_parts, encode_parts
+from optmech.packed.load import mechanism_of
 from optmech.packed.reach import Reach
+from optmech.packed.table import Table
 
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
@@ -270,6 +274,25 @@ def test_places_side_by_side_are_charged_however_the_radius_is(by: str) -> None:
     while ledger.charge(drawn % 2):
         drawn += 1
     assert 10 < drawn < 200
+
+
+def test_rows_that_many_places_share_are_compared_once() -> None:
+    """A small file of many places and reports: a matrix of them would take 17 GB."""
+    count, one = 2**16, 2**16
+    rows = [[one // 4, one - one // 4], [one - one // 4, one // 4]]
+    small = made(om.Domain(range(2)), rows, 16, None, 1.1)
+    header = small.header
+    plain = replace(header, constraints=({**header.constraints[0], "per": ""},))
+    table = Table(16, np.array([5, count // 2]), np.array(rows, dtype=np.uint64))
+    places, reports = om.Domain(range(count)), om.Domain(range(count))
+    parts = Parts(plain, places, reports, np.arange(count) % 2, table)
+    found = mechanism_of(decode_parts(encode_parts(parts), "made"))
+    ledger = om.Ledger(found, None, 1.0)
+    ledger.enter(0)
+    ledger.enter(1)
+    assert ledger.per_draw == pytest.approx(1.1, rel=1e-8)
+    assert ledger.rows == pytest.approx(2 * math.log(3), rel=1e-8)
+    assert 0 < ledger.composed <= ledger.rows
 
 
 def test_a_plain_epsilon_is_charged_once_whatever_the_distance() -> None:
