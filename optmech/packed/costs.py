@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +59,7 @@ class Costs:
         if self._reach is None:
             return self.plain
         if place not in self._rows:
-            over, under = _largest_ratio(self._entries, place, self._reach.near(place))
+            over, under = _largest_ratio(*self._beside(place))
             found = log_charge(over, under) if under else math.inf
             if found > self.plain:
                 raise VerificationError(
@@ -78,11 +77,10 @@ class Costs:
         if self._reach is None:
             return within(self.plain, order)
         if (place, order) not in self._divergences:
-            own = self._entries[place]
+            own, others = self._beside(place)
             used = own > 0
-            others = np.unique(self._entries[self._reach.near(place)][:, used], axis=0).tolist()
             row, found = own[used].tolist(), 0
-            for other in others:
+            for other in others[:, used].tolist():
                 both = divergence(row, other, order), divergence(other, row, order)
                 found = max(found, *both)
             self._divergences[place, order] = min(found, self.rows(place))
@@ -96,18 +94,19 @@ class Costs:
             apart = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
             return units(each * (apart if _is_per_distance(own) else 1))
         stated = units(each * (decimal(self._reach.longest()) if _is_per_distance(own) else 1))
-        if self.places**2 * self._entries.shape[1] > _AT_ONCE:
+        if self.places**2 * len(own._parts.table.columns) > _AT_ONCE:
             return short(stated + 1)
         # the distances of a design are floats: what is above by their rounding is charged
         self.plain = stated + stated // _NEARLY
         return max([stated, *map(self.rows, range(self.places))])
 
-    @cached_property
-    def _entries(self) -> NDArray[np.uint64]:
-        """The whole numbers of all places, for the reports that are made."""
+    def _beside(self, place: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The row of a place, and the distinct ones of those near it."""
         assert isinstance(self._mechanism, PackedMechanism)
-        entries = self._mechanism.exact.entries
-        return np.asarray(entries[:, entries.any(axis=0)])
+        assert self._reach is not None
+        parts = self._mechanism._parts
+        rows, row_of = parts.table.rows, parts.row_of
+        return rows[row_of[place]], rows[np.unique(row_of[self._reach.near(place)])]
 
 
 def charged(mechanism: Packed, epsilon: Number | None) -> float:
@@ -141,10 +140,9 @@ def _is_per_distance(mechanism: Packed) -> bool:
     return not stated or any(part["per"] for part in stated)
 
 
-def _largest_ratio(rows: NDArray[np.uint64], place: int, near: list[int]) -> tuple[int, int]:
-    """The largest ratio of two entries of one column, of a row and one of those near it, either
+def _largest_ratio(own: NDArray[np.uint64], others: NDArray[np.uint64]) -> tuple[int, int]:
+    """The largest ratio of two entries of one column, of a row and one of the others, either
     way; (1, 0) where only one of them is 0."""
-    own, others = rows[place], rows[near]
     if ((own > 0) != (others > 0)).any():
         return 1, 0
     used = own > 0

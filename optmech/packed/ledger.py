@@ -70,9 +70,9 @@ class Ledger:
         ``"positions"``: a report is about a position of the region, and its draw is charged for
         every place that a position of the region within ``radius`` of it may belong to, as over a
         cell's edge. One outside, which a file may have taken to the nearest place, counts as the
-        position that it is taken to. ``"places"``: the
-        places are themselves what is hidden (ages, stations), and those at most ``radius`` away are
-        charged for. Without coordinates all places are.
+        position that it is taken to, which on the globe may be further from another's than they
+        are apart. ``"places"``: the places are themselves what is hidden (ages, stations), and
+        those at most ``radius`` away are charged for. Without coordinates all places are.
     order:
         The Rényi order α of the composed figure, 1 and a number of eighths; None for what suits
         budget, δ and the charge of a draw. It is fixed from then on, and kept with the draws.

@@ -16,13 +16,22 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.packed.load import PackedMechanism
-from optmech.spaces.domain import EARTH_RADIUS_KM, Domain, Grid, great_circle
+from optmech.spaces.domain import EARTH_RADIUS_KM, Grid, great_circle
+from optmech.spaces.sphere import sines, squares, vectors
 
 Bools = NDArray[np.bool_]
 BETWEEN = ("positions", "places")
+Corner = tuple[float, float]
 _MORE = 1 + 1e-9
 _WIDE = 1e-9
 """How much wider half-planes are taken, in units of a cell's square."""
+_UNSURE = 1e-12
+"""More than vectors of float64 are off, in radii of the globe."""
+_FLAT_UNITS = 1e-14
+"""More than the borders of a grid's cells are off, in units of its farthest coordinate."""
+_WIDEST = 60.0
+"""Up to this reach, in degrees, places on the globe have corners; beyond they are all far."""
+_RADIAN = math.pi / 180
 
 
 class Reach:
@@ -34,8 +43,8 @@ class Reach:
 
     def __init__(self, mechanism: PackedMechanism, radius: float, between: str) -> None:
         self._domain = mechanism.secrets
-        self._reach = mechanism.header.reach
-        self._aspect = aspect_of(self._domain)
+        self._stated = mechanism.header.reach
+        self._globe = self._domain.coordinates == "lonlat"
         self.radius, self.between = radius, between
 
     def near(self, place: int) -> list[int]:
@@ -73,11 +82,12 @@ class Reach:
             return np.ones(len(self._domain), dtype=bool)
         if self.between == "places":
             return np.asarray(self._apart(place) <= self.radius * _MORE)
-        if self._moved is None:
-            return np.ones(len(self._domain), dtype=bool)
         if isinstance(self._domain, Grid):
-            return self._of_cells(place, self._domain, self._moved)
-        return self._of_points(place, self._moved)
+            moved = self._moved_in(self._domain)
+            return self._of_cells(place, self._domain, np.inf if moved is None else moved)
+        if self._stated is None:
+            return np.ones(len(self._domain), dtype=bool)
+        return self._of_points(place)
 
     def _apart(self, place: int) -> Floats:
         if isinstance(self._domain, Grid):
@@ -86,39 +96,26 @@ class Reach:
             y = (row - row[place]) * self._domain.cell[1]
             return np.asarray(np.sqrt(x * x + y * y))
         points = self._domain.require_points("charge reports")
-        if self._domain.coordinates == "lonlat":
+        if self._globe:
             return np.asarray(great_circle(points, points[place]))
         return np.asarray(np.sqrt(((points - points[place]) ** 2).sum(axis=1)))
 
-    @cached_property
-    def _moved(self) -> float | None:
-        """How far two positions within the radius are apart where places are compared, at most: in
-        the unit of the coordinates, in degrees of latitude for points on the globe. None where
-        that says nothing of the places that they belong to."""
-        domain, globe = self._domain, self._domain.coordinates == "lonlat"
-        points = domain.require_points("charge reports")
-        if isinstance(domain, Grid):
-            if domain.bounds is None:
-                return self.radius
-            west, south, east, north = domain.bounds
-            latitude, beyond = max(abs(south), abs(north)), 360 - (east - west)
-            aspect = max(math.cos(math.radians((south + north) / 2)), 1e-9)
-        else:
-            if self._reach is None:
-                return None
-            if not globe:
-                return self.radius
-            latitude, aspect = float(np.abs(points[:, 1]).max()) + self._reach, self._aspect
-            beyond = 180 - 2 * math.sqrt(2) * self._reach / aspect
+    def _moved_in(self, grid: Grid) -> float | None:
+        """How far two positions of a grid within the radius are apart on its map, at most, in the
+        unit of the cells. None where that says nothing of the cells that they belong to."""
+        if grid.bounds is None:
+            ends = zip(grid.origin, (grid.columns, grid.rows), grid.cell, strict=True)
+            far = max(max(abs(a), abs(a + count * side)) for a, count, side in ends)
+            return self.radius + _FLAT_UNITS * far
+        west, south, east, north = grid.bounds
+        latitude, beyond = max(abs(south), abs(north)), 360 - (east - west)
+        aspect = max(math.cos(math.radians((south + north) / 2)), 1e-9)
         least = math.cos(math.radians(latitude)) if latitude < 90 else 0.0
         sine = math.sin(min(self.radius / (2 * EARTH_RADIUS_KM), math.pi / 2))
         if sine >= least:
             return None
-        turn = 2 * math.asin(sine / least) * _MORE
-        if math.degrees(turn) >= beyond:
-            return None
-        moved = turn * max(least, aspect)
-        return math.degrees(moved) if globe else moved * EARTH_RADIUS_KM
+        turn = 2 * math.asin(sine / least) * _MORE + _UNSURE
+        return None if turn / _RADIAN >= beyond else turn * max(least, aspect) * EARTH_RADIUS_KM
 
     def _of_cells(self, place: int, grid: Grid, moved: float) -> Bools:
         """Cells that are nowhere further apart than that."""
@@ -127,75 +124,121 @@ class Reach:
         y = np.maximum(np.abs(row - row[place]) - 1, 0) * grid.cell[1]
         return np.asarray(x * x + y * y <= moved * moved * _MORE)
 
-    def _of_points(self, place: int, moved: float) -> Bools:
+    def _of_points(self, place: int) -> Bools:
         """Places b with |a - b| <= R_a + R_b + moved, R being how far a position of the place may
         be from it, and |v - b| <= |v - a| + 2 moved at a corner v of what is nearer to a than to
-        any other place."""
-        steps = self._steps(place)
-        apart = np.sqrt((steps * steps).sum(axis=1))
-        found = apart <= (self._radii[place] + self._radii + moved) * _MORE
-        if steps.shape[1] > 2:
+        any other place: straight lines, on the globe through it."""
+        steps, corners, moved = self._steps(place), self._corners[place], self._moved
+        unsure = _UNSURE if self._globe else 0.0
+        found = np.sqrt(squares(steps)) <= (
+            (self._radii[place] + self._radii + moved) * _MORE + unsure
+        )
+        if not len(corners):
             return np.asarray(found)
         close = np.zeros(len(steps), dtype=bool)
-        for x, y in self._cells[place]:
-            aside, over = steps[:, 0] - x, steps[:, 1] - y
-            to = np.sqrt(aside * aside + over * over)
-            close |= to <= (math.sqrt(x * x + y * y) + 2 * moved) * _MORE
+        for corner, far in zip(corners, np.sqrt(squares(corners)), strict=True):
+            close |= np.sqrt(squares(steps - corner)) <= (far + 2 * moved) * _MORE + unsure
         return np.asarray(found & close)
 
-    def _steps(self, place: int) -> Floats:
-        """From a place to all of them, as the specification compares positions; of a line, with a
-        second coordinate."""
-        points = self._domain.require_points("charge reports")
-        steps = points - points[place]
-        if self._domain.coordinates == "lonlat":
-            steps[:, 0] = np.where(steps[:, 0] > 180, steps[:, 0] - 360, steps[:, 0])
-            steps[:, 0] = np.where(steps[:, 0] < -180, steps[:, 0] + 360, steps[:, 0])
-        steps[:, 0] *= self._aspect
-        return np.column_stack([steps, np.zeros(len(steps))]) if steps.shape[1] == 1 else steps
+    @cached_property
+    def _moved(self) -> float:
+        """How far two positions within the radius are apart where places are compared, at most."""
+        return _chord(self.radius / EARTH_RADIUS_KM / _RADIAN) if self._globe else self.radius
 
     @cached_property
-    def _cells(self) -> list[list[tuple[float, float]]]:
-        """For every place corners of an area around it that holds its positions, from the place;
-        in three dimensions and more a square that is as wide."""
-        assert self._reach is not None
-        return [_cell(self._steps(k), k, self._reach) for k in range(len(self._domain))]
+    def _reach(self) -> float:
+        """How far a position may be from its place, where places are compared."""
+        assert self._stated is not None
+        return _chord(self._stated) if self._globe else self._stated
+
+    @cached_property
+    def _own(self) -> Floats:
+        """The places as they are compared; of a line, with a second coordinate."""
+        points = self._domain.require_points("charge reports")
+        if self._globe:
+            return vectors(points)
+        if points.shape[1] == 1:
+            return np.column_stack([points, np.zeros(len(points))])
+        return points
+
+    def _steps(self, place: int) -> Floats:
+        return np.asarray(self._own - self._own[place])
+
+    @cached_property
+    def _corners(self) -> list[Floats]:
+        """For every place the corners, from the place, of an area around it that holds its
+        positions; none where these are within ``reach`` at most."""
+        own = self._own
+        return [np.array(self._corners_of(k)).reshape(-1, own.shape[1]) for k in range(len(own))]
+
+    def _corners_of(self, place: int) -> list[tuple[float, ...]]:
+        assert self._stated is not None
+        steps = self._steps(place)
+        away = squares(steps)
+        if not self._globe:
+            tall = self._reach if steps[:, 1].any() else 0.0
+            return [] if steps.shape[1] > 2 else [*_cell(steps, away, self._reach, tall, 0.0)]
+        if self._stated > _WIDEST:
+            return []
+        # on the plane that touches the globe at the place, seen from the middle of the globe
+        (s, c), (up, flat) = (
+            map(float, sines(angle)) for angle in self._domain.require_points("")[place]
+        )
+        east, north = (-s, c, 0.0), (-up * c, -up * s, flat)
+        seen = np.column_stack([_along(steps, axis) for axis in (east, north)])
+        sine, cosine = map(float, sines(np.array(self._stated)))
+        wide, origin = sine / cosine, self._own[place].tolist()
+        out = []
+        for u, v in _cell(seen, away, wide, wide, _UNSURE):
+            size = math.sqrt(1 + (u * u + v * v))
+            out.append(
+                tuple(
+                    (a + u * e + v * n) / size - a
+                    for a, e, n in zip(origin, east, north, strict=True)
+                )
+            )
+        return out
 
     @cached_property
     def _radii(self) -> Floats:
         """How far the positions of every place may be from it."""
-        assert self._reach is not None
+        farthest = [np.sqrt(squares(c)).max(initial=0.0) for c in self._corners]
         return np.array(
             [
-                min(self._reach, max(math.sqrt(x * x + y * y) for x, y in cell))
-                for cell in self._cells
+                min(self._reach, float(far)) if len(c) else self._reach
+                for far, c in zip(farthest, self._corners, strict=True)
             ]
         )
 
 
-def _cell(steps: Floats, place: int, reach: float) -> list[tuple[float, float]]:
-    """What is nearer to the origin than to any other of ``steps``, within a square; of a line
-    within its part."""
-    wide = reach if steps[:, 1].any() else 0.0
-    cell = [(-reach, -wide), (reach, -wide), (reach, wide), (-reach, wide)]
-    if steps.shape[1] > 2:
-        return cell
-    away = (steps * steps).sum(axis=1)
-    away[place] = np.inf
+def _chord(degrees: float) -> float:
+    """The straight line between two points of the globe, in its radii."""
+    return 2 * float(sines(np.array(min(degrees, 180.0) / 2))[0])
+
+
+def _along(steps: Floats, axis: tuple[float, ...]) -> Floats:
+    """Products of vectors with one, evaluated in this order everywhere."""
+    return np.asarray(
+        steps[:, 0] * axis[0] + steps[:, 1] * axis[1] + steps[:, 2] * axis[2], dtype=np.float64
+    )
+
+
+def _cell(seen: Floats, away: Floats, wide: float, tall: float, unsure: float) -> list[Corner]:
+    """The part of a rectangle around the origin where z · ``seen`` is at most half of ``away``, and
+    a little more: what is nearer to the origin than to places at the squared distances ``away``."""
+    cell = [(-wide, -tall), (wide, -tall), (wide, tall), (-wide, tall)]
+    more = wide * (_WIDE * wide + unsure)
     for k in np.argsort(away, kind="stable").tolist():
         square = float(away[k])
         if square > 4 * max(x * x + y * y for x, y in cell) * _MORE:
             break
         if square > 0:
-            cell = _cut(cell, float(steps[k, 0]), float(steps[k, 1]), square / 2, reach)
+            cell = _cut(cell, float(seen[k, 0]), float(seen[k, 1]), square / 2 + more)
     return cell
 
 
-def _cut(
-    cell: list[tuple[float, float]], x: float, y: float, limit: float, reach: float
-) -> list[tuple[float, float]]:
-    """The part of a convex polygon where x·u + y·v is at most the limit, and a little more."""
-    limit = limit + _WIDE * reach * reach
+def _cut(cell: list[Corner], x: float, y: float, limit: float) -> list[Corner]:
+    """The part of a convex polygon where x·u + y·v is at most the limit."""
     over = [x * u + y * v - limit for u, v in cell]
     out = []
     for k, (u, v) in enumerate(cell):
@@ -207,13 +250,3 @@ def _cut(
         if over[k] <= 0:
             out.append((u, v))
     return out
-
-
-def aspect_of(domain: Domain) -> float:
-    """What a degree of longitude is in degrees of latitude, in the middle of the places; 1.0 in the
-    plane."""
-    if domain.points is None or domain.coordinates != "lonlat":
-        return 1.0
-    latitude = domain.points[:, 1]
-    middle = (float(latitude.min()) + float(latitude.max())) / 2
-    return max(math.cos(math.radians(middle)), 1e-9)

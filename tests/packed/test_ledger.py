@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,10 @@ from referee.ledger import exponential, made
 
 import optmech as om
 from optmech.packed import charges
+from optmech.packed.file import Parts, decode_parts, encode_parts
+from optmech.packed.load import mechanism_of
 from optmech.packed.reach import Reach
+from optmech.packed.table import Table
 
 VECTORS = Path(__file__).parent / "vectors"
 CLIENT = Path(om.__file__).parent / "packed" / "client"
@@ -151,8 +155,8 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
         turned = ((position[0] + 180) % 360 - 180, position[1]) if globe else position
         if name == "points":
             # what lies outside is taken for a position of its nearest place
-            steps = (centres - position) * (math.cos(math.radians(middle_latitude)), 1)
-            if found.header.reach is None or np.hypot(*steps.T).min() > found.header.reach:
+            assert found.header.reach is not None
+            if min(angle(position, centre) for centre in centres) > found.header.reach:
                 return None
         label = found.locate(turned)
         return None if label is None else labels.index(label)
@@ -160,10 +164,9 @@ def test_every_pair_of_places_that_positions_fall_into_is_charged(name: str, rad
     def apart(one: Any, two: Any) -> float:
         if not globe:
             return float(np.linalg.norm(one - two))
-        return 2 * 6371.0088 * math.asin(float(np.linalg.norm(sphere(one) - sphere(two))) / 2)
+        return 6371.0088 * math.radians(angle(one, two))
 
     low, high = centres.min(axis=0), centres.max(axis=0)
-    middle_latitude = (low[-1] + high[-1]) / 2
     margin = 0.3 * (high - low) + 1e-3
     seen: set[tuple[int, int]] = set()
     for _ in range(3000):
@@ -189,6 +192,77 @@ def sphere(position: Any) -> Any:
     return np.array([math.cos(y) * math.cos(x), math.cos(y) * math.sin(x), math.sin(y)])
 
 
+def angle(one: Any, two: Any) -> float:
+    """Between two positions, in degrees."""
+    return math.degrees(2 * math.asin(min(1, float(np.linalg.norm(sphere(one) - sphere(two))) / 2)))
+
+
+def around(middle: Any, east: Any, north: Any) -> Any:
+    """Positions at angles (in degrees) from a position, as vectors."""
+    x, y = np.radians(middle)
+    right = np.array([-math.sin(x), math.cos(x), 0])
+    up = np.array([-math.sin(y) * math.cos(x), -math.sin(y) * math.sin(x), math.cos(y)])
+    far = np.radians(np.hypot(east, north))[..., None]
+    turn = np.arctan2(north, east)[..., None]
+    return np.cos(far) * sphere(middle) + np.sin(far) * (np.cos(turn) * right + np.sin(turn) * up)
+
+
+def degrees_of(vectors: Any) -> Any:
+    return np.degrees(
+        np.stack(
+            [np.arctan2(vectors[..., 1], vectors[..., 0]), np.arcsin(vectors[..., 2].clip(-1, 1))],
+            axis=-1,
+        )
+    )
+
+
+GLOBE = [(0, 0), (12.5, 47), (180, 10), (-179.99, -60), (30, 89.9), (0, 90), (77, -90)]
+
+
+@pytest.mark.parametrize("middle", GLOBE)
+@pytest.mark.parametrize("wide", [1e-4, 0.05, 3.0, 40.0, 180.0])
+def test_every_pair_of_places_on_the_globe_is_charged(middle: Any, wide: float) -> None:
+    """Random places in a disc, positions within the radius of each other, and the nearest place by
+    vectors of the test's own."""
+    rng = np.random.default_rng(int(1000 * wide) + GLOBE.index(middle))
+    for lattice, radius in itertools.product((False, True), (1e-3, 0.1, 0.7, 2.0)):
+        if lattice and wide < 90:
+            row, column = np.divmod(np.arange(25), 5)
+            east, north = (column - 2 + row % 2 / 2) * wide / 4, (row - 2) * wide / 4 * 0.75**0.5
+        else:
+            far, turn = wide * rng.random(25) ** 0.5, rng.uniform(-math.pi, math.pi, 25)
+            east, north = far * np.cos(turn), far * np.sin(turn)
+        places = degrees_of(around(middle, east, north))
+        own = np.array([sphere(place) for place in places])
+        chords = np.linalg.norm(own[None] - own[:, None], axis=2) + np.diag([2.0] * 25)
+        least = np.degrees(2 * np.arcsin(np.minimum(1, chords.min(axis=1) / 2)))
+        limit = float(least.max())
+        domain = om.Domain(range(25), places, "km", coordinates="lonlat")
+        found = made(domain, [[1, 2**16 - 1]] * 25, 16, limit, 1.0)
+        angular = radius * float(np.median(least))
+        reach = Reach(found, math.radians(angular) * 6371.0088, "positions")
+        near = [set(reach.near(k)) for k in range(25)]
+        one = around(middle, *rng.uniform(-1.2 * wide, 1.2 * wide, (2, 4000)))
+        # a step as long as the radius, or shorter, in any direction
+        side = np.cross(one, rng.normal(size=one.shape))
+        side /= np.linalg.norm(side, axis=1)[:, None]
+        step = np.radians(min(angular, 179.0)) * rng.choice([0.3, 1 - 1e-9], 4000)[:, None]
+        two = np.cos(step) * one + np.sin(step) * side
+        pairs = []
+        for where in (one, two):
+            apart = np.linalg.norm(where[:, None] - own, axis=2)
+            beyond = apart.min(axis=1) > 2 * math.sin(math.radians(min(limit, 180) / 2))
+            pairs.append(np.where(beyond, -1, apart.argmin(axis=1)))
+        seen = {(int(a), int(b)) for a, b in zip(*pairs, strict=True) if a != b and min(a, b) >= 0}
+        assert seen or radius < 0.5
+        for a, b in seen:
+            assert b in near[a]
+            assert a in near[b]
+        if lattice and wide < 10 and radius <= 0.1:
+            # six around each, and no second ring
+            assert max(map(len, near)) <= 10
+
+
 @pytest.mark.parametrize("by", ["plain", "rows", "composed"])
 def test_places_side_by_side_are_charged_however_the_radius_is(by: str) -> None:
     """Where nothing is within a radius between places, nothing would be promised: refused."""
@@ -200,6 +274,25 @@ def test_places_side_by_side_are_charged_however_the_radius_is(by: str) -> None:
     while ledger.charge(drawn % 2):
         drawn += 1
     assert 10 < drawn < 200
+
+
+def test_rows_that_many_places_share_are_compared_once() -> None:
+    """A small file of many places and reports: a matrix of them would take 17 GB."""
+    count, one = 2**16, 2**16
+    rows = [[one // 4, one - one // 4], [one - one // 4, one // 4]]
+    small = made(om.Domain(range(2)), rows, 16, None, 1.1)
+    header = small.header
+    plain = replace(header, constraints=({**header.constraints[0], "per": ""},))
+    table = Table(16, np.array([5, count // 2]), np.array(rows, dtype=np.uint64))
+    places, reports = om.Domain(range(count)), om.Domain(range(count))
+    parts = Parts(plain, places, reports, np.arange(count) % 2, table)
+    found = mechanism_of(decode_parts(encode_parts(parts), "made"))
+    ledger = om.Ledger(found, None, 1.0)
+    ledger.enter(0)
+    ledger.enter(1)
+    assert ledger.per_draw == pytest.approx(1.1, rel=1e-8)
+    assert ledger.rows == pytest.approx(2 * math.log(3), rel=1e-8)
+    assert 0 < ledger.composed <= ledger.rows
 
 
 def test_a_plain_epsilon_is_charged_once_whatever_the_distance() -> None:
@@ -214,15 +307,15 @@ def test_a_plain_epsilon_is_charged_once_whatever_the_distance() -> None:
 
 def test_a_mechanism_for_every_point_is_charged_by_its_own_rate() -> None:
     field = om.load_packed(VECTORS / "field.omm")
-    ledger = om.Ledger(field, None, 0.4, budget=10)
-    wanted = 1.5 * (0.4 + 2 * field.header.snap)
+    ledger = om.Ledger(field, None, 0.08, budget=10)
+    wanted = 7.5 * (0.08 + 2 * field.header.snap)
     assert wanted <= ledger.per_draw <= wanted * (1 + 1e-8)
     drawn = 0
     while ledger.charge((0.3, 0.3)):
         drawn += 1
     assert drawn == int(10 / ledger.per_draw)
     assert ledger.rows == ledger.plain == pytest.approx(drawn * ledger.per_draw)
-    long = om.Ledger(field, None, 0.4, delta=1e-6)
+    long = om.Ledger(field, None, 0.08, delta=1e-6)
     long.enter((0.3, 0.3), times=1000)
     assert 0.3 * long.plain < long.composed < 0.9 * long.plain
 

@@ -25,6 +25,7 @@ from optmech.packed.table import Table
 
 VECTORS = Path(__file__).parents[1] / "packed" / "vectors"
 Pair = tuple[int, int]
+DEGREE = 6371.0088 * np.pi / 180
 
 
 def made(
@@ -144,23 +145,13 @@ def random_world(rng: np.random.Generator) -> World:
     return World(mechanism, radius, between, pairs, table, 2**bits, rate, worst)
 
 
-def flat(centres: Any) -> Any:
-    """Steps in degrees of latitude, as positions are compared."""
-    steps = centres[None, :, :] - centres[:, None, :]
-    steps[..., 0] = (steps[..., 0] + 180) % 360 - 180
-    latitude = centres[:, 1]
-    steps[..., 0] *= np.cos(np.radians((latitude.min() + latitude.max()) / 2))
-    return steps
-
-
 def om_reach(centres: Any, globe: bool) -> float | None:
-    """The largest distance to a nearest neighbour."""
+    """The largest distance to a nearest neighbour, on the globe in degrees."""
     if len(centres) < 2:
         return None
-    steps = flat(centres) if globe else centres[None] - centres[:, None]
-    apart = np.sqrt((steps**2).sum(axis=2))
+    apart = distances(centres, globe)
     np.fill_diagonal(apart, np.inf)
-    return float(apart.min(axis=1).max())
+    return float(apart.min(axis=1).max()) / (DEGREE if globe else 1.0)
 
 
 def distances(centres: Any, globe: bool) -> Any:
@@ -191,14 +182,8 @@ def sampled(
                 return None
             column, row = np.minimum(position // domain.cell, (domain.columns - 1, domain.rows - 1))
             return int(row * domain.columns + column)
-        steps = centres - position
-        if kind == "globe":
-            steps = flat(np.vstack([position, centres]))[0, 1:]
-            # the cosine is that of the places
-            own, all_ = (np.cos(np.radians((c.min() + c.max()) / 2)) for c in
-                         (centres[:, 1], np.append(centres[:, 1], position[1])))  # fmt: skip
-            steps[:, 0] *= own / all_
-        apart = np.sqrt((steps**2).sum(axis=1))
+        apart = distances(np.vstack([position, centres]), kind == "globe")[0, 1:]
+        apart /= DEGREE if kind == "globe" else 1.0
         return None if reach is not None and apart.min() > reach else int(apart.argmin())
 
     low, high = box
@@ -209,6 +194,8 @@ def sampled(
             turned = rng.normal(size=2)
             turned *= radius * rng.choice([0.0, 0.5, 0.999]) / (111.195 * np.linalg.norm(turned))
             two = one + turned / (np.cos(np.radians(one[1])), 1.0) * (0.9999, 1.0)
+            if distances(np.array([one, two]), True)[0, 1] > radius:
+                continue
         else:
             one = rng.uniform(low, high)
             step = rng.normal(size=len(one))

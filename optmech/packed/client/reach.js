@@ -4,12 +4,19 @@
  */
 
 import { need } from "./cbor.js";
+import { sines, vector } from "./sphere.js";
 
 const EARTH_KM = 6371.0088;
 const MORE = 1 + 1e-9;
 const WIDE = 1e-9;
+const UNSURE = 1e-12;
+const FLAT_UNITS = 1e-14;
+const WIDEST = 60;
 const RADIANS = Math.PI / 180;
-const length = (x, y) => Math.sqrt(x * x + y * y);
+const square = (step) => step.slice(1).reduce((sum, x) => sum + x * x, step[0] * step[0]);
+const length = (step) => Math.sqrt(square(step));
+const minus = (one, other) => one.map((x, k) => x - other[k]);
+const chord = (degrees) => 2 * sines(Math.min(degrees, 180) / 2)[0];
 
 function greatCircle([a, b], [c, d]) {
   const [over, along] = [Math.sin((b - d) * RADIANS / 2), Math.sin((a - c) * RADIANS / 2)];
@@ -17,9 +24,8 @@ function greatCircle([a, b], [c, d]) {
   return 2 * EARTH_KM * Math.asin(Math.sqrt(Math.min(1, half)));
 }
 
-/** The part of a convex polygon where x·u + y·v is at most the limit, and a little more. */
-function cut(cell, [x, y], exact, reach) {
-  const limit = exact + WIDE * reach * reach;
+/** The part of a convex polygon where x·u + y·v is at most the limit. */
+function cut(cell, [x, y], limit) {
   const over = cell.map(([u, v]) => x * u + y * v - limit);
   const out = [];
   cell.forEach(([u, v], k) => {
@@ -34,35 +40,33 @@ function cut(cell, [x, y], exact, reach) {
   return out;
 }
 
-/** What is nearer to the origin than to any other of the steps, within a square. */
-function cellOf(steps, place, reach) {
-  const wide = steps.some((step) => step[1] !== 0) ? reach : 0;
-  let cell = [[-reach, -wide], [reach, -wide], [reach, wide], [-reach, wide]];
-  if (steps[0].length > 2) return cell;
-  const away = steps.map((step) => step[0] * step[0] + step[1] * step[1]);
-  const order = [...away.keys()].filter((k) => k !== place).sort((a, b) => away[a] - away[b] || a - b);
-  for (const k of order) {
+/** The part of a rectangle where z · seen is at most half of away, and a little more. */
+function cellOf(seen, away, wide, tall, unsure) {
+  let cell = [[-wide, -tall], [wide, -tall], [wide, tall], [-wide, tall]];
+  const more = wide * (WIDE * wide + unsure);
+  for (const k of [...away.keys()].sort((a, b) => away[a] - away[b] || a - b)) {
     const farthest = cell.reduce((most, [x, y]) => Math.max(most, x * x + y * y), 0);
     if (away[k] > 4 * farthest * MORE) break;
-    if (away[k] > 0) cell = cut(cell, steps[k], away[k] / 2, reach);
+    if (away[k] > 0) cell = cut(cell, seen[k], away[k] / 2 + more);
   }
   return cell;
 }
 
 export class Reach {
   #places;
-  #reach;
+  #stated;
   #moved;
-  #cells = null;
+  #own;
+  #corners = null;
   #radii = null;
 
   constructor(mechanism, radius, between) {
     this.#places = mechanism.secrets;
-    this.#reach = mechanism.reach;
+    this.#stated = mechanism.reach;
     this.radius = radius;
     this.between = between;
     this.count = this.#places.labels.length;
-    this.#moved = this.#places.points === null ? null : this.#furthest();
+    if (this.#places.points !== null) this.#prepare();
     if (between === "places" && this.#places.points !== null && this.count > 1) {
       for (let k = 0; k < this.count; k++) {
         need(this.near(k).length, `radius: ${radius} reaches no place from that of number ${k}`);
@@ -91,12 +95,11 @@ export class Reach {
   #apart(place, other) {
     const { kind, points, degrees, columns, cell } = this.#places;
     if (kind === "grid") {
-      return length((other % columns - place % columns) * cell[0],
-        (Math.floor(other / columns) - Math.floor(place / columns)) * cell[1]);
+      return length([(other % columns - place % columns) * cell[0],
+        (Math.floor(other / columns) - Math.floor(place / columns)) * cell[1]]);
     }
     if (degrees) return greatCircle(points[other], points[place]);
-    return Math.sqrt(points[other].reduce(
-      (sum, x, k) => sum + (x - points[place][k]) * (x - points[place][k]), 0));
+    return length(minus(points[other], points[place]));
   }
 
   #tests(place) {
@@ -104,8 +107,7 @@ export class Reach {
     const moved = this.#moved;
     if (points === null) return () => true;
     if (this.between === "places") return (k) => this.#apart(place, k) <= this.radius * MORE;
-    if (moved === null) return () => true;
-    if (kind !== "grid") return this.#ofPoints(place);
+    if (kind !== "grid") return this.#stated === null ? () => true : this.#ofPoints(place);
     return (k) => {
       const x = Math.max(Math.abs(k % columns - place % columns) - 1, 0) * cell[0];
       const y = Math.max(Math.abs(Math.floor(k / columns) - Math.floor(place / columns)) - 1, 0) * cell[1];
@@ -113,59 +115,68 @@ export class Reach {
     };
   }
 
-  /** How far two positions within the radius are apart where places are compared; null: anywhere. */
-  #furthest() {
-    const { kind, box, degrees, points, aspect } = this.#places;
-    const sides = { latitude: 0, beyond: 0, share: 1 };
-    if (kind === "grid") {
-      if (!degrees) return this.radius;
-      const [west, south, east, north] = box;
-      sides.latitude = Math.max(Math.abs(south), Math.abs(north));
-      sides.beyond = 360 - (east - west);
-      sides.share = Math.max(Math.cos((south + north) / 2 * RADIANS), 1e-9);
+  #prepare() {
+    const { kind, degrees, points } = this.#places;
+    if (kind === "grid") this.#moved = this.#onTheMap();
+    else if (degrees) {
+      this.#moved = chord(this.radius / EARTH_KM / RADIANS);
+      this.#own = points.map(vector);
     } else {
-      if (this.#reach === null) return null;
-      if (!degrees) return this.radius;
-      sides.latitude = points.reduce((most, point) => Math.max(most, Math.abs(point[1])), 0) + this.#reach;
-      sides.beyond = 180 - 2 * Math.SQRT2 * this.#reach / aspect;
-      sides.share = aspect;
+      this.#moved = this.radius;
+      this.#own = points.map((point) => (point.length === 1 ? [point[0], 0] : point));
     }
-    const least = sides.latitude < 90 ? Math.cos(sides.latitude * RADIANS) : 0;
-    const sine = Math.sin(Math.min(this.radius / (2 * EARTH_KM), Math.PI / 2));
-    if (sine >= least) return null;
-    const turn = 2 * Math.asin(sine / least) * MORE;
-    if (turn / RADIANS >= sides.beyond) return null;
-    const moved = turn * Math.max(least, sides.share);
-    return kind === "grid" ? moved * EARTH_KM : moved / RADIANS;
   }
 
-  #steps(place) {
-    const { points, degrees, aspect } = this.#places;
-    return points.map((point) => {
-      const step = point.map((x, k) => x - points[place][k]);
-      if (degrees) {
-        if (step[0] > 180) step[0] -= 360;
-        if (step[0] < -180) step[0] += 360;
-        step[0] *= aspect;
-      }
-      return step.length === 1 ? [step[0], 0] : step;
+  /** How far two positions of a grid within the radius are apart on its map; without end: anywhere. */
+  #onTheMap() {
+    const { box, degrees } = this.#places;
+    if (!degrees) return this.radius + FLAT_UNITS * Math.max(...box.map(Math.abs));
+    const [west, south, east, north] = box;
+    const latitude = Math.max(Math.abs(south), Math.abs(north));
+    const aspect = Math.max(Math.cos((south + north) / 2 * RADIANS), 1e-9);
+    const least = latitude < 90 ? Math.cos(latitude * RADIANS) : 0;
+    const sine = Math.sin(Math.min(this.radius / (2 * EARTH_KM), Math.PI / 2));
+    if (sine >= least) return Infinity;
+    const turn = 2 * Math.asin(sine / least) * MORE + UNSURE;
+    return turn / RADIANS >= 360 - (east - west) ? Infinity : turn * Math.max(least, aspect) * EARTH_KM;
+  }
+
+  /** Corners, from a place, of an area that holds its positions; none: they are within reach. */
+  #cornersOf(place, reach) {
+    const { points, degrees } = this.#places;
+    const steps = this.#own.map((own) => minus(own, this.#own[place]));
+    const away = steps.map(square);
+    if (!degrees) {
+      const tall = steps.some((step) => step[1] !== 0) ? reach : 0;
+      return steps[0].length > 2 ? [] : cellOf(steps, away, reach, tall, 0);
+    }
+    if (this.#stated > WIDEST) return [];
+    const [[s, c], [up, flat]] = points[place].map(sines);
+    const [east, north] = [[-s, c, 0], [-up * c, -up * s, flat]];
+    const along = (step, axis) => step[0] * axis[0] + step[1] * axis[1] + step[2] * axis[2];
+    const seen = steps.map((step) => [along(step, east), along(step, north)]);
+    const [sine, cosine] = sines(this.#stated);
+    return cellOf(seen, away, sine / cosine, sine / cosine, UNSURE).map(([u, v]) => {
+      const size = Math.sqrt(1 + (u * u + v * v));
+      return this.#own[place].map((a, k) => (a + u * east[k] + v * north[k]) / size - a);
     });
   }
 
   #ofPoints(place) {
     const moved = this.#moved;
-    if (this.#cells === null) {
-      this.#cells = Array.from({ length: this.count }, (_, k) => cellOf(this.#steps(k), k, this.#reach));
-      this.#radii = this.#cells.map((cell) => Math.min(this.#reach,
-        cell.reduce((most, [x, y]) => Math.max(most, length(x, y)), 0)));
+    const unsure = this.#places.degrees ? UNSURE : 0;
+    if (this.#corners === null) {
+      const reach = this.#places.degrees ? chord(this.#stated) : this.#stated;
+      this.#corners = this.#own.map((_, k) => this.#cornersOf(k, reach));
+      this.#radii = this.#corners.map((corners) => (corners.length
+        ? Math.min(reach, corners.reduce((most, corner) => Math.max(most, length(corner)), 0)) : reach));
     }
-    const [steps, cell, radius] = [this.#steps(place), this.#cells[place], this.#radii[place]];
+    const [corners, radius] = [this.#corners[place], this.#radii[place]];
     return (k) => {
-      const step = steps[k];
-      const apart = Math.sqrt(step.reduce((sum, x) => sum + x * x, 0));
-      if (!(apart <= (radius + this.#radii[k] + moved) * MORE)) return false;
-      return step.length > 2 || cell.some(([x, y]) =>
-        length(step[0] - x, step[1] - y) <= (length(x, y) + 2 * moved) * MORE);
+      const step = minus(this.#own[k], this.#own[place]);
+      if (!(length(step) <= (radius + this.#radii[k] + moved) * MORE + unsure)) return false;
+      return !corners.length || corners.some((corner) =>
+        length(minus(step, corner)) <= (length(corner) + 2 * moved) * MORE + unsure);
     };
   }
 }
