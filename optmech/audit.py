@@ -4234,25 +4234,44 @@ def shown(words: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in words)
 
 
-def main(arguments: list[str]) -> int:
-    """0 when everything holds, 1 when not, 2 without a readable file."""
+def verdict(arguments: list[str]) -> tuple[int, list[str]]:
+    """The status, 0 when everything holds, 1 when not, 2 without a readable file; and the words."""
     if len(arguments) not in (1, 2):
-        print("usage: python audit.py DESIGN, or PACKED DESIGN", file=sys.stderr)
-        return 2
+        return 2, ["usage: python audit.py DESIGN, or PACKED DESIGN"]
     try:
         lines, unchecked = judge(*arguments)
     except (OSError, EOFError) as error:
-        print(
-            shown(f"{arguments[0]}: {getattr(error, 'strerror', None) or error}"), file=sys.stderr
-        )
-        return 2
+        return 2, [f"{arguments[0]}: {getattr(error, 'strerror', None) or error}"]
     except Fault as fault:
-        print(shown(f"{arguments[0]}: FAILED: {fault}"))
-        return 1
+        return 1, [f"{arguments[0]}: FAILED: {fault}"]
     words = f"not checked, as they are the file's own words: {unchecked}"
-    print("\n".join(map(shown, [*lines, words])))
-    print("everything that the file claims holds, apart from these")
-    return 0
+    return 0, [*lines, words, "everything that the file claims holds, apart from these"]
+
+
+def written(words: list[str], number: int) -> str:
+    """Lines on standard output (1) or standard error (2); why they cannot be, or nothing."""
+    stream = sys.stdout if number == 1 else sys.stderr
+    if stream is None:
+        return "it is closed"
+    try:
+        print("\n".join(map(shown, words)), file=stream, flush=True)
+    except OSError as error:
+        # what is left in the buffer goes nowhere: at the end Python would fail at it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        return error.strerror or str(error)
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    """0 when everything holds, 1 when not, 2 without a readable file or where the verdict cannot
+    be written."""
+    status, words = verdict(arguments)
+    if status == 2:
+        written(words, 2)
+    elif reason := written(words, 1):
+        written([f"standard output cannot be written: {reason}"], 2)
+        return 2
+    return status
 
 
 if __name__ == "__main__":

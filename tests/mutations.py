@@ -150,6 +150,22 @@ def designs() -> dict[str, bytes]:
     return found
 
 
+def _beside(prior: om.Prior) -> dict[str, tuple[int, list[om.Constraint]]]:
+    """What stands beside the promise at three places, with the degree of the mesh."""
+    one, other = [0.5, 0.5, 0], [0, 0.25, 0.75]
+    mask = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 0]])
+    return {
+        "ratios": (1, [om.MetricPrivacy("1/3", E), om.DifferentialPrivacy("1/4", [(0, 1)])]),
+        "delta": (1, [om.DifferentialPrivacy("1/10", delta=0.01)]),
+        "populations": (2, [om.DistributionPrivacy("1/10", [(one, other)])]),
+        "bias": (1, [om.Bias(0.7, [0, 1, 2])]),
+        "leakage": (1, [om.GainLeakage("51/100"), om.Support(mask), om.MaximalLeakage("1/8")]),
+        "thresholds": (1, [om.MetricPrivacy("1/3", E, 1.1), om.MetricPrivacy("1/4", E, None, 1.5)]),
+        "none for losses": (1, [om.LossBound(0.2, worst_case=True)]),
+        "none together": (3, [om.DistortionPrivacy(0.7, E), om.LossBound(0.1)]),
+    }
+
+
 def regions() -> dict[str, bytes]:
     """Designs for every point of a region, alone and beside other constraints, in the plane and in
     degrees, and designs whose bound is that of cells of many places."""
@@ -185,6 +201,10 @@ def regions() -> dict[str, bytes]:
             om.Problem(grid, E, constraints=[om.MetricPrivacy(0.4, E)]), resolution=4
         ),
     }  # fmt: skip
+    solved |= {
+        name: om.solve(om.Problem(prior, E, constraints=[square(degree=degree), *stated]))
+        for name, (degree, stated) in _beside(prior).items()
+    }
     with tempfile.TemporaryDirectory() as folder:
         path, found = Path(folder) / "d.json", {}
         for name, design in solved.items():
@@ -330,8 +350,42 @@ def _numerators(rng: np.random.Generator, body: Body) -> str:
     return "moved probability"
 
 
+def _proof(rng: np.random.Generator, body: Body) -> str:
+    """Multipliers, or a vector of those of a gradient, or what a result has beside them."""
+    which, multipliers = int(rng.integers(4)), body["multipliers"]
+    if which == 0 or not multipliers:
+        said = [[], None, [{"constraint": 0, "promised_epsilon": 0.5, "epsilon": 0.5,
+                            "repaired_loss": 1.0}]]  # fmt: skip
+        body["result"]["approximations"] = said[int(rng.integers(3))]
+        return "approximations"
+    used = [name for name, part in multipliers.items() if part]
+    name = str(rng.choice(used)) if used else "gradient"
+    if which == 1:
+        multipliers[name] = change(rng, multipliers[name])
+        return f"multipliers.{name}"
+    if which == 2:
+        other = str(rng.choice(list(multipliers)))
+        multipliers[name], multipliers[other] = multipliers[other], multipliers[name]
+        return f"multipliers.{name} and {other} exchanged"
+    leaves = [path for path in _places(multipliers[name]) if path and isinstance(path[-1], int)]
+    path = leaves[int(rng.integers(len(leaves)))]
+    _at(multipliers[name], path[:-1])[path[-1]] = change(rng, _at(multipliers[name], path))
+    return f"multipliers.{name}.{path}"
+
+
+def _nothing(rng: np.random.Generator, body: Body) -> str:
+    """No mechanism where there is one, or another status beside it."""
+    if rng.random() < 0.5:
+        body["mechanism"] = None
+    if rng.random() < 0.7:
+        body["result"]["status"] = str(rng.choice(["infeasible", "optimal", "feasible"]))
+        for name in ("objective", "bound", "loss", "lower_bound"):
+            body["result"][name] = None
+    return "no mechanism"
+
+
 _WAYS: tuple[Way, ...] = (
-    anywhere, anywhere, anywhere, _geometry, _claims, _numerators,
+    anywhere, anywhere, anywhere, _geometry, _claims, _numerators, _proof, _proof, _nothing,
 )  # fmt: skip
 
 
@@ -423,7 +477,7 @@ def falsehood(content: bytes, original: Body) -> str:
     if body["mechanism"] is None:
         same = json.dumps(problem) == json.dumps(original["problem"])
         return "" if not same or original["mechanism"] is None else "feasible after all"
-    if body["format"].startswith("optmech-everywhere"):
+    if any(stated.get("everywhere") for stated in problem["constraints"]):
         return _falsehood_of_region(content, original)
     unit = 1 << body["mechanism"]["bits"]
     p = np.zeros((len(problem["prior"]), len(problem["loss"][0])))
@@ -469,7 +523,7 @@ def _falsehood_of_region(content: bytes, original: Body) -> str:
             if result[name] > original["result"]["loss"] + 1e-12:
                 return f"a {name} beyond what is attained"
     for constraint in problem["constraints"]:
-        if "everywhere" not in constraint:
+        if not constraint.get("everywhere"):
             if wrong := _broken(constraint, problem, p):
                 return wrong
             continue
@@ -612,11 +666,11 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--regions", action="store_true", help="designs for every point, and cells")
-    parser.add_argument("--only", help="files of this name alone")
+    parser.add_argument("--only", nargs="+", help="files of these names alone")
     args = parser.parse_args()
     files = regions() if args.regions else designs()
     if args.only is not None:
-        files = {args.only: files[args.only]}
+        files = {name: files[name] for name in args.only}
     with tempfile.TemporaryDirectory() as folder:
         tally = run(files, args.count, args.seed, Path(folder))
     print(dict(tally.counts), f"{len(tally.wrong)} wrong")

@@ -245,3 +245,38 @@ def test_observables_with_the_labels_of_secrets_at_other_places(tmp_path: Path) 
     design.save(path)
     assert om.check(path).loss == design.loss
     assert alone(Path(audit.__file__), str(path)).returncode == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("", ""),
+        ("2>&-", ""),
+        ("2>/dev/full", ""),
+        (">/dev/full", "standard output cannot be written: No space left on device\n"),
+        (">&-", "standard output cannot be written: it is closed\n"),
+        ("<&- >&-", "standard output cannot be written: it is closed\n"),
+        (">&- 2>&-", ""),
+        (">/dev/full 2>/dev/full", ""),
+    ],
+)
+def test_a_verdict_that_cannot_be_written_is_status_2(
+    saved: Path, ending: str, reason: str, there: bool
+) -> None:
+    if "full" in ending and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    if not there:
+        saved = saved.with_name("no such file")
+    command = f'exec "$0" -I -S "$1" "$2" {ending}'
+    found = subprocess.run(
+        ["sh", "-c", command, sys.executable, audit.__file__, str(saved)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    written = there and ">&-" not in ending.replace("2>&-", "") and not ending.startswith(">")
+    assert found.returncode == (0 if written else 2)
+    assert ("everything that the file claims holds" in found.stdout) == written
+    if there:
+        assert found.stderr == reason
+    elif "2>" not in ending:
+        assert found.stderr == f"{saved}: No such file or directory\n"

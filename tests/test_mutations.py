@@ -54,7 +54,13 @@ def of_regions() -> dict[str, bytes]:
     return regions()
 
 
-@pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells"])
+BESIDE = [
+    "ratios", "delta", "populations", "bias", "leakage", "thresholds", "none for losses",
+    "none together",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["every point", "cubic", "degrees", "beside", "cells", *BESIDE])
 def test_the_checkers_agree_on_regions_and_cells(
     of_regions: dict[str, bytes], name: str, tmp_path: Path
 ) -> None:

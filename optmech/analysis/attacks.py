@@ -43,10 +43,15 @@ def __dir__() -> list[str]:
 
 Over = Literal["secrets", "pairs"]
 
-_METHODS: dict[Over, tuple[dict[str, str], ...]] = {
+_Options = dict[str, str | float]
+_CLOSE: _Options = {
+    "solver": "simplex", "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10
+}  # fmt: skip
+"""Where a value is so much below the distances that the usual tolerances show in it."""
+_METHODS: dict[Over, tuple[_Options, ...]] = {
     # over pairs the simplex method takes minutes where interior points take a second
-    "secrets": ({"solver": "simplex"}, {"solver": "ipm"}),
-    "pairs": ({"solver": "ipm", "run_crossover": "off"}, {"solver": "simplex"}),
+    "secrets": ({"solver": "simplex"}, {"solver": "ipm"}, _CLOSE),
+    "pairs": ({"solver": "ipm", "run_crossover": "off"}, {"solver": "simplex"}, _CLOSE),
 }
 
 
@@ -283,7 +288,7 @@ def _largest_error(m: Mechanism, strategy: Floats, distances: Floats, over: Over
 
 
 def _solve_minimax(
-    m: Mechanism, distances: Floats, over: Over, method: dict[str, str]
+    m: Mechanism, distances: Floats, over: Over, method: _Options
 ) -> tuple[Floats, Floats]:
     """A strategy (n_o, n_t) and dual weights (n_t, n_s): made non-negative, not trusted further.
 

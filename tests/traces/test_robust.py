@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import optmech as om
 from optmech import traces
+from optmech.traces.gaussian import intervals
 
 TIMES = np.arange(6.0)
 
@@ -44,6 +47,25 @@ def test_two_axes_and_a_single_length_scale() -> None:
     )  # fmt: skip
     assert found.design.trace == pytest.approx(plain.trace, rel=1e-9)
     assert found.interval.upper <= 1.0
+
+
+def test_an_interval_that_cannot_be_enclosed_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions so close that a hundred pieces are too few: no round follows the first one."""
+    times = [0.0, 0.009, 0.0167, 1.0, 2.0, 3.0]
+    widths, over = [], intervals._over
+
+    def counted(*args: Any) -> Any:
+        widths.append(args[2][1] - args[2][0])
+        return over(*args)
+
+    monkeypatch.setattr(intervals, "_over", counted)
+    with pytest.raises(om.errors.VerificationError, match="a shorter interval"):
+        traces.robust_noise(
+            times, traces.rbf, (0.5, 1.5), epsilon=1, secrets=[0, 2, 4], radius=1.0, order=2.0
+        )
+    # each a piece, or half of one, at every precision
+    assert len(set(widths)) > 1
+    assert len(widths) <= 3 * 2 * 100
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ not proved there, and not true in general (docs/theory.md), so nothing here reli
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -129,7 +130,8 @@ def _bisect(
     tolerance: float,
     pieces: int,
 ) -> IntervalLoss:
-    """Cut the piece with the largest bound until that is close to the worst loss found."""
+    """Cut the piece with the largest bound until that is close to the worst loss found; of pieces
+    without a bound the widest, and nothing is searched in them before they have one."""
     if interval[0] == interval[1]:
         loss = at(interval[0])
         return IntervalLoss(interval[0], loss, loss.upper, 1)
@@ -137,16 +139,20 @@ def _bisect(
     found = {length: at(length) for length in cuts}
     best = max(found, key=lambda length: found[length].lower)
     loss = found[best]
-    heap = [(-over(a, b), a, b) for a, b in pairwise(cuts)]
+    heap = [(-over(a, b), a - b, a, b) for a, b in pairwise(cuts)]
     heapq.heapify(heap)
-    while len(heap) < pieces and -heap[0][0] > (1 + tolerance) * loss.lower:
-        _, a, b = heapq.heappop(heap)
+    unbounded = sum(math.isinf(bound) for bound, *_ in heap)
+    # a piece without a bound must be cut again: past this there is none for the interval
+    while len(heap) + max(unbounded, 1) <= pieces and -heap[0][0] > (1 + tolerance) * loss.lower:
+        bound, _, a, b = heapq.heappop(heap)
         middle = (a + b) / 2
-        tried = at(middle)
-        if tried.lower > loss.lower:
+        unbounded -= math.isinf(bound)
+        if math.isfinite(bound) and (tried := at(middle)).lower > loss.lower:
             best, loss = middle, tried
         for left, right in ((a, middle), (middle, b)):
-            heapq.heappush(heap, (-over(left, right), left, right))
+            upper = over(left, right)
+            unbounded += math.isinf(upper)
+            heapq.heappush(heap, (-upper, left - right, left, right))
     return IntervalLoss(best, loss, max(-heap[0][0], loss.upper), len(heap))
 
 

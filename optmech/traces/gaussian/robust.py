@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,8 @@ from optmech.traces.gaussian.noise import NoiseDesign, Structure, optimal_noise
 from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
 
 _ROUNDS = 20
+_PIECES = 500
+"""Of the interval, enclosed in all rounds together: what a proof may take."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +63,7 @@ def robust_noise(
     Raises
     ------
     VerificationError
-        Where the promise could not be proved.
+        Where the promise could not be proved, with a bounded number of enclosures.
     """
     low, high = length_interval(interval)
     require_family(kernel)
@@ -76,6 +79,7 @@ def robust_noise(
             priors[0], value, [chosen], radius, order, also=priors[1:], structure=structure
         )
 
+    pieces = 0
     for _ in range(_ROUNDS):
         found = design(promised / (1 + margin))
         worst = worst_length_scale(
@@ -87,7 +91,9 @@ def robust_noise(
             bound = design(epsilon).lower_bound
             proved = replace(found, lower_bound=bound)
             return RobustNoise(proved, worst, tuple(sorted(lengths)))
-        if worst.length_scale in lengths:
+        pieces += worst.pieces
+        # more noise encloses nothing that these pieces leave without a bound
+        if worst.length_scale in lengths or not math.isfinite(worst.upper) or pieces > _PIECES:
             break
         lengths.append(worst.length_scale)
     raise VerificationError(

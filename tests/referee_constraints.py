@@ -1,0 +1,238 @@
+"""Random constraints at places, each kept or broken by the referee's own fractions, and written
+once more for its own linear program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+import optmech as om
+
+Rows = list[list[Fraction]]
+Rules = Callable[[Any], list[Any]]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A constraint; by how much exact rows at the places break it; rules for an expression of
+    cvxpy with a row for every place."""
+
+    stated: om.Constraint
+    over: Callable[[Rows], Fraction]
+    rules: Rules
+
+
+def _number(rng: np.random.Generator, *texts: str) -> Fraction:
+    return Fraction(str(rng.choice(texts)))
+
+
+def _share(rng: np.random.Generator, n: int) -> list[Fraction]:
+    """A distribution in sixteenths, at times in one place."""
+    return [Fraction(int(v), 16) for v in rng.multinomial(16, rng.dirichlet(np.full(n, 0.5)))]
+
+
+def _apart(one: list[Fraction], other: list[Fraction], factor: Fraction) -> Fraction:
+    return sum((max(Fraction(0), a - factor * b) for a, b in zip(one, other, strict=True)),
+               Fraction(0))  # fmt: skip
+
+
+def _mixed(weights: list[Fraction], rows: Rows) -> list[Fraction]:
+    return [sum((w * v for w, v in zip(weights, column, strict=True)), Fraction(0))
+            for column in zip(*rows, strict=True)]  # fmt: skip
+
+
+def _floats(values: Any) -> np.ndarray:
+    return np.array(values, dtype=float)
+
+
+def _differential(rng: np.random.Generator, n: int, _: int) -> Drawn:
+    """Ratios, or (ε, δ), of all pairs or of some."""
+    factor, delta = _number(rng, "1", "11/10", "3/2", "3", "1000"), Fraction(0)
+    if rng.random() < 0.5:
+        delta = _number(rng, "1/1000000", "1/100", "1/5", "9/10")
+    pairs = [(i, j) for i in range(n) for j in range(i) if rng.random() < 0.5]
+    every = not pairs or rng.random() < 0.5
+    if every:
+        pairs = [(i, j) for i in range(n) for j in range(i)]
+    both = [*pairs, *((j, i) for i, j in pairs)]
+    stated = om.DifferentialPrivacy(
+        f"ln {factor}", "all" if every else pairs, delta=str(delta) if delta else 0
+    )
+
+    def over(rows: Rows) -> Fraction:
+        return max((_apart(rows[i], rows[j], factor) - delta for i, j in both), default=Fraction(0))
+
+    def rules(at: Any) -> list[Any]:
+        if not delta:
+            return [at[i] <= float(factor) * at[j] for i, j in both]
+        return [cp.sum(cp.pos(at[i] - float(factor) * at[j])) <= float(delta) for i, j in both]
+
+    return Drawn(stated, over, rules)
+
+
+def _populations(rng: np.random.Generator, n: int, _: int) -> Drawn:
+    factor = _number(rng, "101/100", "3/2", "4")
+    delta = _number(rng, "0", "1/50")
+    one, other = _share(rng, n), _share(rng, n)
+    stated = om.DistributionPrivacy(
+        f"ln {factor}", [(_floats(one), _floats(other))], delta=str(delta)
+    )
+    both = ((one, other), (other, one))
+
+    def over(rows: Rows) -> Fraction:
+        return max(_apart(_mixed(a, rows), _mixed(b, rows), factor) - delta for a, b in both)
+
+    def rules(at: Any) -> list[Any]:
+        return [
+            cp.sum(cp.pos(_floats(a) @ at - float(factor) * (_floats(b) @ at))) <= float(delta)
+            for a, b in both
+        ]
+
+    return Drawn(stated, over, rules)
+
+
+def _bias(rng: np.random.Generator, n: int, m: int) -> Drawn:
+    most = _number(rng, "1/4", "1", "3/2", "3")
+    values, reported = rng.integers(0, 4, n).tolist(), rng.integers(0, 4, m).tolist()
+
+    def over(rows: Rows) -> Fraction:
+        means = (sum(v * r for v, r in zip(row, reported, strict=True)) for row in rows)
+        return max(abs(mean - v) for mean, v in zip(means, values, strict=True)) - most
+
+    return Drawn(
+        om.Bias(str(most), values, reported),
+        over,
+        lambda at: [cp.abs(at @ _floats(reported) - _floats(values)) <= float(most)],
+    )
+
+
+def _loss(rng: np.random.Generator, prior: np.ndarray, n: int, m: int) -> Drawn:
+    """Another loss in quarters; of the prior or of every place."""
+    cost, worst = rng.integers(0, 9, (n, m)) / 4, bool(rng.random() < 0.5)
+    most = _number(rng, "1/4", "1", "5/4", "2")
+    weights = [Fraction(v) for v in prior.tolist()]
+
+    def over(rows: Rows) -> Fraction:
+        each = [
+            sum((Fraction(c) * v for c, v in zip(costs, row, strict=True)), Fraction(0))
+            for costs, row in zip(cost.tolist(), rows, strict=True)
+        ]
+        if worst:
+            return max(each) - most
+        return sum((w * v for w, v in zip(weights, each, strict=True)), Fraction(0)) - most
+
+    def rules(at: Any) -> list[Any]:
+        each = cp.sum(cp.multiply(cost, at), axis=1)
+        return [(each if worst else prior @ each) <= float(most)]
+
+    return Drawn(om.LossBound(str(most), cost, worst_case=worst), over, rules)
+
+
+def _gains(rng: np.random.Generator, prior: np.ndarray, n: int, _: int) -> Drawn:
+    guesses = int(rng.integers(1, 4))
+    gain = rng.integers(-2, 5, (guesses, n)) / 4
+    most = _number(rng, "0", "1/4", "1/2", "3/4", "1")
+    weights = [Fraction(v) for v in prior.tolist()]
+
+    def over(rows: Rows) -> Fraction:
+        return (
+            sum(
+                (
+                    max(
+                        sum(
+                            w * Fraction(g) * v
+                            for w, g, v in zip(weights, guess, column, strict=True)
+                        )
+                        for guess in gain.tolist()
+                    )
+                    for column in zip(*rows, strict=True)
+                ),
+                Fraction(0),
+            )
+            - most
+        )
+
+    return Drawn(
+        om.GainLeakage(str(most), gain),
+        over,
+        lambda at: [cp.sum(cp.max((gain * prior) @ at, axis=0)) <= float(most)],
+    )
+
+
+def _spread(rng: np.random.Generator, _: int, __: int) -> Drawn:
+    """Maximal leakage or additive capacity."""
+    if rng.random() < 0.5:
+        most = _number(rng, "21/20", "3/2", "2")
+        return Drawn(
+            om.MaximalLeakage(f"ln {most}"),
+            lambda rows: sum(map(max, zip(*rows, strict=True))) - most,
+            lambda at: [cp.sum(cp.max(at, axis=0)) <= float(most)],
+        )
+    most = _number(rng, "1/20", "1/2", "9/10")
+    return Drawn(
+        om.AdditiveCapacity(str(most)),
+        lambda rows: 1 - sum(map(min, zip(*rows, strict=True))) - most,
+        lambda at: [1 - cp.sum(cp.min(at, axis=0)) <= float(most)],
+    )
+
+
+def _support(rng: np.random.Generator, n: int, m: int) -> Drawn:
+    mask = rng.random((n, m)) < 0.7
+    mask[:, rng.integers(m)] = True
+
+    def over(rows: Rows) -> Fraction:
+        return max((rows[i][o] for i, o in np.argwhere(~mask).tolist()), default=Fraction(0))
+
+    return Drawn(
+        om.Support(mask.astype(int)),
+        over,
+        lambda at: [cp.multiply(~mask, at) == 0],
+    )
+
+
+def draw(rng: np.random.Generator, prior: np.ndarray, n: int, m: int) -> Iterator[Drawn]:
+    """None, or up to three of them."""
+    kinds: list[Callable[[], Drawn]] = [
+        lambda: _differential(rng, n, m), lambda: _populations(rng, n, m),
+        lambda: _bias(rng, n, m), lambda: _loss(rng, prior, n, m),
+        lambda: _gains(rng, prior, n, m), lambda: _spread(rng, n, m), lambda: _support(rng, n, m),
+    ]  # fmt: skip
+    for k in rng.permutation(len(kinds))[: int(rng.choice([0, 1, 1, 2, 3]))]:
+        yield kinds[k]()
+
+
+def least(
+    prior: np.ndarray, cost: np.ndarray, limit: np.ndarray, beside: list[Drawn], far: float
+) -> float:
+    """The least loss at the places, inf where there is none."""
+    at = cp.Variable(cost.shape, nonneg=True)
+    rules = [cp.sum(at, axis=1) == 1, *(rule for drawn in beside for rule in drawn.rules(at))]
+    for i, j in zip(*np.nonzero((limit < far) & ~np.eye(len(limit), dtype=bool)), strict=True):
+        one, other = np.exp([-limit[i, j], 0.0])
+        rules.append(one * at[i] <= other * at[j])
+    return _solved(cp.sum(cp.multiply(prior[:, None] * cost, at)), rules)
+
+
+def room(cost: np.ndarray, beside: list[Drawn]) -> float:
+    """By how much a mechanism that reports alike everywhere can keep all of them to spare;
+    negative where it breaks some by as much at least."""
+    row, spare = cp.Variable((1, cost.shape[1]), nonneg=True), cp.Variable()
+    at = np.ones((len(cost), 1)) @ row
+    rules = [cp.sum(row) == 1, spare <= 1]
+    for rule in (rule for drawn in beside for rule in drawn.rules(at)):
+        equal = isinstance(rule, cp.constraints.Equality | cp.constraints.Zero)
+        rules.append(rule if equal else rule.expr + spare <= 0)
+    return -_solved(-spare, rules)
+
+
+def _solved(goal: Any, rules: list[Any]) -> float:
+    program = cp.Problem(cp.Minimize(goal), rules)
+    # bounds of expressions, infinite times zero
+    with np.errstate(invalid="ignore"):
+        found = program.solve(solver="HIGHS")
+    return float("inf") if found is None else float(found)
