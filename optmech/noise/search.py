@@ -80,7 +80,7 @@ class Search:
         if self.epsilon > 0 and self.loss.is_less_far_out:
             self._far_out()
             # where nothing is the least, wide windows only find less than next to nothing
-            wide = self._end() * self.sensitivity > _WIDE
+            wide = not self.delta > 0 or self._end() * self.sensitivity > _WIDE
             if self._gap() <= self.gap or (not self.loss.values[-1] and wide):
                 return self._joined()
         if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
@@ -103,6 +103,8 @@ class Search:
         except (KeyboardInterrupt, SolverError) as stop:
             if self.law is None and self.delta > 0 and self.epsilon > 0:
                 self._without_delta()
+            if self.law is None and self.epsilon > 0:
+                self._plain()
             if self.law is None:
                 raise
             self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
@@ -164,7 +166,7 @@ class Search:
         """So far out is a hump of which next to nothing is where the loss is not yet constant."""
         share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
         falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
-        most = min(MOST_ENTRIES - 2 * self.sensitivity, MOST_ROWS // self.sensitivity)
+        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
         return max(self._least(), int(min(self.loss.last + self.sensitivity * (falls + 2), most)))
 
     def _joined(self) -> NoiseDesign:
@@ -202,7 +204,7 @@ class Search:
     def _end(self) -> int:
         part = float(self.delta)
         if part == 0:
-            return self._hump() if self.loss.is_less_far_out else 0
+            return 0
         end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
