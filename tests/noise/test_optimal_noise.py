@@ -398,7 +398,8 @@ def test_a_loss_that_ends_flat_and_low_is_approached_far_out(
     other = (1 - delta) * table[-1] + delta * min(table)
     assert design.lower_bound <= other * (1 + 1e-12)
     assert design.loss <= other * (1 + 1e-6)
-    assert design.gap <= 1e-6
+    if delta == 0 or table[-1] == min(table):
+        assert design.gap <= 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "attained"), [(1, 0, False), (1, 0.1, True)])
