@@ -55,6 +55,8 @@ class NoiseDesign(CertifiedNoise):
         """What the lower bound is of, in words."""
         if self.releases > 1 and not self.delta > 0:
             return "all noise that is as private, with the same law in every release"
+        if self.measure.is_less_far_out and not self.measure.values[-1] and self.loss > 0:
+            return f"{super().compared}; noise farther out may lose less still"
         return super().compared
 
     @property

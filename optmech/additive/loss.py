@@ -238,6 +238,16 @@ class NoiseLoss(ReadOnly):
         """Whether noise far out costs no more than a constant."""
         return not self.slope and not self.curvature
 
+    @cached_property
+    def is_less_far_out(self) -> bool:
+        """Whether noise far out costs a constant, and less than noise somewhere near."""
+        return self.is_bounded and self.values[-1] < max(self.values)
+
+    @cached_property
+    def floor(self) -> Fraction:
+        """What the cheapest place costs."""
+        return min(self.values)
+
 
 LossLike = str | Callable[[int], float] | Sequence[float] | NoiseLoss
 

@@ -162,7 +162,8 @@ class Dual:
                     hurting.append((y, n - k - s))
             aim = level * number(1 + 1e-14)
             # the centre is hurt from both sides by one and the same
-            total = power * sum(y[at] for y, at in hurting) * (1 if k else 2)
+            pain = power * (1 if k else 2)
+            total = pain * sum(y[at] for y, at in hurting)
             spread = w.delta == 0 and w.epsilon > LIFTED
             if (value < aim or spread) and total > 0:
                 # of a smaller ε they are raised too: what is spared goes where these are
@@ -176,9 +177,9 @@ class Dual:
                 and rank[abs(k - w.sensitivity)] < rank[k]
             ):
                 at = n + k - w.sensitivity
-                gain = min((value - aim) / power, most - main[at])
+                gain = min((value - aim) / pain, most - main[at])
                 main[at] += gain
-                value -= power * gain
+                value -= pain * gain
             least = min(least, value)
         return {s: y[: 2 * n + 1] for s, y in rows.items()}, least, tails
 

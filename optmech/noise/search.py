@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.additive.bound import NoiseMultipliers, ShiftMultipliers
 from optmech.additive.design import NoiseDesign
-from optmech.additive.law import Law
+from optmech.additive.law import MOST_ENTRIES, Law
 from optmech.additive.loss import NoiseLoss
 from optmech.additive.privacy import BITS, largest_delta
 from optmech.base.arrays import Floats
@@ -42,6 +42,10 @@ _MIXES = 6
 _DEEPEST = 600.0
 _TOGETHER = 4
 """Shifts that are added at a time."""
+_SHARE = 1e-12
+"""Probability that is as good as none."""
+_WIDE = 2000
+"""Places times sensitivity."""
 _NEARLY = 1.01
 """Up to so many times δ a solution that lacks shifts is looked at all the same."""
 
@@ -73,6 +77,12 @@ class Search:
 
     def best(self) -> NoiseDesign:
         """The design: the best law with the best multipliers that were found."""
+        if self.epsilon > 0 and self.loss.is_less_far_out:
+            self._far_out()
+            # where nothing is the least, wide windows only find less than next to nothing
+            wide = not self.delta > 0 or self._end() * self.sensitivity > _WIDE
+            if self._gap() <= self.gap or (not self.loss.values[-1] and wide):
+                return self._joined()
         if self.delta > 0 and self.epsilon > 0 and self.loss.is_bounded:
             self._without_delta()
             if self.law is not None and self._gap() <= self.gap:
@@ -93,6 +103,8 @@ class Search:
         except (KeyboardInterrupt, SolverError) as stop:
             if self.law is None and self.delta > 0 and self.epsilon > 0:
                 self._without_delta()
+            if self.law is None and self.epsilon > 0:
+                self._plain()
             if self.law is None:
                 raise
             self.note(f"stopped ({type(stop).__name__}): the best that was verified is kept")
@@ -133,6 +145,30 @@ class Search:
         self._take(with_tails(np.exp(-np.minimum(fall * steps, _DEEPEST)), self.epsilon,
                               self.sensitivity))  # fmt: skip
 
+    def _far_out(self) -> None:
+        """Noise of two humps where the loss is the same for good: the farther out they are the
+        nearer it is to that, which noise without δ may approach and never reach. The bound is what
+        the cheapest place costs."""
+        steps = np.arange(self._hump(), -1, -1) // self.sensitivity
+        fall = float(self.epsilon) * (1 - 1e-9)
+        places = np.exp(-np.minimum(fall * steps, _DEEPEST))
+        self._take(with_tails(places, self.epsilon, self.sensitivity))
+        # δ may be anywhere, and so is where it costs least
+        part = float(self.delta) * (1 - KEPT)
+        cheapest = self.loss.values.index(self.loss.floor)
+        beyond = self.sensitivity * self.ratio / (1 - self.ratio)
+        places *= (1 - part) / (_mass(places) + 2 * beyond)
+        places[cheapest] += part / (2 if cheapest else 1)
+        self._take(with_tails(places, self.epsilon, self.sensitivity))
+        self._keep(NoiseMultipliers(0, (ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0),)))
+
+    def _hump(self) -> int:
+        """So far out is a hump of which next to nothing is where the loss is not yet constant."""
+        share = max(self.gap / 4 * float(self.loss.floor / max(self.loss.values)), _SHARE)
+        falls = math.log((2 * self.loss.last + 1) / share) / float(self.epsilon)
+        most = min(MOST_ENTRIES // 2, MOST_ROWS // self.sensitivity)
+        return max(self._least(), int(min(self.loss.last + self.sensitivity * (falls + 2), most)))
+
     def _joined(self) -> NoiseDesign:
         if self.law is None and self.epsilon > 0:
             self._plain()
@@ -169,8 +205,11 @@ class Search:
         part = float(self.delta)
         if part == 0:
             return 0
-        end = truncated_end(float(self.epsilon), part, self.sensitivity)
-        return int(min(1.1 * end, 1e9)) + self._least()
+        end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
+        if self.loss.is_less_far_out:
+            # two humps, each of half the probability, on either side of what costs more
+            end = max(end, min(2 * end, MOST_PLACES, MOST_ROWS / self.sensitivity) - self._least())
+        return int(min(end, 1e9)) + self._least()
 
     def _affordable(self, width: int) -> int:
         """The width of a window; raises TooLargeError where a search would take hours."""
@@ -249,7 +288,13 @@ class Search:
             self.places = pure_places(solution, self.ratio, self.sensitivity)
             self._take(with_tails(self.places, self.epsilon, self.sensitivity))
         else:
-            self._repaired(tidied(solution, window))
+            places = tidied(solution, window)
+            if not self.loss.floor:
+                # what is next to nothing is nothing where nothing need be lost
+                dear = self.loss.floats(np.arange(float(len(places)))) > 0
+                clean = np.where(dear & (places < _SHARE), 0.0, places)
+                self._take(with_tails(clean, self.epsilon, self.sensitivity))
+            self._repaired(places)
         self._prove(window, solution)
 
     def _broken(self, window: Window, solution: Solution) -> tuple[dict[int, bool], float]:

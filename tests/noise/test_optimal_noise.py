@@ -383,3 +383,32 @@ def test_laws_that_differ_may_lose_less_than_the_same_law_in_every_release() -> 
     mean = sum(10 / (math.exp(part) + 9) for part in (1.9, 0.1)) / 2
     assert mean < same.lower_bound
     assert "same law" in same.compared
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0), (0.1, 1e-5), (1, 0.1), (2, 1e-3)])
+@pytest.mark.parametrize(
+    "table", [[3, 4, 2, 1.5, 1.5], [3, 4, 1.4999, 2, 1.5, 1.5], [5, 1e-3, 2, 1e-3, 1e-3]]
+)
+def test_a_loss_that_ends_flat_and_low_is_approached_far_out(
+    table: list[float], epsilon: float, delta: float, steps: int
+) -> None:
+    """Two humps far out cost next to no more than the end; δ may be where it costs least."""
+    design = om.noise.optimal(epsilon, delta, sensitivity=steps, loss=table)
+    other = (1 - delta) * table[-1] + delta * min(table)
+    assert design.lower_bound <= other * (1 + 1e-12)
+    assert design.loss <= other * (1 + 1e-6)
+    if delta == 0 or table[-1] == min(table):
+        assert design.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "attained"), [(1, 0, False), (1, 0.1, True)])
+def test_nothing_may_be_approached_and_not_attained(
+    epsilon: float, delta: float, attained: bool
+) -> None:
+    """Without δ every place has some probability."""
+    design = om.noise.optimal(epsilon, delta, sensitivity=2, loss=[1, 0, 0])
+    assert (design.loss == 0) == attained
+    assert design.loss < 1e-11
+    assert design.lower_bound == 0
+    assert ("noise farther out may lose less" in design.compared) == (not attained)
