@@ -7,10 +7,10 @@ cost").
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from math import isqrt
 
 from optmech.errors import ProblemError
 
@@ -45,6 +45,11 @@ def units(value: Fraction) -> int:
     """A charge that is stated, such as ε · radius: brought to twelve digits, as those behind come
     from rounding, and up to nine."""
     return short(_nearest(value, _MEANT))
+
+
+def above(value: Fraction) -> int:
+    """A charge that nothing is compared with afterwards: up to nine digits, and never down."""
+    return short(math.ceil(value * UNIT))
 
 
 def limit(budget: float) -> int:
@@ -171,7 +176,7 @@ def _exponential(charge: int) -> int:
 def _power(ratio: int, power: int) -> int:
     """At least ratio^(power / 8), all over 2^128."""
     for _ in range(_ROOTS):
-        ratio = isqrt((ratio << _PLACES) - 1) + 1
+        ratio = math.isqrt((ratio << _PLACES) - 1) + 1
     out = _ONE
     while power:
         if power & 1:

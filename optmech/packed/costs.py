@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number, parse_exact
-from optmech.packed.charges import UNIT, decimal, divergence, log_charge, short, units, within
+from optmech.packed.charges import (
+    UNIT,
+    above,
+    decimal,
+    divergence,
+    log_charge,
+    short,
+    units,
+    within,
+)
 from optmech.packed.everywhere import PackedEverywhere
 from optmech.packed.load import PackedMechanism
 from optmech.packed.reach import Reach
@@ -92,7 +101,7 @@ class Costs:
         if self._reach is None:
             assert isinstance(own, PackedEverywhere)
             apart = decimal(self._radius) + 2 * decimal(own.header.snap or 0.0)
-            return units(each * (apart if _is_per_distance(own) else 1))
+            return above(each * (apart if _is_per_distance(own) else 1))
         stated = units(each * (decimal(self._reach.longest()) if _is_per_distance(own) else 1))
         if self.places**2 * len(own._parts.table.columns) > _AT_ONCE:
             return short(stated + 1)

@@ -887,13 +887,13 @@ def test_bad_arguments_and_buffers_in_node(node: str, tmp_path: Path) -> None:
         broken = false;
         out.after = (await saved.report(2, 5)) !== null;
         out.draws = ledger.draws.get(2);
-        const mesh = new Ledger(field, null, 0.4, { budget: 3 });
+        const mesh = new Ledger(field, null, 0.4, { budget: 3.1 });
         out.mesh = [mesh.perDraw, mesh.charge([0.3, 0.3]), mesh.figures().rows];
         console.log(JSON.stringify(out));
     """
     found = asked(node, script, None, tmp_path)
     field = om.load_packed(VECTORS / "field.omm")
-    mesh = om.Ledger(field, None, 0.4, budget=3)
+    mesh = om.Ledger(field, None, 0.4, budget=3.1)
     assert found.pop("mesh") == [mesh.per_draw, True, mesh.per_draw]
     assert found.pop("draws") == 3
     kept = {name: found.pop(name) for name in ("Buffer", "Uint8Array", "ArrayBuffer", "after")}
@@ -965,3 +965,14 @@ def test_mutated_states_are_taken_or_refused_alike(
         assert theirs == mine, state
         taken += mine != "refused"
     assert 300 < taken < 1200
+
+
+@pytest.mark.parametrize("radius", ["0.4", "0.123456789123", "0.4000000000004", "1"])
+def test_a_charge_for_every_point_is_never_below_the_product(radius: str) -> None:
+    """ε · (radius + 2 · snap) of the decimals as written, up to nine digits."""
+    field = om.load_packed(VECTORS / "field.omm")
+    assert isinstance(field, om.PackedEverywhere)
+    (epsilon,) = {part["epsilon"] for part in field.header.constraints}
+    product = Fraction(repr(epsilon)) * (Fraction(radius) + 2 * Fraction(repr(field.header.snap)))
+    charged = Fraction(str(om.Ledger(field, None, float(radius)).per_draw))
+    assert product <= charged <= product * (1 + Fraction(1, 10**8))

@@ -56,6 +56,9 @@ function nearest([over, under], digits) {
 /** A charge that is stated: brought to twelve digits, and up to nine. */
 export const units = (value) => short(nearest(value, MEANT));
 
+/** A charge that nothing is compared with afterwards: up to nine digits, and never down. */
+export const above = ([over, under]) => short(up(over * UNIT, under));
+
 /** A budget as the decimal of at most fifteen digits that it is meant for: 3 · 0.7 is 2.1. */
 export const limit = (budget) => nearest(decimal(budget), SURE);
 

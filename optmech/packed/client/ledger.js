@@ -2,7 +2,7 @@
 
 import { need } from "./cbor.js";
 import {
-  UNIT, bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
+  UNIT, above, bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
 } from "./charges.js";
 import { fields, hex } from "./fields.js";
 import { Reach } from "./reach.js";
@@ -50,7 +50,7 @@ class Costs {
     if (mechanism.kind === "mesh") {
       const [[a, b], [c, d]] = [decimal(radius), decimal(mechanism.snap)];
       this.places = 1;
-      this.plain = units(times(decimal(rate), perDistance ? [a * d + 2n * c * b, b * d] : [1n, 1n]));
+      this.plain = above(times(decimal(rate), perDistance ? [a * d + 2n * c * b, b * d] : [1n, 1n]));
       return;
     }
     this.places = mechanism.secrets.labels.length;
