@@ -84,7 +84,7 @@ class Bordered:
         self._inner = cho_factor((inner + inner.T) / 2, lower=True, check_finite=False)
         self._through = cho_solve(self._inner, self._free, check_finite=False)
         own = self._free.T @ self._through
-        self._own = cho_factor(own, lower=True) if own.size else None
+        self._own = cho_factor(own, lower=True, check_finite=False) if own.size else None
 
     def solved(self, right: Floats, free: Floats) -> tuple[Floats, Floats, Floats]:
         """x, du and w with M x + Bᵀ w − r the same for all reports, Σ_o x_o = 0,
@@ -93,7 +93,9 @@ class Bordered:
         w = cho_solve(self._inner, start, check_finite=False)
         du = np.zeros(len(free))
         if self._own is not None:
-            du = cho_solve(self._own, free - self._free.T @ w)
+            du = cho_solve(self._own, free - self._free.T @ w, check_finite=False)
             w = w + self._through @ du
         weight = self.root * w
+        if not np.isfinite(weight).all():
+            raise np.linalg.LinAlgError("numbers out of range")
         return self._solve(right - self._linked.columns(weight)), du, weight
