@@ -96,7 +96,7 @@ class Bordered:
             du = cho_solve(self._own, _finite(free - self._free.T @ w))
             w = w + self._through @ du
         weight = self.root * w
-        return self._solve(right - self._linked.columns(weight)), du, weight
+        return self._solve(right - self._linked.columns(_finite(weight))), du, weight
 
 
 def _finite(values: Floats) -> Floats:

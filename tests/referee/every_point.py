@@ -50,7 +50,7 @@ def judge(rng: np.random.Generator) -> Iterator[str]:
     )
     try:
         design = om.solve(stated, gap=1e-4, time_limit=10)
-    except om.SolverError as error:
+    except (om.SolverError, om.VerificationError) as error:
         # said where others leave no room, and there is no proof that they leave nothing
         if (spare := room(cost, beside)) > _ROOM:
             yield f"one row keeps everything with {spare} to spare: {error}"
