@@ -86,7 +86,7 @@ def test_a_lower_bound_is_refused_where_it_is_not_proved(
     del body["digest"]
     result = body["result"]
     result["lower_bound"] *= 1 + share
-    if "objective" in result:
+    if name == "cells":
         result["bound"] = result["lower_bound"]
         result["status"] = "feasible"
     (tmp_path / "d.json").write_bytes(seal(json.dumps(body).encode()))

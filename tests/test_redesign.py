@@ -328,7 +328,8 @@ def test_versions_refuse_what_they_cannot_compare() -> None:
     design = om.solve(om.Problem(om.Prior.uniform(domain), om.distances.hamming()))
     m = design.mechanism
     for compare in (om.leakage.versions, om.leakage.parallel):
-        for pair in ((design, m), (m, design), (None, m)):
+        assert compare(design, m) is not None  # a design counts as its mechanism
+        for pair in ((None, m), (m, None), (design, design.problem)):
             with pytest.raises(om.ProblemError, match="is not a Mechanism"):
                 compare(*pair)
     with pytest.raises(om.ProblemError, match="no secret of both"):

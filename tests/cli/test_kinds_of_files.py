@@ -30,12 +30,12 @@ WORDS = {
 }
 TAKEN = {
     "check": {"design", "region", "family", "noise", "renyi", "pair"},
-    "attack": {"design"},
+    "attack": {"design", "region"},
     "measure": {"design", "region"},
     "report": {"design", "region"},
-    "export": {"design"},
-    "compare": {"design"},
-    "estimate": {"design"},
+    "export": {"design", "region"},
+    "compare": {"design", "region"},
+    "estimate": {"design", "region"},
     "pack": {"design", "region"},
 }
 

@@ -54,7 +54,7 @@ def test_labels_under_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"released trace written to {out}" in capsys.readouterr().err
     source.write_text("where\na\nhome\n")
     assert main(command) == 2
-    assert "mine.csv: row 2: there is no 'home'" in capsys.readouterr().err
+    assert "mine.csv: row 2 (line 3): there is no 'home'" in capsys.readouterr().err
     source.write_text("where\n")
     assert main(command) == 2
     assert "has no rows" in capsys.readouterr().err
@@ -75,7 +75,7 @@ def test_points_under_a_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         assert action in ("design", "relax")
     source.write_text("x,y\n7,7\n")
     assert main(command) == 2
-    assert "row 1: lies outside" in capsys.readouterr().err
+    assert "row 1 (line 2): lies outside" in capsys.readouterr().err
     assert main(["trace", "commuter", "--release", str(source)]) == 2
     assert "--x: coordinates or labels" in capsys.readouterr().err
 

@@ -237,7 +237,7 @@ def test_says_what_to_install(device: str, module: str, monkeypatch: pytest.Monk
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(om.errors.ProblemError, match=rf"needs {module}.*optmech\[gpu\]"):
+    with pytest.raises(om.errors.ProblemError, match=rf"needs {module}.*\[gpu\]"):
         om.solve(problem(2, 2), device=device)
 
 

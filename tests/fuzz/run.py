@@ -8,10 +8,14 @@ one gibibyte. Faults are printed as they are found, with the number that makes t
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter
 from pathlib import Path
+
+# before NumPy starts threads: inputs run in forks of this process
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 from .inputs import make
 from .pool import Verdict, judge, warm
