@@ -171,7 +171,14 @@ def _agree(said: object, proper: object) -> bool:
         return same and bool(np.allclose(said.radius, proper.radius, rtol=_COSINES, atol=0))
     if isinstance(said, float) and isinstance(proper, float):
         return math.isclose(said, proper, rel_tol=_COSINES)
-    return said == proper
+    return said == proper and _spelled(said) == _spelled(proper)
+
+
+def _spelled(value: object) -> str:
+    """An entry as text, in which 0.0 and -0.0 differ."""
+    if isinstance(value, tuple):
+        return repr([sorted(part.items()) if isinstance(part, dict) else part for part in value])
+    return repr(value)
 
 
 def share(value: float | str, where: str) -> float:

@@ -213,7 +213,7 @@ def judged(found: om.PackedEverywhere, points: np.ndarray) -> tuple[np.ndarray, 
     own = [found.locate(p) for p in points.tolist()]
     shares = np.array([w for _, w in own]) / 2**24
     triangles = [t for t, _ in own]
-    rows = found.matrix[found.mesh.control[triangles]]
+    rows = found.rows.matrix[found.mesh.control[triangles]]
     moved = np.einsum("nk,nkd->nd", shares, found.mesh.vertices[found.mesh.triangles[triangles]])
     away, snap = great_circle(points, moved), found.header.snap
     inside = within(points)
