@@ -97,3 +97,17 @@ def test_others_are_refused(content: bytes, tmp_path: Path) -> None:
         om.load(path)
     with pytest.raises(om.ProblemError):
         om.load(tmp_path / "missing.json")
+
+
+def test_figures_of_a_design_are_floats(tmp_path: Path) -> None:
+    """An integer 0 is no lower bound, here as in the audit."""
+    path = tmp_path / "file.json"
+    design().save(path)
+    body = json.loads(path.read_bytes())
+    del body["digest"]
+    for name in ("objective", "bound", "loss", "lower_bound"):
+        changed = json.loads(json.dumps(body))
+        changed["result"][name] = 0
+        path.write_bytes(seal(json.dumps(changed).encode()))
+        with pytest.raises(om.VerificationError, match=name):
+            om.check(path)

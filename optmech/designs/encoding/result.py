@@ -52,6 +52,8 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
         name: math.nan if plain[name] is None and not released else _number(plain[name], name)
         for name in _FIGURES
     }
+    for name in _FIGURES if released else ():
+        _require(type(plain[name]) is float, name, plain[name], "a number with a point")
     if released and figures["lower_bound"] < 0:
         raise ProblemError("lower_bound is below 0", where="result")
     for name in ("engine", "engine_reason", "reason"):
