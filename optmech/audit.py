@@ -1754,7 +1754,7 @@ def read_result(plain: object, released: bool) -> Body:
     for name in FIGURES:
         need(released or result[name] is None, "a figure of no mechanism")
         if released:
-            number(result[name], 0 if name == "lower_bound" else -math.inf)
+            real(result[name], 0 if name == "lower_bound" else -math.inf)
     for name in ("engine", "engine_reason", "reason"):
         text(result[name], f"the {name}")
     for note in listing(result["notes"]):

@@ -49,11 +49,9 @@ def decode_result(plain: Plain, released: bool) -> StatedResult:
     if status not in (("optimal", "feasible") if released else ("infeasible",)):
         raise ProblemError(f"status {status!r} does not fit the mechanism", where="result")
     figures = {
-        name: math.nan if plain[name] is None and not released else _number(plain[name], name)
+        name: math.nan if plain[name] is None and not released else _float(plain[name], name)
         for name in _FIGURES
     }
-    for name in _FIGURES if released else ():
-        _require(type(plain[name]) is float, name, plain[name], "a number with a point")
     if released and figures["lower_bound"] < 0:
         raise ProblemError("lower_bound is below 0", where="result")
     for name in ("engine", "engine_reason", "reason"):
@@ -93,6 +91,11 @@ def _approximation(plain: Plain) -> Approximation:
 def _number(value: Plain, name: str) -> float:
     _require(type(value) in (int, float) and math.isfinite(value), name, value, "a finite number")
     return float(value)
+
+
+def _float(value: Plain, name: str) -> float:
+    _require(type(value) is float, name, value, "a number with a point")
+    return _number(value, name)
 
 
 def _require(condition: bool, name: str, value: Plain, wanted: str) -> None:
