@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import optmech as om
+from optmech import audit
 from optmech.reading.sealed import seal
 
 THREE = om.Domain(["a", "b", "c"], [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
@@ -89,6 +90,14 @@ def test_a_packed_mechanism(tmp_path: Path) -> None:
     assert found.secrets.labels == THREE.labels
 
 
+def test_a_format_from_before_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    path.write_bytes(seal(b'{"format": "optmech-everywhere/1", "problem": {}}'))
+    for read in (om.load, om.check, om.Design.load):
+        with pytest.raises(om.ProblemError, match=r"not read any more.*Solve its problem again"):
+            read(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\x00" * 40, b'{"format": "x/1"}'])
 def test_others_are_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other.json"
@@ -111,3 +120,5 @@ def test_figures_of_a_design_are_floats(tmp_path: Path) -> None:
         path.write_bytes(seal(json.dumps(changed).encode()))
         with pytest.raises(om.VerificationError, match=name):
             om.check(path)
+        with pytest.raises(audit.Fault, match="0 is not a finite float"):
+            audit.audit(str(path))

@@ -20,8 +20,8 @@ WORDS: dict[Kind, tuple[str, str]] = {
     "map": ("a map", "Name it in a problem file, or protect its points with optmech protect"),
     "design": ("a design", "Use optmech check, attack, measure, sample, protect or report"),
     "region": (
-        "a design for every point of a region",
-        "Use optmech check, measure, sample, protect, pack or report",
+        "a design for every point of a region, of a format that is not read any more",
+        "Solve its problem again with optmech solve -o",
     ),
     "family": ("a family of coupling mechanisms", "Use optmech check, sample or protect"),
     "counts": ("noise for whole numbers", "Use optmech check or sample"),
@@ -34,6 +34,7 @@ WORDS: dict[Kind, tuple[str, str]] = {
 """What each is, and the command for it."""
 _FORMATS: dict[str, Kind] = {
     "optmech-design/": "design",
+    "optmech-everywhere/": "region",
     "optmech-targets/": "family",
     "optmech-noise/": "counts",
     "optmech-sweep/": "run",

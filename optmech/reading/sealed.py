@@ -147,9 +147,8 @@ def parse_sealed(
 def _another(found: Kind, formats: tuple[str, ...], where: str) -> ProblemError:
     """A file of a kind that is known, and not of those that are read here."""
     what, command = WORDS[found]
-    wanted = _READ[formats[0]]
-    finitely = " on finitely many secrets" if found == "region" and wanted == "design" else ""
-    return ProblemError(f"this is {what}, and no {wanted}{finitely}", where=where, remedy=command)
+    problem = f"this is {what}, and no {_READ[formats[0]]}"
+    return ProblemError(problem, where=where, remedy=command)
 
 
 def _expanded_as(body: dict[str, Any]) -> str | None:
