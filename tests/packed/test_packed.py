@@ -15,6 +15,7 @@ import cbor2
 import flint
 import numpy as np
 import pytest
+from packed.readers import in_bytes
 
 import optmech as om
 from optmech import audit
@@ -277,19 +278,7 @@ def test_forged_numbers_do_not_pass(packed: Path, grid: om.Design, tmp_path: Pat
 
 def mutated(content: bytes, rng: random.Random) -> bytes:
     """Bytes changed, cut, doubled, inserted; half of them with a digest that fits."""
-    data = bytearray(content)
-    kind = rng.randrange(5)
-    place = rng.randrange(len(data) - 32)
-    if kind == 0:
-        data[place] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        del data[place : place + rng.randrange(1, 40)]
-    elif kind == 2:
-        data[place:place] = rng.randbytes(rng.randrange(1, 40))
-    elif kind == 3:
-        data = data[:place]
-    else:
-        data[place] = rng.choice([0x00, 0x1B, 0x5B, 0x7F, 0x9B, 0xBB, 0xDB, 0xFB, 0xFF])
+    data = bytearray(in_bytes(content, rng))
     if rng.random() < 0.5 and len(data) > 32:
         data[-32:] = hashlib.sha256(data[:-32]).digest()
     return bytes(data)
