@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 import cvxpy as cp
@@ -75,6 +76,13 @@ def _differential(rng: np.random.Generator, n: int, _: int) -> Drawn:
     return Drawn(stated, over, rules)
 
 
+def _meant(limit: Fraction, *extremes: Fraction) -> Fraction:
+    """The limit, or what it falls short of by rounding only (docs/theory.md, What the numbers
+    mean)."""
+    near = abs(limit) / 10**12
+    return next((value for value in extremes if limit < value <= limit + near), limit)
+
+
 def _populations(rng: np.random.Generator, n: int, _: int) -> Drawn:
     factor = _number(rng, "101/100", "3/2", "4")
     delta = _number(rng, "0", "1/50")
@@ -116,6 +124,9 @@ def _loss(rng: np.random.Generator, prior: np.ndarray, n: int, m: int) -> Drawn:
     cost, worst = rng.integers(0, 9, (n, m)) / 4, bool(rng.random() < 0.5)
     most = _number(rng, "1/4", "1", "5/4", "2")
     weights = [Fraction(v) for v in prior.tolist()]
+    easiest = [min(map(Fraction, costs)) for costs in cost.tolist()]
+    lowest = max(easiest) if worst else sum(map(mul, weights, easiest))
+    allowed = _meant(most, lowest)
 
     def over(rows: Rows) -> Fraction:
         each = [
@@ -123,8 +134,8 @@ def _loss(rng: np.random.Generator, prior: np.ndarray, n: int, m: int) -> Drawn:
             for costs, row in zip(cost.tolist(), rows, strict=True)
         ]
         if worst:
-            return max(each) - most
-        return sum((w * v for w, v in zip(weights, each, strict=True)), Fraction(0)) - most
+            return max(each) - allowed
+        return sum((w * v for w, v in zip(weights, each, strict=True)), Fraction(0)) - allowed
 
     def rules(at: Any) -> list[Any]:
         each = cp.sum(cp.multiply(cost, at), axis=1)
@@ -138,23 +149,20 @@ def _gains(rng: np.random.Generator, prior: np.ndarray, n: int, _: int) -> Drawn
     gain = rng.integers(-2, 5, (guesses, n)) / 4
     most = _number(rng, "0", "1/4", "1/2", "3/4", "1")
     weights = [Fraction(v) for v in prior.tolist()]
+    weighted = [list(map(mul, weights, map(Fraction, guess))) for guess in gain.tolist()]
+    blind, known = max(map(sum, weighted)), sum(map(max, zip(*weighted, strict=True)))
+    allowed = _meant(most, blind, known)
 
     def over(rows: Rows) -> Fraction:
         return (
             sum(
                 (
-                    max(
-                        sum(
-                            w * Fraction(g) * v
-                            for w, g, v in zip(weights, guess, column, strict=True)
-                        )
-                        for guess in gain.tolist()
-                    )
+                    max(sum(map(mul, guess, column)) for guess in weighted)
                     for column in zip(*rows, strict=True)
                 ),
                 Fraction(0),
             )
-            - most
+            - allowed
         )
 
     return Drawn(
