@@ -10,7 +10,7 @@ demo: .venv/installed
 	$(BIN)/optmech solve montreal -o montreal.json --picture montreal.png
 
 test: .venv/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

@@ -1505,8 +1505,9 @@ KINDS = {reader.__name__: reader for reader in READERS}
 
 
 class Statement:
-    """Minimise the expected or the worst loss, or maximise the distortion of weights ``target``,
-    over the mechanisms that satisfy all inequalities; ``allowed`` is what all supports allow."""
+    """Minimise the expected or the worst loss, or maximise the distortion of weights ``attacked``
+    (of a leakage those of minus the gains), over the mechanisms that satisfy all inequalities;
+    ``allowed`` is what all supports allow."""
 
     def __init__(self, plain: object, lines: list[str], skip: int | None = None) -> None:
         wanted = "title secrets observables prior loss objective constraints"
@@ -1529,15 +1530,15 @@ class Statement:
                 name = one_of(problem["loss_name"], NAMED, "the name")
                 compare(name, self.loss, self.secrets, self.observables)
                 self.say(f"the distance is {name}, computed again")
-        self.objective, self.target, goal = "distortion", Matrix(), problem["objective"]
+        self.objective, self.attacked, goal = "distortion", Matrix(), problem["objective"]
         if isinstance(goal, dict):
             with self.at("objective"):
                 if "gain" in goal:
                     keys(goal, "gain prior")
-                    self.objective, self.target = "leakage", goal_of(self, goal)
+                    self.objective, self.attacked = "leakage", negated(goal_of(self, goal))
                 else:
                     keys(goal, "distance prior")
-                    self.target = self.weighted(goal["distance"], goal["prior"])
+                    self.attacked = self.weighted(goal["distance"], goal["prior"])
         else:
             self.objective = one_of(goal, ("expected_loss", "worst_loss"), "the objective")
         self.parts: list[tuple[int, Charged | Support | Fixed]] = []
@@ -1549,7 +1550,7 @@ class Statement:
                 reader = KINDS[one_of(body.get("kind"), KINDS, "the kind")]
                 self.parts += [(k, part) for part in reader(self, body)]
         limiting = any(isinstance(part, LossLimit | Support | Bias) for _, part in self.parts)
-        need(not self.target or limiting, "distortion or leakage without a limit on loss")
+        need(not self.attacked or limiting, "distortion or leakage without a limit on loss")
         rows = [[part.mask[s] for part in self.of(Support)] for s in range(self.n)]
         self.allowed = [[all(row[o] for row in own) for o in range(self.m)] for own in rows]
         self.parts = [(k, self.attainable(part)) for k, part in self.parts]
@@ -1652,10 +1653,8 @@ class Statement:
 
     def value(self, p: Mechanism) -> Fraction:
         """What is minimised: a loss, a leakage, or minus the distortion."""
-        if self.objective == "leakage":
-            return -p.distortion(negated(self.target))
-        if self.objective == "distortion":
-            return -p.distortion(self.target)
+        if self.attacked:
+            return -p.distortion(self.attacked)
         losses = p.losses(self.loss)
         return max(losses) if self.objective == "worst_loss" else dot(self.prior, losses)
 
@@ -1666,11 +1665,9 @@ class Statement:
         if plain is not None:
             need(self.objective != "expected_loss", "an expected loss has no multipliers")
             worst = self.objective == "worst_loss"
-            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.target))))
-        if counts and self.objective == "leakage":
-            bound.add_attack(ONE, goal or [], negated(self.target))
-        elif counts and self.objective == "distortion":
-            bound.add_attack(ONE, goal or [], self.target)
+            goal = entries(plain, *((1, self.n) if worst else (self.m, len(self.attacked))))
+        if counts and self.attacked:
+            bound.add_attack(ONE, goal or [], self.attacked)
         elif counts and self.objective == "worst_loss":
             given = {s: cut(value) for _, s, value in goal or ()}
             weights = [ONE if goal is None else given.get(s, ZERO) for s in range(self.n)]
@@ -1694,8 +1691,6 @@ def promises_of(body: Body) -> list[Body]:
 
 
 def judge_design(body: Body) -> Verdict:
-    if any("everywhere" in c for c in promises_of(body)):
-        return Everywhere(body).check()
     keys(body, "digest format problem result mechanism multipliers", "outer")
     lines: list[str] = []
     unchecked = "title, labels, coordinates, outlines, units, engine, reason, notes, seconds, "
@@ -1826,35 +1821,26 @@ def check_figures(
     """Value and bound of the file against exact ones: never better than the truth. Of a distortion
     ``bound`` is that of its negative. ``cells`` prove nothing here, or the bound ``by_cells``."""
     objective, claimed, loss, least = (number(result[name]) for name in FIGURES)
-    proved, losses = bound.value(), mechanism.losses(stated.loss)
-    maximise = stated.objective == "distortion"
-    exact = max(losses) if stated.objective == "worst_loss" else dot(stated.prior, losses)
-    if maximise:
-        value = mechanism.distortion(stated.target)
-        need(objective == -rounded_up(-value), "the distortion is another one")
-        need(claimed >= min(-proved, blind(stated.target)), "the bound is not proved")
-        priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
+    sign = -1 if stated.objective == "distortion" else 1
+    proved, value = bound.value(), stated.value(mechanism)
+    floor = -blind(stated.attacked) if stated.attacked else ZERO
+    need(sign * objective == rounded_up(value), f"the {stated.objective} is another one")
+    shown = sign * claimed <= max(proved, floor, by_cells or floor)
+    need(bool(cells) or shown, "the bound is not proved")
+    if stated.attacked:
+        priced = least == 0 or least <= least_loss(stated, bound, value - proved)
         need(priced, "the least loss: unproved")
-    elif stated.target:
-        regret = negated(stated.target)
-        value = mechanism.distortion(regret)
-        need(objective == rounded_up(-value), "the leakage is another one")
-        need(claimed <= max(proved, -blind(regret)), "the bound is not proved")
-        priced = least == 0 or least <= least_loss(stated, bound, -proved - value)
-        need(priced, "the least loss: unproved")
+        value = dot(stated.prior, mechanism.losses(stated.loss))
     else:
-        need(objective == loss, "objective and loss differ")
-        proved = max(proved, by_cells or ZERO)
-        need(bool(cells) or claimed <= max(proved, ZERO), "the bound is not proved")
         need(least == claimed, "bound and lower bound differ")
-    need(loss == rounded_up(exact), "the loss is another one")
+    need(loss == rounded_up(value), "the loss is another one")
     if cells:
         yield f"loss {float(loss):.15g}"
     else:
         yield f"objective {float(objective):.15g}, bound {float(claimed):.15g}"
         yield f"loss {float(loss):.15g}, lower bound {float(least):.15g}"
     off = float(claimed) - float(objective)
-    off = max(0.0, off if maximise else -off)
+    off = max(0.0, -sign * off)
     gap = 0.0 if off == 0 else off / abs(float(objective)) if objective else math.inf
     best = check_status(result["status"], gap) == "optimal"
     if not cells:
@@ -4222,7 +4208,10 @@ def judge(path: str, design: str | None = None) -> Verdict:
             if "norm" in body:
                 return PlanarNoise(body).check()
             return (PowerNoise if "renyi" in body else Noise)(body).check()
-        return Family(body).check() if body["format"] == FAMILY else judge_design(body)
+        if body["format"] == FAMILY:
+            return Family(body).check()
+        everywhere = any("everywhere" in c for c in promises_of(body))
+        return Everywhere(body).check() if everywhere else judge_design(body)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise Fault(f"is not a well-formed design: {error!a}") from error
     except (ArithmeticError, RecursionError, MemoryError) as error:
