@@ -25,6 +25,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
@@ -266,6 +267,7 @@ class Design:
             found["approximations"] = plain(self.approximations)
         return found
 
+    @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write the design to one JSON file, atomically, compressed where its name ends in .gz;
         raises ProblemError where labels cannot be written or the path cannot."""
@@ -274,6 +276,7 @@ class Design:
         write_atomically(path, compressed(path, encode_design(self)))
 
     @staticmethod
+    @checked_arguments
     def load(path: str | Path) -> Design:
         """Read a design written by ``save``; raises VerificationError when it was altered."""
         from optmech.designs.file import load_design

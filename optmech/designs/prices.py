@@ -31,6 +31,7 @@ from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy
+from optmech.spaces.arguments import checked_arguments
 from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
@@ -79,6 +80,7 @@ class PairPrice:
     """d objective / d r."""
 
 
+@checked_arguments
 def of_constraints(design: Design) -> tuple[Price, ...]:
     """One entry for every number of the constraints, in their order.
 
@@ -102,6 +104,7 @@ def of_constraints(design: Design) -> tuple[Price, ...]:
     )
 
 
+@checked_arguments
 def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     """The ``count`` pairs of secrets that the certificate charges most, dearest first.
 

@@ -30,6 +30,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.covering import Corners
 from optmech.mesh.drawing import draw_control_points
 from optmech.mesh.elements import whole_basis
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
@@ -172,6 +173,7 @@ class MeshMechanism(Mechanism):
         rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
         return draw_each(self.rows.table, rows, each)
 
+    @checked_arguments
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.
 

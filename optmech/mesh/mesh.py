@@ -25,6 +25,7 @@ from optmech.mesh.arguments import both_rational, corners_of, kilometres, weight
 from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
 from optmech.mesh.location import Locator
 from optmech.mesh.projection import kilometres_per_degree, least_share
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 
@@ -373,6 +374,7 @@ class Mesh(ReadOnly):
             raise error.at(where) from error
 
     @classmethod
+    @checked_arguments
     def read(
         cls, path: str | Path, *, unit: str = "", coordinates: Coordinates | None = None
     ) -> Mesh:
@@ -384,6 +386,7 @@ class Mesh(ReadOnly):
         except ProblemError as error:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 
+    @checked_arguments
     def write(self, path: str | Path) -> None:
         """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
         these JSON alone keeps the degree."""

@@ -23,6 +23,7 @@ from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
 from optmech.packed.stated import Stated, stated_of
 from optmech.packed.table import BITS
 from optmech.packed.words import NOT_CHECKED
+from optmech.spaces.arguments import checked_arguments
 
 MAX_LOSS = 0.01
 """Allowed relative increase of the loss where nothing is said."""
@@ -30,6 +31,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
 _COSINES = 1e-9
 
 
+@checked_arguments
 def pack(
     design: Design,
     path: str | Path,
@@ -122,6 +124,7 @@ def packed_content(
     return content, found
 
 
+@checked_arguments
 def check_packed(
     path: str | Path, design: Design, *, signer: str | Path | None = None
 ) -> CheckReport:

@@ -17,15 +17,9 @@ from optmech.problem import Problem
 from optmech.statement import Statement
 
 
-def require_fit(problem: Problem, start: object) -> Design:
-    """``start`` as a design whose matrix has the problem's shape. Raises ProblemError where it is
-    no design, or one over other numbers of secrets or observables."""
-    if not isinstance(start, Design):
-        raise ProblemError(
-            f"{type(start).__name__} is not a Design",
-            where="start",
-            remedy="Give the design of a neighbouring problem, or om.Design.load(file)",
-        )
+def require_fit(problem: Problem, start: Design) -> Design:
+    """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
+    other numbers of secrets or observables."""
     given, wanted = start.problem.loss_matrix.shape, problem.loss_matrix.shape
     if given != wanted:
         raise ProblemError(

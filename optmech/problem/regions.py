@@ -24,6 +24,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
+from optmech.spaces.arguments import taken
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Family, Statement
@@ -102,26 +103,21 @@ def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
     ProblemError
         Where it is no mesh, ε is 0, or the distance is another one.
     """
-    if not isinstance(mesh, Mesh):
-        raise ProblemError(
-            f"{type(mesh).__name__} is not a Mesh",
-            where="everywhere",
-            remedy="Make one with om.Mesh.grid or om.Mesh.around",
-        )
+    own: Mesh = taken(mesh, "Mesh", "everywhere")
     if not epsilon > 0:
         raise ProblemError(
             "must be above 0 for privacy at every point",
             where="epsilon",
             remedy="With ε = 0 a mechanism that always reports the same is all there is",
         )
-    name, proper = measure_of(mesh)
+    name, proper = measure_of(own)
     if distance != proper:
         raise ProblemError(
             f"privacy at every point of this mesh is measured by the {name} distance",
             where="distance",
             remedy=f"Use om.distances.{name}()",
         )
-    return mesh
+    return own
 
 
 def measure_of(mesh: Mesh) -> tuple[str, Distance]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, unwrapped
-from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.keyed import LEAST_KEY, Keyed, framed
@@ -22,13 +21,13 @@ from optmech.protection.places import (
     nearest_inside,
     nearest_of_region,
 )
+from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
 Missing = Literal["refuse", "drop"]
-Protecting = Design | Mechanism
 Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
@@ -71,7 +70,7 @@ class Reporter:
     """Of the dropped ones, those without usable coordinates."""
 
     def __post_init__(self) -> None:
-        self.mechanism = mechanism_of(self.mechanism)
+        self.mechanism = mechanism_from(self.mechanism, "design")
         if self.outside not in get_args(Outside):
             raise ProblemError(
                 f"{self.outside!r} is unknown",
@@ -282,19 +281,6 @@ class Reporter:
         if self.seed is not None:
             lines.append("a seed makes the draws predictable: unfit for release")
         return lines
-
-
-def mechanism_of(design: object) -> Mechanism:
-    """The mechanism of a design, or what is one already."""
-    if isinstance(design, Design):
-        design = design.mechanism
-    if not isinstance(design, Mechanism):
-        raise ProblemError(
-            f"{type(design).__name__} is no design and no mechanism",
-            where="design",
-            remedy="Give what om.solve returns, om.Design.load(file) or a Mechanism",
-        )
-    return design
 
 
 def _next_to_the_border(mesh: Any, points: Floats) -> Bools:

@@ -19,6 +19,7 @@ from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.spaces.arguments import checked_arguments
 from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
@@ -134,6 +135,7 @@ class LeastEpsilon(Shown):
     reason: str = ""
 
 
+@checked_arguments
 def least_epsilon(
     problem: Problem,
     maximum_loss: Number,
@@ -210,8 +212,6 @@ class _Bisection:
     """Decides whether the optimal loss at an ε is within the limit, proof at hand."""
 
     def __init__(self, problem: Problem, place: str, limit: Number, profile: Profile) -> None:
-        if not isinstance(problem, Problem):
-            raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
         if isinstance(problem.objective, MaximizeDistortion | MinimizeLeakage):
             raise ProblemError(
                 "has no loss as objective",

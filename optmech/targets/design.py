@@ -18,6 +18,7 @@ from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -198,6 +199,7 @@ class TargetDesign(Shown):
 
         return measure(self, actual)
 
+    @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write a file that ``om.check`` and ``optmech check`` verify."""
         from optmech.targets.file import save_target
@@ -205,6 +207,7 @@ class TargetDesign(Shown):
         save_target(self, path)
 
     @staticmethod
+    @checked_arguments
     def load(path: str | Path) -> TargetDesign:
         """Read a file and check it again; raises VerificationError where it does not hold."""
         from optmech.targets.file import load_target

@@ -20,6 +20,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
 from optmech.exact.number import parse_exact
 from optmech.ratios.wide import Wide, product, pushed, tilted
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
@@ -60,6 +61,7 @@ class MarkovPrior(Shown):
     transitions: Floats
     repeat: int
 
+    @checked_arguments
     def __init__(
         self,
         domain: Domain,
@@ -87,6 +89,7 @@ class MarkovPrior(Shown):
         vars(self).update(domain=domain, initial=start, transitions=chain, repeat=cycle)
 
     @classmethod
+    @checked_arguments
     def from_sequences(
         cls,
         domain: Domain,
@@ -131,6 +134,7 @@ class MarkovPrior(Shown):
         return cls(domain, start, stack[order], repeat=len(order))
 
     @classmethod
+    @checked_arguments
     def random_walk(
         cls,
         domain: Domain,

@@ -17,6 +17,7 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import box, sdp
 from optmech.traces.gaussian.balls import Enclosure
 from optmech.traces.gaussian.calibration import calibrate, promise
@@ -75,6 +76,7 @@ class NoiseDesign(Shown):
         return np.asarray(values + (root @ rng.standard_normal(len(root))).reshape(values.shape))
 
 
+@checked_arguments
 def optimal_noise(
     trace: GaussianPrior,
     epsilon: Number,

@@ -12,6 +12,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.spaces.arguments import taken
 from optmech.traces.gaussian.balls import BallMatrix, is_definite
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
@@ -127,12 +128,7 @@ def increasing(times: ArrayLike) -> Floats:
 
 def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
     """Indices of the secret times, in the order given; refuses what is not among the times."""
-    if not isinstance(trace, GaussianPrior):
-        raise ProblemError(
-            f"{type(trace).__name__} is not a prior",
-            where="trace",
-            remedy="Give om.traces.GaussianPrior(times, kernel)",
-        )
+    taken(trace, "GaussianPrior", "trace")
     try:
         listed = list(secrets)
     except TypeError:
