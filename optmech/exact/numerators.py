@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.equality import SameFields
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
 
@@ -52,8 +52,7 @@ class WholeRows(SameFields, ReadOnly):
             used = list(compress(every, values))
             total = sum(values)
             row[used] = [values[o] / total for o in used]
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

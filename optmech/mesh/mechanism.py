@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
-from optmech.base.read_only import frozen
+from optmech.base.read_only import frozen, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -91,8 +91,7 @@ class MeshMechanism(Mechanism):
     def matrix(self) -> Floats:
         """Probabilities at the places, as floats of shape (secrets, observables)."""
         out = self.at(self.secrets.require_points("report from them"))
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
     @cached_property
     def exact(self) -> RationalRows:

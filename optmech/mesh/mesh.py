@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
@@ -225,15 +225,15 @@ class Mesh(ReadOnly):
         return covering_flaw(self.whole[0], self.corners)
 
     @cached_property
-    def whole(self) -> tuple[list[Place], int]:
+    def whole(self) -> tuple[tuple[Place, ...], int]:
         """The vertices as whole numbers over 2^e, and e, exactly."""
         rows, exponent = integers(self.vertices)
-        return [(x, y) for x, y in rows], exponent
+        return tuple((x, y) for x, y in rows), exponent
 
     @cached_property
-    def corners(self) -> list[Corners]:
+    def corners(self) -> tuple[Corners, ...]:
         """The triangles as Python's numbers."""
-        return [(a, b, c) for a, b, c in self.triangles.tolist()]
+        return tuple((a, b, c) for a, b, c in self.triangles.tolist())
 
     @cached_property
     def control(self) -> Ints:
@@ -344,8 +344,7 @@ class Mesh(ReadOnly):
         places, rows = self.whole[0], self.triangles
         turned = [doubled_area(places[a], places[b], places[c]) < 0 for a, b, c in rows.tolist()]
         out = np.where(np.array(turned)[:, None], rows[:, (0, 2, 1)], rows)
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
     # -- files -------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
@@ -85,8 +85,7 @@ class Shares(ReadOnly):
     def weights(self) -> Floats:
         """The nearest floats, shape (n,)."""
         out = np.array([unit / self.total for unit in self.units])
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

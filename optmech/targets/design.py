@@ -84,9 +84,9 @@ class TargetDesign(Shown):
         return tuple(plan.second for plan in self.plans)
 
     @cached_property
-    def mechanisms(self) -> list[Mechanism]:
+    def mechanisms(self) -> tuple[Mechanism, ...]:
         """C(t, ·) for every t, in the order of ``names``."""
-        return [Mechanism.of(self.secrets, self.observables, rows) for rows in self.rows]
+        return tuple(Mechanism.of(self.secrets, self.observables, rows) for rows in self.rows)
 
     @cached_property
     def rows(self) -> tuple[RationalRows, ...]:

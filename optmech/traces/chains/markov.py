@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
@@ -356,8 +357,7 @@ def _stochastic(stack: Floats, domain: Domain) -> Floats:
             remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
         )
     out: Floats = stack / sums[:, :, None]
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def _closed_classes(matrix: Floats) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
 from optmech.spaces.arguments import checked_arguments
@@ -283,8 +283,7 @@ def symmetric(values: Floats, *, where: str) -> Floats:
         )
     # halves first: sums of the largest floats are none; but half of the least float is none either
     out = np.where(values == values.T, values, values / 2 + values.T / 2)
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def _kernel(value: object) -> Kernel:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
@@ -396,8 +397,7 @@ def _verified(
         except ProblemError:
             continue
         if all(loss.upper <= epsilon for loss in losses):
-            tried.setflags(write=False)
-            return tried, losses
+            return locked(tried), losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",
         where="optimal_noise",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -65,8 +66,7 @@ class GaussianPrior(Shown):
         if not own.exact:
             _require_definite(values, "kernel")
         covariance = np.kron(values, axes)
-        covariance.setflags(write=False)
-        vars(self).update(times=moments, kernel=own, cross=axes, covariance=covariance)
+        vars(self).update(times=moments, kernel=own, cross=axes, covariance=locked(covariance))
 
     @classmethod
     def from_covariance(
@@ -152,7 +152,7 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
 def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
     whole(dimensions, "dimensions", least=1)
     if cross is None:
-        return np.eye(dimensions)
+        return locked(np.eye(dimensions))
     values = finite_array(cross, where="cross", ndim=2)
     if values.shape[0] != values.shape[1] or dimensions not in (1, len(values)):
         raise ProblemError(
