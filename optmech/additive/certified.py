@@ -35,6 +35,8 @@ class ProvedNoise(Shown, ABC):
     seconds: float
     numbers = "whole numbers"
     """What the noise is added to."""
+    _apart = frozenset({"multipliers", "tangents", "seconds"})
+    _follows = ("lower_bound",)
 
     @property
     @abstractmethod

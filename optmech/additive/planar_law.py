@@ -12,6 +12,7 @@ from attrs import frozen
 
 from optmech.additive.law import geometric, require_falling
 from optmech.base.arrays import Ints
+from optmech.base.equality import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
@@ -55,7 +56,7 @@ def around(shape: str) -> int:
 
 
 @frozen(eq=False)
-class PlanarLaw:
+class PlanarLaw(SameFields):
     """z of all places with the same distances to the axes, up to their order, is the same.
 
     ``core`` has 2^bits z(x, y) for x >= y >= 0 of norm ``shape`` at most ``n``, in the order of

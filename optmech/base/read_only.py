@@ -26,6 +26,9 @@ class Fixed(dict[K, V]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     update = setdefault = pop = popitem = clear = _refuse
 
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self))
+
     def __reduce__(self) -> tuple[type[Fixed[K, V]], tuple[dict[K, V]]]:
         return type(self), (dict(self),)
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class Certificate(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design:
+class Design(Shown):
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 
     All figures are of the released numerators, computed exactly and rounded to the safe side.
@@ -113,6 +113,10 @@ class Design:
     approximations: tuple[Approximation, ...] = ()
     rounding_cost: float = 0.0
     """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+    _apart: ClassVar = frozenset(
+        ("verified", "certificate", "engine", "engine_reason", "seconds", "reason", "notes",
+         "approximations", "rounding_cost")
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""

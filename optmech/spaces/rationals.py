@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
@@ -24,7 +25,7 @@ from optmech.spaces.prior import Prior
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares(ReadOnly):
+class Shares(SameFields, ReadOnly):
     """A distribution: point k has probability ``units[k] / total`` exactly."""
 
     units: tuple[int, ...]

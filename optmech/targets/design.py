@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -67,6 +67,8 @@ class TargetDesign(Shown):
     crowded: tuple[tuple[int, ...], ...] = ()
     """For order inf: points that hold more mass than all that is nearer than W_∞, for every t."""
     seconds: float = 0.0
+    _apart: ClassVar = frozenset({"plans", "multipliers", "crowded", "seconds"})
+    _follows: ClassVar = ("rows", "exact_outputs", "lower_bound")
 
     @property
     def inputs(self) -> Floats:

@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.equality import SameFields
 from optmech.base.memory import require
 from optmech.base.read_only import ReadOnly
 from optmech.errors import SolverError
@@ -33,7 +34,7 @@ from optmech.transport.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class RationalPlan(ReadOnly):
+class RationalPlan(SameFields, ReadOnly):
     """A coupling in whole numbers: ``flows[(x, y)] / total`` is the mass moved from x to y."""
 
     first: Shares

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from optmech.base.equality import SameFields
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments, taken
@@ -102,7 +103,7 @@ class FixedPolicy(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class FixedState:
+class FixedState(SameFields):
     """A ``FixedPolicy`` at one time."""
 
     policy: FixedPolicy
