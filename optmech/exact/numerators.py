@@ -73,6 +73,14 @@ class Numerators(WholeRows):
                     where="mechanism",
                 )
 
+    def exact(self, s: int) -> tuple[tuple[int, ...], int]:
+        """Row s in whole numbers, and what they are over, but for 2^exact_bits of all rows."""
+        return self.rows[s], 1
+
+    @property
+    def exact_bits(self) -> int:
+        return self.bits
+
     def __repr__(self) -> str:
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 
