@@ -2544,6 +2544,8 @@ class Everywhere:
 
     def why_infeasible(self) -> str:
         """What proves that the mesh has no mechanism that satisfies everything."""
+        if not any(map(all, zip(*self.stated.allowed, strict=True))):
+            return "infeasible: no observable is allowed at all places"
         with inside("multipliers"):
             bound = self.stated.lagrangian(self.joint, objective=False)
         with suppress(Fault):

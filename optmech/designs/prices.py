@@ -19,6 +19,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Gradient,
     Information,
     Leakage,
     LiftedRatio,
@@ -157,6 +158,8 @@ class _Rates:
 
     def __init__(self, design: Design) -> None:
         self.matrix = design.mechanism.matrix
+        assert design.exact is not None
+        self.rows = design.exact.matrix
         self.statement = design.problem.statement
         multipliers = design.certificate.multipliers
         self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
@@ -222,6 +225,11 @@ class _Rates:
                 self._add(family.index, "maximum", -float(spent.sum()))
             case Information():
                 self._add(family.index, "maximum", -max(float(given.weight[0]), 0.0))
+            case Gradient():
+                paid = np.einsum(
+                    "ton,tno->", given.sizes(family.mesh), self.rows[family.mesh.control]
+                )
+                self._add(family.index, "epsilon", -float(paid))
             case Bias():
                 self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
             case _:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen, locked
 from optmech.errors import ProblemError
@@ -101,6 +102,15 @@ class MeshMechanism(Mechanism):
 
     def __repr__(self) -> str:
         return f"MeshMechanism(from every point of {self.mesh!r} to {self.observables!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("from", f"every point of {self.mesh!r}"),
+            ("to", self.observables),
+            ("places", self.secrets),
+            ("probabilities", f"exact: {self.rows!r}"),
+        ]
+        return html.card("MeshMechanism", facts, self._picture())
 
     def __eq__(self, other: object) -> bool:
         """Exactly the same probabilities at every point, over equal meshes and places."""

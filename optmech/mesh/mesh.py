@@ -208,6 +208,12 @@ class Mesh(ReadOnly):
         degree = f" of degree {self.degree}" if self.degree > 1 else ""
         return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{degree}{unit}{degrees})"
 
+    @property
+    def words(self) -> str:
+        """The region and its triangles, in a sentence."""
+        degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
+        return f"a region of {len(self.triangles)} triangles with {len(self)} corners{degree}"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented

@@ -14,6 +14,7 @@ from optmech.certificate import values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design
+from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.packed.everywhere import PackedEverywhere
@@ -148,6 +149,7 @@ def check_packed(
         if name != "title" and not _agree(getattr(said, name), value):
             faults.append(f"{name.replace('_', ' ')} in the file is not that of the design")
     sign = float(stated.sign)
+    loss = values.rounded_up(stated.expected(numbers))
     return CheckReport(
         path=str(path),
         status="failed" if faults else "packed",
@@ -155,10 +157,13 @@ def check_packed(
         objective=proper.loss.packed,
         bound=design.bound,
         gap=relative_gap(sign * proper.loss.packed, sign * design.bound),
-        loss=values.rounded_up(stated.expected(numbers)),
+        loss=loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=(f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",),
+        notes=(
+            *about_bounds(design, loss),
+            f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",
+        ),
     )
 
 

@@ -19,7 +19,13 @@ from optmech.statement import Statement
 
 def require_fit(problem: Problem, start: Design) -> Design:
     """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
-    other numbers of secrets or observables."""
+    other numbers of secrets or observables, or for every point of a region."""
+    if start.mesh is not None:
+        raise ProblemError(
+            "is a design for every point of a region, whose rows are not those of secrets",
+            where="start",
+            remedy="Start from a design over the same secrets and observables, or from none",
+        )
     given, wanted = start.problem.loss_matrix.shape, problem.loss_matrix.shape
     if given != wanted:
         raise ProblemError(

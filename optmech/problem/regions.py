@@ -13,7 +13,6 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate.families import (
     Gradient,
-    Support,
     Trusted,
     known,
 )
@@ -85,14 +84,6 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
             remedy='Use objective="expected_loss"',
         )
     known(statement)
-    allowed = np.array([f.allowed.all(axis=0) for f in statement.of_kind(Support)])
-    if len(allowed) and not allowed.all(axis=0).any():
-        raise ProblemError(
-            "no observable is allowed at all of the places, and what is private at every point and "
-            "never reported from one point is reported from none",
-            where=f"constraints[{statement.of_kind(Support)[0].index}]",
-            remedy="Widen the support until some observable is allowed at every place",
-        )
 
 
 def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:

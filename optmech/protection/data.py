@@ -103,7 +103,7 @@ def protect(
         asked.refuse_columns(type(data).__name__, "x y label keep by report")
         out = _plain(reporter, data)
     for line in reporter.said():
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(line, stacklevel=3)
     return out
 
 

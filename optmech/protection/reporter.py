@@ -177,7 +177,8 @@ class Reporter:
         if len(lost) and self.outside != "drop":
             secrets = self.mechanism.secrets
             raise ProblemError(
-                f"the label is none of the {len(secrets)} labels" + _and_more(len(lost) - 1),
+                f"the label is none of the {len(secrets)} labels"
+                + self._among(len(labels), [(len(lost), "without such a label")]),
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f"The first ones are {', '.join(map(label_text, secrets.labels[:5]))}; "
                 'or drop such rows: outside = "drop"',
@@ -214,24 +215,33 @@ class Reporter:
     def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
         """Refuse what is to be refused. Errors go where others read them: they name rows, and say
         nothing of what these hold."""
-        lost = np.flatnonzero(~usable)
+        lost, beyond = np.flatnonzero(~usable), np.flatnonzero(usable & ~inside)
+        counts = [(len(lost), "without usable coordinates"), (len(beyond), "outside")]
+        among = self._among(len(points), counts)
         if len(lost) and self.unusable == "refuse":
             raise ProblemError(
-                "is no place" + _and_more(len(lost) - 1),
+                "is no place" + among,
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )
-        lost = np.flatnonzero(usable & ~inside)
-        if self.outside != "refuse" or not len(lost):
+        if self.outside != "refuse" or not len(beyond):
             return
         swapped = ""
-        if points.shape[1] == 2 and self._inside(points[lost][:, ::-1]).mean() > 0.5:
+        if points.shape[1] == 2 and self._inside(points[beyond][:, ::-1]).mean() > 0.5:
             swapped = "The two columns seem to be exchanged. Else: "
         raise ProblemError(
-            "lies outside of the domain" + _and_more(len(lost) - 1),
-            where=f"row {self.rows + int(lost[0]) + 1}",
+            "lies outside of the domain" + among,
+            where=f"row {self.rows + int(beyond[0]) + 1}",
             remedy=f'{swapped}Say what to do with such rows: outside = "nearest" or "drop"',
         )
+
+    def _among(self, rows: int, counts: Sequence[tuple[int, str]]) -> str:
+        """How many of the rows so far were found to be like it: of those of this part, as the parts
+        before were taken as they are."""
+        if sum(count for count, _ in counts) < 2:
+            return ""
+        found = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        return f" (of rows {self.rows + 1:,} to {self.rows + rows:,}: {found})"
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -303,7 +313,3 @@ def _mend(point: Floats) -> str:
     if (np.abs(point) > FAR).any():
         return "Give coordinates of at most 2^100"
     return "Give longitude and latitude in degrees"
-
-
-def _and_more(count: int) -> str:
-    return f" (and {count:,} more)" if count else ""

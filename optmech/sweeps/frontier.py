@@ -17,7 +17,7 @@ from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.search import solve
+from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.sweeps.axes import Cell
@@ -123,7 +123,8 @@ class LeastEpsilon(Shown):
 
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
-    there; inf where no mechanism exists at all). ``lower`` equals ``upper`` where the search
+    there; inf where no mechanism exists at all). For privacy at every point of a region both are
+    about the mechanisms of its mesh and degree. ``lower`` equals ``upper`` where the search
     began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
     """
 
@@ -190,7 +191,7 @@ def least_epsilon(
     if at_low is None:
         return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, search.undecided(low))
     if at_low.loss <= search.limit:
-        return LeastEpsilon(low, low, at_low, at_low.lower_bound, search.solves)
+        return LeastEpsilon(low, low, at_low, _bound(at_low), search.solves)
     reason = ""
     for _ in range(_MOST_HALVINGS):
         middle = 0.5 * (low + high)
@@ -204,7 +205,7 @@ def least_epsilon(
             high, at_high = middle, design
         else:
             low, at_low = middle, design
-    bound = math.inf if at_low.status == "infeasible" else at_low.lower_bound
+    bound = math.inf if at_low.status == "infeasible" else _bound(at_low)
     return LeastEpsilon(low, high, at_high, bound, search.solves, reason)
 
 
@@ -240,8 +241,9 @@ class _Bisection:
             self.solves += 1
             if design.status == "infeasible":
                 return design
-            self._nearest[epsilon] = start = design
-            if design.loss <= self.limit or design.lower_bound > self.limit:
+            if design.mesh is None:
+                self._nearest[epsilon] = start = design
+            if design.loss <= self.limit or _bound(design) > self.limit:
                 return design
             if design.gap > gap or gap <= _SHARPEST:
                 return None
@@ -250,6 +252,11 @@ class _Bisection:
     def undecided(self, epsilon: float) -> str:
         """Why the search ended early."""
         return f"at ε = {epsilon:g} the optimal loss cannot be told from the limit"
+
+
+def _bound(design: Design) -> float:
+    """The proved lower bound of the loss: on a mesh of the mechanisms there."""
+    return design.lower_bound if design.mesh is None else design.bound
 
 
 def _has_design(row: Row) -> bool:
