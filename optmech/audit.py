@@ -571,6 +571,9 @@ class Pair(NamedTuple):  # two distributions over secrets, and what multiplies �
     d: Fraction = ONE
 
 
+FINER = 64  # bits that the numbers between which a probability lies have more than it
+
+
 class Mechanism(NamedTuple):
     """P[s,o] = rows[s][o] / 2^bits; or between that and ``above``, of which the side that is harder
     to keep counts."""
@@ -578,15 +581,15 @@ class Mechanism(NamedTuple):
     bits: int
     rows: list[list[int]]
     above: list[list[int]] | None = None
+    shares: list[tuple[list[int], int]] | None = None  # where between: in numbers of each row's own
+
+    def exact(self, s: int) -> tuple[list[int], int]:
+        """Row s in whole numbers, and what they are over, but for a power of two of all rows."""
+        return (self.rows[s], 1) if self.shares is None else self.shares[s]
 
     @property
     def high(self) -> list[list[int]]:
         return self.rows if self.above is None else self.above
-
-    @property
-    def unit(self) -> Fraction:
-        """By so much a probability may be above that of ``rows``."""
-        return ZERO if self.above is None else Fraction(1, 1 << self.bits)
 
     def pushed(self, pair: Pair) -> tuple[list[int], list[int], int]:
         """aP and bP in whole numbers, and the number that stands for one."""
@@ -596,6 +599,24 @@ class Mechanism(NamedTuple):
             parts = [(int(share * scale), rows[s]) for s, share in side.items()]
             sides.append([sum(v * row[o] for v, row in parts) for o in range(len(self.rows[0]))])
         return sides[0], sides[1], scale << self.bits
+
+    def sums(self, pair: Pair, o: int) -> tuple[int, int]:
+        """(aP)[o] and (bP)[o] in whole numbers over one, exactly."""
+        sides = []
+        for side in (pair.a, pair.b):
+            rows = ((share, self.exact(s)) for s, share in side.items())
+            sides.append(sum((v * Fraction(row[o], total) for v, (row, total) in rows), ZERO))
+        x, y = sides
+        return x.numerator * y.denominator, y.numerator * x.denominator
+
+    def means(self, values: Matrix) -> list[Fraction]:
+        """Σ_o values[s][o] P[s,o] for every s, exactly."""
+        bits, found = self.bits - (0 if self.shares is None else FINER), []
+        for s, own in enumerate(values):
+            row, total = self.exact(s)
+            mean = sum((v * p for v, p in zip(own, row, strict=True) if p), ZERO)
+            found.append(mean / (total << bits))
+        return found
 
     def losses(self, loss: Matrix) -> list[Fraction]:
         """Σ_o loss[s][o] P[s,o] for every s, or more; losses are >= 0."""
@@ -743,9 +764,10 @@ class Ratios:
                 checked += len(seen)
                 low, _ = self.epsilon.exp(d, 64)
                 over, under = low.denominator, low.numerator
+                (own, a), (theirs, b) = p.exact(i), p.exact(j)
                 for o in seen:
                     left, right = row[o] * over, other[o] * under
-                    if left > right and not at_most(row[o], other[o], self.epsilon, d):
+                    if left > right and not at_most(own[o] * b, theirs[o] * a, self.epsilon, d):
                         raise Fault(f"p({o}|{i}) is too large beside p({o}|{j})")
                     if left * bottom > top * right and right:
                         top, bottom = left, right
@@ -784,8 +806,9 @@ class Lifted:
     def check(self, p: Mechanism) -> str:
         for index, pair in enumerate(self.pairs):
             left, right, _ = p.pushed(pair)
-            for x, y in zip(left, right, strict=True):
-                need(at_most(x, y, self.epsilon, pair.d), f"pair {index}")
+            for o, (x, y) in enumerate(zip(left, right, strict=True)):
+                holds = at_most(x, y, self.epsilon, pair.d)
+                need(holds or at_most(*p.sums(pair, o), self.epsilon, pair.d), f"pair {index}")
         return f"{len(self.pairs) * len(p.rows[0])} ratios"
 
     def charge(self, bound: Lagrangian, plain: object) -> None:
@@ -1054,7 +1077,8 @@ class LossLimit:
         return max(losses) if self.prior is None else dot(self.prior, losses)
 
     def check(self, p: Mechanism) -> str:
-        value, most = self.of(p.losses(self.loss)), self.most.low
+        each = p.means(self.loss) if self.prior is None else p.losses(self.loss)
+        value, most = self.of(each), self.most.low
         need(value <= most, f"the loss is {float(value)}")
         return f"loss {float(value):.12g} <= {float(most):.12g}"
 
@@ -1076,9 +1100,8 @@ class Bias:
     family: ClassVar[str] = "bias"
 
     def check(self, p: Mechanism) -> str:
-        means = Mechanism(p.bits, p.rows).losses([self.reported] * len(p.rows))
+        means = p.means([self.reported] * len(p.rows))
         off = max(abs(mean - v) for mean, v in zip(means, self.meant, strict=True))
-        off += sum(map(abs, self.reported), ZERO) * p.unit
         need(off <= self.most.low, f"a bias is {float(off)}")
         return f"bias {float(off):.12g} <= {float(self.most.low):.12g}"
 
@@ -2476,20 +2499,18 @@ class Everywhere:
         self.lines.append(f"{count} gradients, each within ε at all points of the region")
 
     def check_beside(self) -> None:
-        """What is said of the places, of the mechanism there: Σ_α B_α(x) P[α,o] between multiples
-        of 2^-(bits + 64), of which the one that is harder to keep counts."""
+        """What is said of the places, of the mechanism there: Σ_α B_α(x) P[α,o], exactly, or
+        between multiples of 2^-(bits + 64), of which the one that is harder to keep counts."""
         if not self.beside:
             return
-        low: list[list[int]] = []
-        high: list[list[int]] = []
+        shares = []
         for control, weights in self.located:
-            rows = zip(*(self.rows.rows[k] for k in control), strict=True)
-            tops = [
-                sum(w * v for w, v in zip(weights, column, strict=True)) << 64 for column in rows
-            ]
-            low.append([top // sum(weights) for top in tops])
-            high.append([-(-top // sum(weights)) for top in tops])
-        there = Mechanism(self.rows.bits + 64, low, high)
+            columns = zip(*(self.rows.rows[k] for k in control), strict=True)
+            row = [sum(w * v for w, v in zip(weights, column, strict=True)) for column in columns]
+            shares.append((row, sum(weights)))
+        low = [[(v << FINER) // total for v in row] for row, total in shares]
+        high = [[-((-v << FINER) // total) for v in row] for row, total in shares]
+        there = Mechanism(self.rows.bits + FINER, low, high, shares)
         for k, part in self.beside:
             with inside(f"constraints[{k}]"):
                 found = part.check(there)
@@ -2509,6 +2530,8 @@ class Everywhere:
 
     def why_infeasible(self) -> str:
         """What proves that the mesh has no mechanism that satisfies everything."""
+        if not any(map(all, zip(*self.stated.allowed, strict=True))):
+            return "infeasible: no observable is allowed at all places"
         with inside("multipliers"):
             bound = self.stated.lagrangian(self.joint, objective=False)
         with suppress(Fault):

@@ -162,6 +162,7 @@ def _beside(prior: om.Prior) -> dict[str, tuple[int, list[om.Constraint]]]:
         "leakage": (1, [om.GainLeakage("51/100"), om.Support(mask), om.MaximalLeakage("1/8")]),
         "thresholds": (1, [om.MetricPrivacy("1/3", E, 1.1), om.MetricPrivacy("1/4", E, None, 1.5)]),
         "none for losses": (1, [om.LossBound(0.2, worst_case=True)]),
+        "none in common": (1, [om.Support(np.eye(3))]),
         "none together": (3, [om.DistortionPrivacy(0.7, E), om.LossBound(0.1)]),
     }
 
@@ -205,6 +206,14 @@ def regions() -> dict[str, bytes]:
         name: om.solve(om.Problem(prior, E, constraints=[square(degree=degree), *stated]))
         for name, (degree, stated) in _beside(prior).items()
     }
+    twice = om.Domain(range(4), [[0.2, 0.3], [1.1, 0.6], [1.1, 0.6], [1.7, 1.6]], unit="km")
+    beside = [
+        om.MetricPrivacy("1/3", E),
+        om.DistributionPrivacy("1/4", [([1, 2, 0, 1], [1, 0, 2, 1])]),
+    ]
+    solved["coincide"] = om.solve(
+        om.Problem(om.Prior(twice, [1, 1, 1, 1]), E, constraints=[square(), *beside])
+    )
     with tempfile.TemporaryDirectory() as folder:
         path, found = Path(folder) / "d.json", {}
         for name, design in solved.items():

@@ -198,6 +198,15 @@ def test_few_arguments_go_by_position_and_no_truth_value_does(
 KINDS = {"Mechanism": om.Mechanism, "Prior": om.Prior, "Domain": om.Domain, "bool": bool}
 
 
+OTHERS = {
+    "Design": om.solve(om.Problem(HOME, KM, constraints=[om.DifferentialPrivacy("ln 3")])),
+    "Problem": om.Problem(HOME, KM),
+    "Grid": om.Grid(2, 2),
+    "GaussianPrior": om.traces.GaussianPrior([0.0, 1.0], om.traces.rbf(1.0)),
+    "Callable[[Any], Kernel]": om.traces.rbf,
+}
+
+
 def of_a_kind() -> Iterator[tuple[str, Callable[..., object], str, str]]:
     """Public functions with an argument that is a mechanism, a prior, a domain or a truth value
     and nothing else."""
@@ -221,7 +230,7 @@ def test_what_is_no_such_thing_is_refused_by_name(
 ) -> None:
     if isinstance(wrong, KINDS[kind]):
         return
-    fitting = {"Mechanism": M, "Prior": HOME, "Domain": LINE}
+    fitting = {"Mechanism": M, "Prior": HOME, "Domain": LINE, "str": "file.csv", **OTHERS}
     given = {}
     for name, p in inspect.signature(function).parameters.items():
         first = str(p.annotation).split(" | ")[0]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_read_only import RESULTS
 from test_reference import MODULES
 
 import optmech as om
@@ -103,3 +106,44 @@ def test_problems_with_an_objective_of_their_own_are_equal(goal: Any) -> None:
     other = om.Prior(asked[0].secrets, [6, 5, 4, 3, 2, 1])
     if not isinstance(goal, str) or goal == "identity":
         assert asked[0] != problem(objective=om.MinimizeLeakage(goal, other))
+
+
+@pytest.mark.parametrize("name", sorted(set(RESULTS) - {"sweep"}))
+def test_the_same_answer_twice_is_one(name: str, tmp_path: Path) -> None:
+    """How long it took, and which multipliers were found, is no part of an answer."""
+    one, again = (RESULTS[name](tmp_path) for _ in range(2))
+    read = pickle.loads(pickle.dumps(one))
+    assert one == again == read
+    assert hash(one) == hash(again) == hash(read)
+    assert one != name
+
+
+SAVED: dict[str, Callable[[float], Any]] = {
+    "design": lambda epsilon: om.solve(problem(constraints=[om.DifferentialPrivacy(epsilon)])),
+    "noise": lambda epsilon: om.noise.optimal(epsilon, sensitivity=1, gap=1e-2),
+    "Rényi noise": lambda epsilon: om.noise.optimal(renyi=(2, epsilon), sensitivity=1, gap=0.1),
+    "noise of pairs": lambda epsilon: om.noise.optimal(
+        epsilon, sensitivity=1, dimensions=2, gap=0.3
+    ),
+    "target": lambda epsilon: om.mechanisms.optimal_target([[1, 2], [2, 1]], KM_OF_TWO, epsilon),
+}
+KM_OF_TWO = np.array([[0.0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_is_saved_is_the_same_answer(name: str, tmp_path: Path) -> None:
+    made, other = SAVED[name](0.5), SAVED[name](0.75)
+    made.save(tmp_path / "made.json")
+    read = om.load(tmp_path / "made.json")
+    assert read == made
+    assert hash(read) == hash(made)
+    assert made != other
+
+
+def test_infeasible_answers_to_one_question_are_equal(tmp_path: Path) -> None:
+    impossible = [om.MetricPrivacy(0, KM), om.LossBound(0.1)]
+    one, other = (om.solve(problem(constraints=impossible)) for _ in range(2))
+    one.save(tmp_path / "one.json")
+    assert one.status == "infeasible"
+    assert one == other == om.load(tmp_path / "one.json")
+    assert hash(one) == hash(other)

@@ -431,3 +431,28 @@ def test_places_that_coincide_have_a_mechanism(beside) -> None:
         assert design.verified
         # the second report, always
         assert design.bound <= design.loss <= 0.75 * (1 + 1e-3)
+
+
+def test_a_place_that_is_named_twice_costs_nothing() -> None:
+    """Between it and itself any ratio holds, also with weights that are no binary fractions."""
+    places = [[0.2, 0.3], [1.1, 0.6], [1.7, 1.6]]
+    reports, mesh = om.Domain(range(3), places), om.Mesh.grid((0, 0, 2, 2), 2)
+    promise, beside = om.MetricPrivacy("1/2", E, everywhere=mesh), om.MetricPrivacy("1/3", E)
+    once, twice = (
+        om.solve(
+            om.Problem(
+                om.Prior(om.Domain(range(len(at)), at), weights),
+                E,
+                reports,
+                constraints=[promise, beside],
+            ),
+            gap=1e-5,
+        )
+        for at, weights in (
+            (places, [1, 2, 1]),
+            ([*places, places[1]], [1, 1, 1, 1]),
+        )
+    )
+    assert once.verified
+    assert twice.verified
+    assert twice.loss == pytest.approx(once.loss, rel=2e-5)

@@ -10,7 +10,9 @@ import pickle
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,9 @@ import pytest
 from conformance.problems import KINDS
 
 import optmech as om
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import Fixed, ReadOnly
 from optmech.certificate import lower_bound
+from optmech.pipeline.profiles import load_profile
 from optmech.problem.constraint import kinds
 
 WORKING = {
@@ -117,6 +120,134 @@ LIVE: dict[str, Callable[[], Any]] = {
 }
 
 
+CITY = om.solve(om.Problem(EVEN, KM, constraints=[om.MetricPrivacy(1, KM)]))
+LINE = om.Domain(range(3), [[0.0], [1], [3]], "km")
+HOME, AWAY = om.Prior(LINE, [1, 1, 2]), om.Prior(LINE, [0, 3, 1])
+OTHER = om.Prior(FLOATS.secrets, [1, 2, 3, 4])
+WALK = om.traces.MarkovPrior(GRID, EVEN, np.full((4, 4), 0.25))
+ALWAYS = om.traces.FixedPolicy(WALK, CITY.mechanism)
+MOVES = om.traces.GaussianPrior([0.0, 1.0], om.traces.rbf(1.0))
+WAYS: list[Callable[[Any], Any]] = [
+    copy.copy,
+    copy.deepcopy,
+    lambda value: pickle.loads(pickle.dumps(value)),
+    lambda value: pickle.loads(pickle.dumps(value, 2)),
+]
+RESULTS: dict[str, Callable[[Path], Any]] = {
+    **{name: (lambda folder, make=make: make()) for name, make in LIVE.items()},
+    "coupling": lambda _: om.mechanisms.coupling_design([HOME], AWAY, KM),
+    "target": lambda _: om.mechanisms.optimal_target([HOME, AWAY], KM, "ln 2"),
+    "Rényi noise": lambda _: om.noise.optimal(renyi=(2, 0.5), sensitivity=1, gap=0.1),
+    "noise of pairs": lambda _: om.noise.optimal(1, sensitivity=1, dimensions=2, gap=0.3),
+    "releases": lambda _: om.noise.for_releases(1, delta=1e-6, releases=3, sensitivity=1),
+    "composed": lambda _: om.noise.optimal(1, sensitivity=1, gap=0.1).privacy(3),
+    "peers": lambda _: tuple(om.noise.peers(1, 0.0, sensitivity=1).values()),
+    "packed": lambda folder: om.pack(CITY, folder / "d.omm"),
+    "packed mesh": lambda folder: om.pack(
+        mesh_design(), folder / "m.omm", bits=32, max_loss="10 %"
+    ),
+    "repeated": lambda _: om.leakage.repeated(FLOATS, 3),
+    "versions": lambda _: om.leakage.versions(FLOATS, FLOATS),
+    "refinement": lambda _: om.leakage.refines(
+        FLOATS, om.mechanisms.geometric(FLOATS.secrets, "ln 3")
+    ),
+    "deficiency": lambda _: om.leakage.refinement_distance(FLOATS, FLOATS, OTHER),
+    "capacity": lambda _: om.leakage.multiplicative_capacity(FLOATS),
+    "additive capacity": lambda _: om.leakage.additive_capacity(FLOATS),
+    "Shannon capacity": lambda _: om.leakage.shannon_capacity(FLOATS),
+    "pairwise": lambda _: om.distributional.pairwise_epsilon(FLOATS, [OTHER, [1, 1, 1, 1]]),
+    "success": lambda _: om.distributional.attack_success(FLOATS, [OTHER, [1, 1, 1, 1]]),
+    "estimate": lambda _: om.estimate.prior(FLOATS, [1, 2, 3, 4]),
+    "frequencies": lambda _: om.estimate.frequencies(FLOATS, [1, 2, 3, 4]),
+    "barycentre": lambda _: om.transport.barycenter([HOME, AWAY], KM),
+    "plan": lambda _: om.transport.wasserstein(HOME, AWAY, KM),
+    "carry-over": lambda _: om.guarantees.carry_over(np.zeros((3, 3)), HOME, AWAY),
+    "tupling": lambda _: om.mechanisms.tupling(FLOATS, 2),
+    "minimax": lambda _: om.attacks.minimax(FLOATS, KM),
+    "positions": lambda _: om.measures.everywhere(om.mechanisms.planar_laplace(GRID, 1), 1.0),
+    "Gaussian": lambda _: MOVES,
+    "correlated": lambda _: om.traces.GaussianPrior(
+        [0.0, 1.0], om.traces.rbf(1.0), 2, cross=[[1, 0.5], [0.5, 1]]
+    ),
+    "noise of traces": lambda _: om.traces.optimal_noise(MOVES, 1, [[0]], 0.5, 2.0),
+    "loss of traces": lambda _: om.traces.privacy_loss(MOVES, np.eye(2), [0], 0.5, 2.0),
+    "subset": lambda _: om.traces.worst_subset(MOVES, np.eye(2), 1, 0.5, 2.0),
+    "protected": lambda _: om.traces.protect(ALWAYS, [(0, 0), (0, 1)], seed=1),
+    "leakage": lambda _: om.traces.leakage_about(WALK, [CITY.mechanism] * 2, 0),
+    "adversary": lambda _: om.traces.enumerate_releases(ALWAYS, KM, 2),
+    "prices": lambda _: om.prices.of_pairs(CITY),
+    "bracket": lambda _: om.frontier.least_epsilon(CITY.problem, 2.0, 0.1, 3.0, tolerance=0.5),
+    "sweep": lambda folder: om.sweep(
+        CITY.problem, {"constraints[0].epsilon": [0.5]}, folder / "run", workers=1
+    ),
+    "beliefs": lambda _: om.beliefs.products([[0.5, 0.5], [0.2, 0.8]], values=[0, 1]),
+    "rows": lambda _: om.FixedRows(CITY, keep=[(0, 0)]),
+    "subsets": lambda _: om.observables.subsets(LINE, {"low": [0, 1], "high": [2]}),
+    "profile": lambda _: load_profile("auto"),
+}
+"""Of every public result and input one."""
+
+
+def reached(value: object, path: str, seen: dict[int, object]) -> Iterator[tuple[str, object]]:
+    """What public attributes lead to, step by step, where the same is found at every look."""
+    if isinstance(value, np.ndarray | list | dict | set):
+        yield path, value
+    if isinstance(value, list | tuple):
+        for part in value[:3]:
+            yield from reached(part, f"{path}[]", seen)
+    elif isinstance(value, dict):
+        yield from reached((*value.values(),), path, seen)
+    elif type(value).__module__.startswith("optmech.") and id(value) not in seen:
+        seen[id(value)] = value
+        for name in dir(value):
+            raw = inspect.getattr_static(value, name)
+            if name[0] == "_" or inspect.isroutine(raw) or isinstance(raw, classmethod):
+                continue
+            with suppress(om.OptmechError, AttributeError):
+                found = getattr(value, name)
+                if not isinstance(raw, property) or getattr(value, name) is found:
+                    yield from reached(found, f"{type(value).__name__}.{name}", seen)
+
+
+def can_be_changed(value: object) -> bool:
+    if not isinstance(value, np.ndarray):
+        return not isinstance(value, Fixed)
+    try:
+        value.setflags(write=True)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_is_public_is_never_changed(name: str, tmp_path: Path) -> None:
+    """Neither arrays, lists nor dictionaries, and numpy makes no array writable again."""
+    made = RESULTS[name](tmp_path)
+    for way in [lambda value: value, *WAYS]:
+        wrong = {path for path, found in reached(way(made), "", {}) if can_be_changed(found)}
+        assert wrong == set()
+
+
+def test_a_dictionary_that_stays_as_it_is() -> None:
+    kept = Fixed({"a": 1})
+    for change in (
+        lambda: kept.update(b=2),
+        lambda: kept.pop("a"),
+        lambda: kept.setdefault("b", 2),
+        kept.popitem,
+        kept.clear,
+        lambda: kept.__setitem__("a", 2),
+        lambda: kept.__delitem__("a"),
+        lambda: kept.__ior__({"b": 2}),
+    ):
+        with pytest.raises(TypeError, match="read-only"):
+            change()
+    assert kept == {"a": 1}
+    for way in WAYS:
+        assert type(way(kept)) is Fixed
+        assert way(kept) == kept
+
+
 def parts(value: object, seen: dict[int, object]) -> dict[int, object]:
     """What of optmech can be reached from a value, with everything that is kept evaluated."""
     if id(value) in seen:
@@ -139,14 +270,6 @@ def parts(value: object, seen: dict[int, object]) -> dict[int, object]:
                     continue
         parts(dict(getattr(value, "__dict__", {})), seen)
     return seen
-
-
-WAYS: list[Callable[[Any], Any]] = [
-    copy.copy,
-    copy.deepcopy,
-    lambda value: pickle.loads(pickle.dumps(value)),
-    lambda value: pickle.loads(pickle.dumps(value, 2)),
-]
 
 
 @pytest.mark.parametrize("name", LIVE)

@@ -1,49 +1,40 @@
-"""Whatever takes a design or a mechanism works with one for every point of a region, or refuses it
-in words. Functions are found by their annotations: new ones are tried as well."""
+"""Whatever takes a design, a mechanism, a file or another thing of ours, called with one of every
+kind: a right answer, or one sentence that says what was given, what is wanted and what to do.
+
+Functions are found by their annotations and by the names of their parameters: new ones are tried as
+well.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import optmech as om
+from optmech.spaces.arguments import KINDS, asked_by
 
 E = om.distances.euclidean()
 PLACES = om.Domain(range(3), [[0, 0], [1, 1], [2, 1]])
 PRIOR = om.Prior.uniform(PLACES)
 MESH = om.Mesh.grid((0, 0, 2, 2), 1)
-STATED = om.Problem(PRIOR, E, constraints=[om.MetricPrivacy(1, E, everywhere=MESH)])
-DESIGN: Any = om.solve(STATED, gap=1e-2)
-
-
-def functions() -> Iterator[tuple[str, Callable[..., object]]]:
-    """All public functions of the package and of its namespaces."""
-    for name in dir(om):
-        found = getattr(om, name)
-        if inspect.ismodule(found):
-            for inner in getattr(found, "__all__", ()):
-                if inspect.isfunction(function := getattr(found, inner)):
-                    yield f"{name}.{inner}", function
-        elif inspect.isfunction(found):
-            yield name, found
-
-
-def asked(parameter: inspect.Parameter) -> bool:
-    """Whether it is a design or a mechanism."""
-    return any(word in str(parameter.annotation) for word in ("Design", "Mechanism"))
-
-
-TAKERS = {
-    name: function
-    for name, function in functions()
-    if any(map(asked, inspect.signature(function).parameters.values()))
-}
+PROBLEM = om.Problem(PRIOR, E, constraints=[om.MetricPrivacy(1, E)])
+REGION = om.Problem(PRIOR, E, constraints=[om.MetricPrivacy(1, E, everywhere=MESH)])
+DESIGN: Any = om.solve(REGION, gap=1e-2)
+UNIFORM = om.Mechanism(PLACES, PLACES, np.full((3, 3), 1 / 3))
+WALK = om.traces.MarkovPrior.random_walk(PLACES, E, 1.0)
+OURS = re.compile("Design|Mechanism|CertifiedNoise|ProvedNoise|Packed")
+"""What annotations of designs and mechanisms have in them."""
+NAMES = {"m", "mechanism", "mechanisms", "design", "designs", "old", "new", "packed"}
+"""Names of parameters that are designs and mechanisms, whatever their annotations say."""
 OTHERS: dict[str, Any] = {
     "lams": [PRIOR, PRIOR],
     "pairs": [(PRIOR, PRIOR)],
@@ -52,68 +43,211 @@ OTHERS: dict[str, Any] = {
     "gain": "identity",
     "members": [1, 0, 0],
     "strategy": np.eye(3),
-    "problem": STATED,
-    "across": "epsilon",
+    "across": "promised",
+    "key": b"k" * 32,
+    "data": [0, 1, 2],
+    "f": lambda label: label,
+    "blocks": [0, 0, 1],
+    "space": PROBLEM.space,
 }
+FITTING: dict[str, Any] = {
+    "MarkovPrior": WALK,
+    "GaussianPrior": om.traces.GaussianPrior([0.0, 1.0], om.traces.rbf(1.0)),
+    "Policy": om.traces.FixedPolicy(WALK, UNIFORM),
+    "State": om.traces.FixedPolicy(WALK, UNIFORM).start(),
+    "Problem": PROBLEM,
+    "Prior": PRIOR,
+    "Distribution": PRIOR,
+    "Distance": E,
+    "Loss": E,
+    "Grid": om.Grid(2, 2),
+    "Domain": PLACES,
+    "Guarantee": om.guarantees.points(0.5, per="km"),
+    "Sequence[Hashable]": [0, 1, 2],
+    "Callable": lambda *given: om.traces.rbf(1.0),
+}
+"""What fits where no design does, by what is in the annotation."""
+NOTHING: Mapping[str, Any] = {"None": None, "3": 3, "text": "text", "{}": {}}
 
 
-def other(parameter: inspect.Parameter, path: Path) -> Any:
-    """Something that fits where no design does."""
-    annotation = str(parameter.annotation)
+def methods(path: str, of: Any) -> Iterator[tuple[str, Callable[..., object]]]:
+    """Those written down in a class, as they are called: constructors, of classes, of objects."""
+    for name in dir(of):
+        raw = inspect.getattr_static(of, name)
+        plain = inspect.unwrap(getattr(raw, "__func__", raw))
+        # records store what they are given
+        if not inspect.isfunction(plain) or plain.__code__.co_filename.startswith("<"):
+            continue
+        if name == "__init__":
+            yield path, of
+        elif not name.startswith("_"):
+            yield f"{path}.{name}", getattr(of, name)
+
+
+def functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """All public functions, constructors and methods of the package and of its namespaces."""
+    for prefix, space in [("", om), *((f"{name}.", getattr(om, name)) for name in om.__all__)]:
+        if not isinstance(space, ModuleType):
+            continue
+        for name in space.__all__:
+            found = getattr(space, name)
+            if inspect.isfunction(found):
+                yield prefix + name, found
+            elif inspect.isclass(found) and not issubclass(found, Exception):
+                yield from methods(prefix + name, found)
+
+
+def parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    called = function.__init__ if inspect.isclass(function) else function  # type: ignore[misc]
+    found = dict(inspect.signature(called).parameters)
+    if inspect.isclass(function):
+        del found["self"]
+    return found
+
+
+def is_asked(parameter: inspect.Parameter) -> bool:
+    """Whether all that its annotation names is checked."""
+    return asked_by(str(parameter.annotation)) is not None
+
+
+def is_taker(parameter: inspect.Parameter) -> bool:
+    """Whether it is a design, a mechanism or another thing of ours, or a file."""
+    words = str(parameter.annotation)
+    ours = OURS.search(words) or "str | Path" in words or parameter.name in NAMES
+    return bool(ours or is_asked(parameter)) and words != "bool"
+
+
+FUNCTIONS = dict(functions())
+TAKEN = [
+    (name, at)
+    for name, function in FUNCTIONS.items()
+    for at, parameter in parameters(function).items()
+    if is_taker(parameter)
+]
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """One of every kind that there is."""
+    folder, design = tmp_path_factory.mktemp("kinds"), om.solve(PROBLEM)
+    return {
+        "mechanism": UNIFORM,
+        "mechanism on a mesh": DESIGN.mechanism,
+        "design": design,
+        "design for every point": DESIGN,
+        "noise": om.noise.optimal(epsilon=1, sensitivity=1, gap=1e-2),
+        "Rényi noise": om.noise.optimal(renyi=(2, 0.5), sensitivity=1, gap=1e-1),
+        "noise of pairs": om.noise.optimal(epsilon=1, sensitivity=1, dimensions=2, gap=0.3),
+        "coupling": om.mechanisms.coupling_design([PRIOR], PRIOR, E),
+        "packed": om.pack(design, folder / "design.omm"),
+        "packed mesh": om.pack(DESIGN, folder / "mesh.omm", bits=32, max_loss="10 %"),
+        **NOTHING,
+    }
+
+
+def fitting(parameter: inspect.Parameter, kinds: dict[str, Any], folder: Path) -> Any:
+    """Something that is right for another parameter."""
     if parameter.name in OTHERS:
         return OTHERS[parameter.name]
-    for word, value in (
-        ("Path", path),
-        ("Prior", PRIOR),
-        ("Distribution", PRIOR),
-        ("Distance", E),
-        ("Loss", E),
-        ("Domain", PLACES),
-    ):
-        if word in annotation:
+    words = str(parameter.annotation)
+    if "Path" in words:
+        return folder / "file.png"
+    for word, value in FITTING.items():
+        if word in words:
             return value
+    if OURS.search(words):
+        one = kinds["packed" if "Packed" in words else "noise" if "Noise" in words else "design"]
+        return [one] if words.startswith(("Sequence", "Iterable")) else one
     return 1
 
 
-def arguments(function: Callable[..., object], given: object, path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, parameter in inspect.signature(function).parameters.items():
-        required = parameter.default is parameter.empty
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if asked(parameter) and (required or len(found) == 0):
-            listed = str(parameter.annotation).startswith(("Sequence", "Iterable", "list"))
-            found[name] = [given] if listed else given
-        elif required:
-            found[name] = other(parameter, path)
-    return found
+def itself(name: str, kinds: dict[str, Any]) -> tuple[object, bool]:
+    """What a method is called on, and whether it is whole: an object without fields else, of which
+    only what is refused at once can be tried."""
+    of: Any = om
+    for part in name.split(".")[:-1]:
+        of = getattr(of, part)
+    known = [value for value in (*kinds.values(), MESH) if type(value) is of]
+    if known:
+        return known[0], True
+    return object.__new__(of), False
+
+
+def arguments(name: str, kinds: dict[str, Any], folder: Path) -> tuple[dict[str, Any], bool]:
+    """Right arguments, and whether there is an object to call it on."""
+    found, whole = {}, True
+    for key, parameter in parameters(FUNCTIONS[name]).items():
+        if key == "self":
+            found[key], whole = itself(name, kinds)
+        elif parameter.default is parameter.empty and parameter.kind not in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        ):
+            found[key] = fitting(parameter, kinds, folder)
+    return found, whole
+
+
+@pytest.mark.parametrize(("name", "at"), TAKEN)
+def test_every_kind_is_answered_or_refused_in_words(
+    name: str, at: str, kinds: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parameter = parameters(FUNCTIONS[name])[at]
+    right, whole = arguments(name, kinds, tmp_path)
+    listed = re.search("Sequence|Iterable", str(parameter.annotation))
+    for kind, given in kinds.items():
+        for value in [given, [given]] if listed else [given]:
+            if whole or kind == "{}":
+                # anything but an error of ours is a test that fails
+                with suppress(om.ProblemError if kind in NOTHING else om.OptmechError):
+                    FUNCTIONS[name](**(right | {at: value}))
+                    if isinstance(right.get("path"), Path) and kind not in NOTHING:
+                        for ending in (".html", ".csv", ".json"):
+                            path = right["path"].with_suffix(ending)
+                            FUNCTIONS[name](**(right | {at: value, "path": path}))
+
+
+CHECKED = [(name, at) for name, at in TAKEN if is_asked(parameters(FUNCTIONS[name])[at])]
+
+
+@pytest.mark.parametrize(("name", "at"), CHECKED)
+def test_what_is_of_no_kind_is_refused_in_one_sentence(
+    name: str, at: str, kinds: dict[str, Any], tmp_path: Path
+) -> None:
+    with pytest.raises(om.ProblemError, match=f"^{at}: dict is not a ") as caught:
+        FUNCTIONS[name](**(arguments(name, kinds, tmp_path)[0] | {at: {}}))
+    assert caught.value.remedy
+
+
+def test_there_are_many() -> None:
+    assert len(TAKEN) > 200
+    assert len(CHECKED) > 150
+    assert {
+        ("prices.of_pairs", "design"),
+        ("exchange.to_frame", "mechanism"),
+        ("plots.frontier", "designs"),
+        ("report", "designs"),
+        ("check", "path"),
+        ("load_packed", "path"),
+        ("Mechanism.then", "other"),
+        ("Mechanism.remap", "f"),
+        ("Ledger", "mechanism"),
+        ("traces.FixedPolicy", "mechanisms"),
+    } <= set(CHECKED)
+
+
+def test_kinds_are_at_home() -> None:
+    for name, kind in KINDS.items():
+        if kind.home:
+            assert inspect.isclass(getattr(import_module(kind.home), name))
+    assert asked_by("Design | Source") is None
+    assert asked_by("int") is None
 
 
 def test_a_matrix_in_a_file_is_that_of_the_places(tmp_path: Path) -> None:
     om.exchange.write_matrix(DESIGN.mechanism, tmp_path / "m.npy")
     exact = [DESIGN.mechanism.exactly_at(place) for place in PLACES.points.tolist()]
     assert np.load(tmp_path / "m.npy") == pytest.approx(np.array(exact, dtype=float), abs=1e-15)
-
-
-@pytest.mark.parametrize("name", TAKERS)
-def test_functions(name: str, tmp_path: Path) -> None:
-    function = TAKERS[name]
-    annotations = {str(p.annotation) for p in inspect.signature(function).parameters.values()}
-    given = [DESIGN]
-    if not any("Design" in annotation for annotation in annotations):
-        given.append(DESIGN.mechanism)
-    for what in given:
-        for ending in ("html", "png", "csv"):
-            # anything else is a test that fails
-            with suppress(om.OptmechError):
-                function(**arguments(function, what, tmp_path / f"f.{ending}"))
-
-
-def test_there_are_many() -> None:
-    assert len(TAKERS) > 60
-    assert {"prices.of_pairs", "exchange.to_frame", "attacks.optimal", "plots.posterior"} <= set(
-        TAKERS
-    )
 
 
 def test_it_is_a_mechanism_from_its_places() -> None:

@@ -19,6 +19,7 @@ from optmech.certificate.objective import relative_gap, status_of
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Exact, Number, rounded_down, rounded_up
+from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from optmech.additive.composition import ComposedPrivacy
@@ -34,6 +35,8 @@ class ProvedNoise(Shown, ABC):
     seconds: float
     numbers = "whole numbers"
     """What the noise is added to."""
+    _apart = frozenset({"multipliers", "tangents", "seconds"})
+    _follows = ("lower_bound",)
 
     @property
     @abstractmethod
@@ -138,6 +141,7 @@ class ProvedNoise(Shown, ABC):
         }
 
     @classmethod
+    @checked_arguments
     def load(cls, path: str | Path) -> Self:
         """Read a design written by ``save`` and prove it again; raises ProblemError where the file
         cannot be read or is none, VerificationError where it does not hold what it claims."""
@@ -152,6 +156,7 @@ class ProvedNoise(Shown, ABC):
             )
         return found
 
+    @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write the design to one JSON file, atomically; raises ProblemError where that cannot be
         done."""

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from optmech.additive.loss import NoiseLoss
 from optmech.base.arrays import Floats, Ints
+from optmech.base.equality import SameFields
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
@@ -22,7 +23,7 @@ SLOWEST = 24
 
 
 @frozen(eq=False)
-class Law(ReadOnly):
+class Law(SameFields, ReadOnly):
     """z(k) = z(-k) = ``window[k]`` / 2^bits for |k| <= n, and geometric tails beyond.
 
     ``tails[c - 1]`` / 2^bits is all the probability of n + c, n + c + p, n + c + 2p, …, on either

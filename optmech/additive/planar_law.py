@@ -12,6 +12,7 @@ from attrs import frozen
 
 from optmech.additive.law import geometric, require_falling
 from optmech.base.arrays import Ints
+from optmech.base.equality import SameFields
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Bytes, Table, draw, seeded_bytes, system_bytes
 
@@ -55,7 +56,7 @@ def around(shape: str) -> int:
 
 
 @frozen(eq=False)
-class PlanarLaw:
+class PlanarLaw(SameFields):
     """z of all places with the same distances to the axes, up to their order, is the same.
 
     ``core`` has 2^bits z(x, y) for x >= y >= 0 of norm ``shape`` at most ``n``, in the order of
@@ -92,9 +93,9 @@ class PlanarLaw:
             raise ProblemError("the probabilities do not sum to one", where="law")
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> tuple[Place, ...]:
         """The places that ``core`` is about."""
-        return wedge(self.shape, self.n)
+        return tuple(wedge(self.shape, self.n))
 
     @property
     def r(self) -> Fraction:
@@ -102,7 +103,7 @@ class PlanarLaw:
         return Fraction(self.ratio, 1 << self.ratio_bits)
 
     @cached_property
-    def shares(self) -> list[int]:
+    def shares(self) -> tuple[int, ...]:
         """Probabilities over 2^(bits + ratio_bits): of the orbits of all places, and of every tail
         τ: a τ (n + c)(1 - r) and a τ p r with a m places at radius m, whose sum is that of
         a τ (1 - r)² r^j (n + c + jp) over j >= 0."""
@@ -114,7 +115,7 @@ class PlanarLaw:
         each, p = around(self.shape), len(self.tails)
         for c, mass in enumerate(self.tails, 1):
             out += [each * mass * (self.n + c) * (unit - self.ratio), each * mass * p * self.ratio]
-        return out
+        return tuple(out)
 
     @cached_property
     def _known(self) -> dict[Place, int]:

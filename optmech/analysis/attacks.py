@@ -257,8 +257,6 @@ def _attack(
     lower_bound: float | None = None,
 ) -> Attack:
     per_secret = (m.matrix * (strategy @ distances).T).sum(axis=1)
-    for array in (strategy, per_secret):
-        array.setflags(write=False)
     error = float(prior_weights(m, prior) @ per_secret)
     return Attack(name, strategy, error, per_secret, value, lower_bound)
 

@@ -287,12 +287,6 @@ def mutual_information(m: Mechanism, prior: Prior) -> float:
 
 def prior_weights(m: Mechanism, prior: Prior) -> Floats:
     """π as an array, shape (n_s,); raises ProblemError unless it is over the secrets of ``m``."""
-    if not isinstance(prior, Prior):
-        raise ProblemError(
-            f"{type(prior).__name__} is not a Prior",
-            where="prior",
-            remedy="Make one with om.Prior(mechanism.secrets, weights)",
-        )
     given, secrets = prior.domain, m.secrets
     if given is not secrets and given.labels != secrets.labels:
         raise ProblemError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
@@ -28,8 +28,8 @@ _TOUCH = 1e-9
 """Cells whose distance is below this share of their size touch."""
 
 
-@dataclass(frozen=True, eq=False)
-class Everywhere(ReadOnly):
+@dataclass(frozen=True, eq=False, repr=False)
+class Everywhere(Shown):
     """P(x) <= e^{ε(‖x−y‖ + slack)} P(y) for all fixes x, y of the area, and how much of that is
     slack."""
 

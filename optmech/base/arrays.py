@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from optmech.base.labelled import refuse_unordered
+from optmech.base.read_only import locked
 from optmech.errors import ProblemError
 
 Floats = NDArray[np.float64]
@@ -54,8 +55,7 @@ def finite_array(
             where=where,
             remedy="Give finite numbers only",
         )
-    array.setflags(write=False)
-    return array
+    return locked(array)
 
 
 def normalised(weights: Floats) -> Floats:
@@ -66,8 +66,7 @@ def normalised(weights: Floats) -> Floats:
         return weights
     scaled = weights / weights.max()
     out: Floats = scaled / scaled.sum()
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def coordinate_rows(xy: ArrayLike, width: int) -> Floats:

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, ClassVar
 
 import numpy as np
-
-from optmech.base.shown import names_of_fields
 
 
 class SameFields:
     """A frozen dataclass or attrs class without an equality of its own (``eq=False``): equal to
-    what is of the same class with equal fields, arrays entry by entry."""
+    what is of the same class with equal fields, arrays entry by entry and NaN equal to itself.
+
+    How a result was found does not count: answers are equal that promise the same with the same
+    probabilities and have the same bounds.
+    """
+
+    _apart: ClassVar[frozenset[str]] = frozenset()
+    """Fields that say how it was found, or prove what follows from them."""
+    _follows: ClassVar[tuple[str, ...]] = ()
+    """Attributes that follow from these fields, and count in their place."""
+
+    def _compared(self) -> Iterator[Any]:
+        names = (name for name in names_of_fields(self) if name not in self._apart)
+        return (getattr(self, name) for name in (*names, *self._follows))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = names_of_fields(self)
-        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+        pairs = zip(self._compared(), other._compared(), strict=True)
+        return self is other or all(_same(mine, theirs) for mine, theirs in pairs)
 
     def __hash__(self) -> int:
-        found = (getattr(self, name) for name in names_of_fields(self))
-        plain = (value for value in found if isinstance(value, str | float | int))
+        plain = (v for v in self._compared() if isinstance(v, str | float | int) and v == v)
         return hash((type(self).__name__, *plain))
+
+
+def names_of_fields(value: Any) -> list[str]:
+    """The names of the fields of a dataclass or an attrs object."""
+    return [field.name for field in getattr(value, "__attrs_attrs__", None) or fields(value)]
 
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return type(a) is type(b) and np.array_equal(a, b)
+        return type(a) is type(b) and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
     if isinstance(a, tuple | list) and type(a) is type(b):
         return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
     return bool(a == b)

@@ -4,15 +4,33 @@ computed from them once and kept."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, fields, replace
 from functools import cached_property, wraps
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
 A = TypeVar("A", bound=NDArray[np.generic])
+
+
+class Fixed(dict[K, V]):
+    """A dictionary that nobody can change."""
+
+    def _refuse(self, *args: object, **given: object) -> NoReturn:
+        raise TypeError("this dictionary is read-only: change a copy of it, dict(…)")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    update = setdefault = pop = popitem = clear = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self))
+
+    def __reduce__(self) -> tuple[type[Fixed[K, V]], tuple[dict[K, V]]]:
+        return type(self), (dict(self),)
 
 
 class ReadOnly:
@@ -82,15 +100,17 @@ def _sealing(compute: Callable[[Any], T]) -> Callable[[Any], T]:
         found = compute(self)
         if isinstance(found, np.ndarray) and found.base is None:
             return locked(found)
-        return read_only(found)
+        # a dictionary of the class's own is what it remembers in
+        return found if compute.__name__[0] == "_" and type(found) is dict else read_only(found)
 
     return sealed
 
 
 def read_only(value: T) -> T:
-    """An array, a sparse one, or a tuple of these, such that nobody can change an entry."""
+    """An array, a sparse one, a dictionary, a tuple of these, or a frozen dataclass with such
+    fields, such that nobody can change an entry."""
     if isinstance(value, np.ndarray):
-        return value if _kept(value) else cast(T, locked(np.array(value)))
+        return cast(T, locked(value if _kept(value) else np.array(value)))
     if isinstance(getattr(value, "indptr", None), np.ndarray):
         sparse = cast(Any, value)
         parts = tuple(read_only(part) for part in (sparse.data, sparse.indices, sparse.indptr))
@@ -101,7 +121,22 @@ def read_only(value: T) -> T:
             kept = tuple(map(read_only, entries))
             if any(new is not entry for new, entry in zip(kept, entries, strict=True)):
                 return cast(T, kept)
+    elif type(value) is dict:
+        table = cast(dict[Any, Any], value)
+        return cast(T, Fixed({key: read_only(part) for key, part in table.items()}))
+    elif _plain(value):
+        plain = cast(Any, value)
+        own = {field.name: getattr(value, field.name) for field in fields(plain) if field.init}
+        changed = {k: new for k, part in own.items() if (new := read_only(part)) is not part}
+        if changed:
+            return cast(T, replace(plain, **changed))
     return value
+
+
+def _plain(value: Any) -> bool:
+    """Whether it is a frozen dataclass that takes what it is given as it is."""
+    stated = getattr(type(value), "__dataclass_params__", None)
+    return stated is not None and stated.frozen and stated.init and not isinstance(value, ReadOnly)
 
 
 def _kept(values: NDArray[np.generic]) -> bool:
@@ -113,6 +148,11 @@ def _kept(values: NDArray[np.generic]) -> bool:
 
 
 def locked(values: A) -> A:
-    """The array itself, which from now on nobody writes to."""
+    """The array, which from now on nobody writes to: a view of what owns the numbers, so that
+    numpy lets nobody make it writable again; a view of something else is copied."""
+    if values.base is not None:
+        if _kept(values):
+            return values
+        values = cast(A, np.array(values))
     values.setflags(write=False)
-    return values
+    return values.view()

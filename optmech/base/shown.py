@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from optmech.base.equality import SameFields, names_of_fields
 from optmech.base.read_only import ReadOnly
 
 _MOST = 160
 
 
-class Shown(ReadOnly):
-    """Frozen data, its arrays read-only, whose representation leaves out what arrays and long
-    lists hold."""
+class Shown(SameFields, ReadOnly):
+    """Frozen data, its arrays read-only, which is equal by its fields and whose representation
+    leaves out what arrays and long lists hold."""
 
     def __repr__(self) -> str:
         inside = (f"{name}={short(getattr(self, name))}" for name in names_of_fields(self))
         return f"{type(self).__name__}({', '.join(inside)})"
-
-
-def names_of_fields(value: Any) -> list[str]:
-    """The names of the fields of a dataclass or an attrs object."""
-    return [field.name for field in getattr(value, "__attrs_attrs__", None) or fields(value)]
 
 
 def short(value: Any) -> str:

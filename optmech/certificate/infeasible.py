@@ -39,8 +39,13 @@ def support_reason(statement: Statement) -> str:
         return ""
     return (
         f"the support leaves {len(empty)} secret(s) without observables, the first of index "
-        f"{empty[0]}: finite ε makes p(o|s) = 0 wherever p(o|s') = 0 for a constrained pair. "
-        "Widen the support, or constrain fewer pairs"
+        f"{empty[0]}: finite ε makes p(o|s) = 0 wherever p(o|s') = 0 for a constrained pair"
+        + (
+            ", and at every point what is 0 at one of them. Widen the support until some "
+            "observable is allowed at every place"
+            if statement.spread is not None
+            else ". Widen the support, or constrain fewer pairs"
+        )
     )
 
 

@@ -1,12 +1,15 @@
 """A mechanism at the places that its control points are spread over (theory: "Privacy at every
 point", "Joint constraints of mechanisms on a mesh").
 
-At a place x it is Q[x,o] = Σ_α B_α(x) P[α,o], a rational number. Q is enclosed between whole
-numbers over a power of two, and families are decided on the side that is harder to keep.
+At a place x it is Q[x,o] = Σ_α B_α(x) P[α,o], a rational number. Ratios of
+places, and means at one of them, are decided exactly. For sums over many places Q is enclosed
+between whole numbers over a power of two, and families are decided on the side that is harder to
+keep.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +19,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.read_only import ReadOnly
+from optmech.certificate import values
 from optmech.exact.numerators import Numerators, integers
 from optmech.statement import Spread
 
@@ -26,10 +30,19 @@ _SHARE_BITS = 320
 
 @dataclass(frozen=True, eq=False)
 class Enclosed(ReadOnly):
-    """Whole numbers over 2^bits."""
+    """Whole numbers over 2^bits, at most or at least those that ``shares`` has exactly."""
 
     bits: int
     rows: tuple[tuple[int, ...], ...]
+    shares: tuple[values.WholeRow, ...]
+
+    def exact(self, s: int) -> values.WholeRow:
+        """Row s in whole numbers, and what they are over, but for 2^exact_bits of all rows."""
+        return self.shares[s]
+
+    @property
+    def exact_bits(self) -> int:
+        return self.bits - _FINER
 
     @cached_property
     def matrix(self) -> Floats:
@@ -46,17 +59,17 @@ def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]
     ProblemError
         On a place outside of the region.
     """
-    low, high = [], []
+    low, high, shares = [], [], []
     for control, own in spread.weights:
         rows, total = [released.rows[k] for k in control], sum(own)
-        parts = [
-            divmod(sum(map(operator.mul, own, column)) << _FINER, total)
-            for column in zip(*rows, strict=True)
-        ]
+        share = [sum(map(operator.mul, own, column)) for column in zip(*rows, strict=True)]
+        parts = [divmod(value << _FINER, total) for value in share]
         low.append(tuple(whole for whole, _ in parts))
         high.append(tuple(whole + (rest > 0) for whole, rest in parts))
-    bits = released.bits + _FINER
-    return Enclosed(bits, tuple(low)), Enclosed(bits, tuple(high))
+        common = math.gcd(total, *share)
+        shares.append((tuple(value // common for value in share), total // common))
+    bits, exact = released.bits + _FINER, tuple(shares)
+    return Enclosed(bits, tuple(low), exact), Enclosed(bits, tuple(high), exact)
 
 
 def expected_loss(

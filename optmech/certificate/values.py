@@ -10,6 +10,7 @@ from itertools import compress
 from typing import Any, Protocol
 
 import flint
+import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.exact.number import rounded_down as rounded_down
@@ -21,8 +22,12 @@ NEAR = Fraction(1, 10**12)
 """A limit that misses the attainable extreme by this much, relatively, means the extreme."""
 
 
+WholeRow = tuple[tuple[int, ...], int]
+"""A row in whole numbers, and what they are over."""
+
+
 class Scaled(Protocol):
-    """Numbers rows[s][o] / 2^bits, such as a released matrix."""
+    """Numbers rows[s][o] / 2^bits, such as a released matrix, or bounds of exact ones."""
 
     @property
     def bits(self) -> int: ...
@@ -30,6 +35,9 @@ class Scaled(Protocol):
     def rows(self) -> tuple[tuple[int, ...], ...]: ...
     @property
     def matrix(self) -> Floats: ...
+    @property
+    def exact_bits(self) -> int: ...
+    def exact(self, s: int) -> WholeRow: ...
 
 
 def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
@@ -77,6 +85,31 @@ def losses(loss: Floats, released: Scaled) -> list[Fraction]:
         (whole,), exponent = integers(costs[None, used])
         total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
         found.append(Fraction(total, 1 << (exponent + released.bits)))
+    return found
+
+
+def pushed(pair: Floats, released: Scaled, o: int) -> tuple[int, int]:
+    """(aP)(o) Σb and (bP)(o) Σa for the rows a and b (2, S), exactly, in whole numbers of one
+    unit."""
+    sums = []
+    for weights in pair:
+        used = [(Fraction(weights[s]), released.exact(s)) for s in np.flatnonzero(weights).tolist()]
+        seen = sum((w * Fraction(row[o], total) for w, (row, total) in used), Fraction(0))
+        sums.append((seen, sum((w for w, _ in used), Fraction(0))))
+    (left, a), (right, b) = sums
+    x, y = left * b, right * a
+    return x.numerator * y.denominator, y.numerator * x.denominator
+
+
+def means(numbers: Floats, released: Scaled) -> list[Fraction]:
+    """Σ_o p(o|s) v(s,o) for every s, exactly, of numbers of any sign."""
+    found = []
+    for s, own in enumerate(numbers):
+        row, total = released.exact(s)
+        used = list(compress(range(len(row)), row))
+        (whole,), exponent = integers(own[None, used])
+        mean = sum(v * row[o] for v, o in zip(whole, used, strict=True))
+        found.append(Fraction(mean, total << (exponent + released.exact_bits)))
     return found
 
 

@@ -104,6 +104,7 @@ def write_geojson(
     return len(found)
 
 
+@checked_arguments
 def explore(
     design: Design,
     report: Hashable | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
 from optmech.problem.regions import gradient_of
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.tabulated import distance_words
 from optmech.statement import Statement
@@ -72,7 +73,7 @@ class Certificate(Shown):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Design:
+class Design(Shown):
     """The result of ``solve``. Numbers are nan where the problem is infeasible.
 
     All figures are of the released numerators, computed exactly and rounded to the safe side.
@@ -112,6 +113,10 @@ class Design:
     approximations: tuple[Approximation, ...] = ()
     rounding_cost: float = 0.0
     """Change of the objective by rounding to numerators, relative to the repaired float matrix."""
+    _apart: ClassVar = frozenset(
+        ("verified", "certificate", "engine", "engine_reason", "seconds", "reason", "notes",
+         "approximations", "rounding_cost")
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         title = f"{self.problem.title[:60]!r}, " if self.problem.title else ""
@@ -266,6 +271,7 @@ class Design:
             found["approximations"] = plain(self.approximations)
         return found
 
+    @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write the design to one JSON file, atomically, compressed where its name ends in .gz;
         raises ProblemError where labels cannot be written or the path cannot."""
@@ -274,6 +280,7 @@ class Design:
         write_atomically(path, compressed(path, encode_design(self)))
 
     @staticmethod
+    @checked_arguments
     def load(path: str | Path) -> Design:
         """Read a design written by ``save``; raises VerificationError when it was altered."""
         from optmech.designs.file import load_design

@@ -221,7 +221,9 @@ def _decode(body: dict[str, Any], path: str) -> tuple[Design, StatedResult]:
             bound=stated.bound,
             loss=stated.loss,
             lower_bound=stated.lower_bound,
-            gap=relative_gap(sign * stated.objective, sign * stated.bound),
+            gap=math.nan
+            if exact is None
+            else relative_gap(sign * stated.objective, sign * stated.bound),
             verified=bool(checks) and all(check.passed for check in checks),
             certificate=Certificate(checks, multipliers, bound, outer),
             engine=stated.engine,

@@ -8,6 +8,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.certificate.families import known
+from optmech.certificate.objective import relative_gap
 from optmech.problem import Problem
 from optmech.statement import Statement
 
@@ -44,15 +45,17 @@ def design_notes(problem: Problem, matrix: Floats) -> tuple[str, ...]:
     return problem.notes + limits + weightless_notes(problem, matrix)
 
 
-def about_bounds(design: Design) -> tuple[str, ...]:
-    """What gap and lower bound of a design for a mesh are about, in words; nothing of others."""
+def about_bounds(design: Design, loss: float | None = None) -> tuple[str, ...]:
+    """What gap and lower bound of a design for a mesh are about, in words; nothing of others. With
+    a ``loss`` those of its mechanism packed, which has this loss."""
     gradient, mesh = design.gradient, design.mesh
     if gradient is None or mesh is None or design.exact is None:
         return ()
+    loss = design.loss if loss is None else loss
     form = "linear" if mesh.degree == 1 else f"such polynomials of degree {mesh.degree}"
     first = (
-        f"the gap of {design.gap:.2g} is to {design.bound:.6g}, proved for all mechanisms that are "
-        f"{form} in every triangle of the mesh"
+        f"the gap of {relative_gap(loss, design.bound):.2g} is to {design.bound:.6g}, proved for "
+        f"all mechanisms that are {form} in every triangle of the mesh"
     )
     others = [f"constraints[{k}]" for k in range(len(design.problem.constraints))]
     others.pop(gradient.index)
@@ -69,6 +72,6 @@ def about_bounds(design: Design) -> tuple[str, ...]:
     return (
         first,
         f"the lower bound of {design.lower_bound:.6g} holds for every mechanism that is private at "
-        f"every point{beside}, by {what}: the loss is at most {design.total_gap:.2g} of itself "
-        "above it",
+        f"every point{beside}, by {what}: the loss is at most "
+        f"{relative_gap(loss, design.lower_bound):.2g} of itself above it",
     )

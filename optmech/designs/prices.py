@@ -19,6 +19,7 @@ from optmech.certificate.families import (
     Bias,
     Distortion,
     Divergence,
+    Gradient,
     Information,
     Leakage,
     LiftedRatio,
@@ -31,6 +32,7 @@ from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.problem import Constraint, DistributionPrivacy
+from optmech.spaces.arguments import checked_arguments
 from optmech.statement import Statement
 
 __all__ = ["PairPrice", "Price", "of_constraints", "of_pairs"]
@@ -79,6 +81,7 @@ class PairPrice:
     """d objective / d r."""
 
 
+@checked_arguments
 def of_constraints(design: Design) -> tuple[Price, ...]:
     """One entry for every number of the constraints, in their order.
 
@@ -102,6 +105,7 @@ def of_constraints(design: Design) -> tuple[Price, ...]:
     )
 
 
+@checked_arguments
 def of_pairs(design: Design, count: int = 10) -> tuple[PairPrice, ...]:
     """The ``count`` pairs of secrets that the certificate charges most, dearest first.
 
@@ -154,6 +158,8 @@ class _Rates:
 
     def __init__(self, design: Design) -> None:
         self.matrix = design.mechanism.matrix
+        assert design.exact is not None
+        self.rows = design.exact.matrix
         self.statement = design.problem.statement
         multipliers = design.certificate.multipliers
         self.sign = -1.0 if self.statement.objective == "maximize_distortion" else 1.0
@@ -219,6 +225,11 @@ class _Rates:
                 self._add(family.index, "maximum", -float(spent.sum()))
             case Information():
                 self._add(family.index, "maximum", -max(float(given.weight[0]), 0.0))
+            case Gradient():
+                paid = np.einsum(
+                    "ton,tno->", given.sizes(family.mesh), self.rows[family.mesh.control]
+                )
+                self._add(family.index, "epsilon", -float(paid))
             case Bias():
                 self._add(family.index, "maximum", -float(np.maximum(given, 0.0).sum()))
             case _:

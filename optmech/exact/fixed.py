@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import frozen
+from optmech.base.read_only import frozen, locked
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.exact.sampler import Table
@@ -42,8 +42,7 @@ class FixedNumerators(Numerators):
                 where="mechanism",
             )
         kept = np.array(entries, dtype=np.uint64)
-        kept.setflags(write=False)
-        vars(self).update(bits=bits, entries=kept)
+        vars(self).update(bits=bits, entries=locked(kept))
 
     @cached_property
     def rows(self) -> tuple[tuple[int, ...], ...]:  # type: ignore[override]
@@ -60,8 +59,7 @@ class FixedNumerators(Numerators):
     def matrix(self) -> Floats:
         """The probabilities, which are float64 numbers exactly, shape (S, O)."""
         out: Floats = np.ldexp(self.entries.astype(np.float64), -self.bits)
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
     @cached_property
     def table(self) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.equality import SameFields
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.sampler import Table
 
@@ -52,8 +52,7 @@ class WholeRows(SameFields, ReadOnly):
             used = list(compress(every, values))
             total = sum(values)
             row[used] = [values[o] / total for o in used]
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +72,14 @@ class Numerators(WholeRows):
                     f"row {s} is not {len(self.rows[0])} numbers >= 0 with sum 2^{self.bits}",
                     where="mechanism",
                 )
+
+    def exact(self, s: int) -> tuple[tuple[int, ...], int]:
+        """Row s in whole numbers, and what they are over, but for 2^exact_bits of all rows."""
+        return self.rows[s], 1
+
+    @property
+    def exact_bits(self) -> int:
+        return self.bits
 
     def __repr__(self) -> str:
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"

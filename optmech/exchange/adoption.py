@@ -10,6 +10,7 @@ from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.numerators import Numerators
+from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem import Problem
 from optmech.repair.release import Released, release
 from optmech.spaces.arguments import checked_arguments
@@ -31,7 +32,8 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
         Over the secrets and observables of ``problem``, in their order.
     repair:
         Change a matrix that breaks a constraint as little as repair manages, instead of refusing
-        it. Matrices of solvers break ratios in their last digits.
+        it. Matrices of solvers break ratios in their last digits. What is private at every point
+        of a region is never changed.
 
     Raises
     ------
@@ -52,6 +54,7 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
             )
     statement = problem.statement
     released = _as_it_is(statement, mechanism)
+    repair = repair and statement.spread is None
     broken = [check for check in released.checks if not check.passed]
     if broken and repair and (found := _repaired(statement, mechanism)) is not None:
         released, broken = found, []
@@ -59,7 +62,9 @@ def adopt(mechanism: Mechanism, problem: Problem, *, repair: bool = False) -> De
         raise VerificationError(
             f"{broken[0].name}: {broken[0].detail}",
             where=problem.title or "mechanism",
-            remedy="Adopt it with repair, or under the constraints that it keeps",
+            remedy="Solve the problem, or adopt it under the constraints that it keeps"
+            if statement.spread is not None
+            else "Adopt it with repair, or under the constraints that it keeps",
         )
     return _design(problem, released)
 
@@ -87,6 +92,15 @@ def judge(mechanism: Mechanism, problem: Problem, name: str) -> CheckReport:
 
 def _as_it_is(statement: Statement, mechanism: Mechanism) -> Released:
     exact = mechanism.exact
+    if statement.spread is not None:
+        if not isinstance(mechanism, MeshMechanism) or mechanism.mesh != statement.spread.mesh:
+            raise ProblemError(
+                "has no rows for the control points of the mesh that privacy at every point is "
+                "stated for",
+                where="mechanism",
+                remedy="Give one on this mesh, or state the privacy of finitely many secrets",
+            )
+        exact = mechanism.rows
     if not isinstance(exact, Numerators):
         exact = Numerators.rounded(mechanism.matrix)
     return Released(exact, check_exact(statement, exact))

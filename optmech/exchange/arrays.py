@@ -56,6 +56,7 @@ def write_netcdf(mechanism: Mechanism, path: str | Path) -> None:
     write_atomically(path, bytes(to_xarray(mechanism).to_netcdf(engine="h5netcdf")))
 
 
+@checked_arguments
 def read_netcdf(path: str | Path) -> Mechanism:
     """Read a mechanism written by ``write_netcdf``, or any array with the same two dimensions.
 

@@ -11,12 +11,14 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.reading.bounded import translated
 from optmech.reading.columns import read_features, shapes_of
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
     import geopandas as gpd
 
 
+@checked_arguments
 def read_geojson(path: str | Path, label: str | None = None) -> Domain:
     """A domain from a GeoJSON feature collection of polygons or points.
 

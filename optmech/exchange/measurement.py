@@ -13,10 +13,12 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, rounded_up
 from optmech.problem import DifferentialPrivacy, MetricPrivacy
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.labels import label_text
 from optmech.spaces.tabulated import distance_words
 
 
+@checked_arguments
 def to_opendp(design: Design, constraint: int | None = None) -> Any:
     """A user-defined OpenDP measurement that samples the released probabilities exactly.
 

@@ -18,15 +18,16 @@ from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
 from optmech.base.needed import needed
 from optmech.base.storage import write_atomically
-from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import rounded_up
+from optmech.spaces.arguments import checked_arguments
 
 _TAIL = 1e-17
 _MOST_ROWS = 1_000_000
 
 
+@checked_arguments
 def noise_to_opendp(design: NoiseDesign) -> Any:
     """A user-defined OpenDP measurement that adds the noise to an integer, sampled exactly.
 
@@ -37,7 +38,6 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     says.
     """
     dp = needed("opendp.prelude", "opendp", where="noise_to_opendp")
-    _require_delta(design)
     design.require_private()
     # of one release: of several without δ an equal part
     law, epsilon = design.law, design.each
@@ -70,6 +70,7 @@ def noise_to_opendp(design: NoiseDesign) -> Any:
     )
 
 
+@checked_arguments
 def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) -> Any:
     """A ``PrivacyLossDistribution`` of dp-accounting for one release: pessimistic, with losses
     rounded up to multiples of ``interval``, of a pair that dominates every shift up to the
@@ -80,7 +81,6 @@ def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) ->
         where="noise_to_dp_accounting",
     )
     pmfs = needed("dp_accounting.pld.pld_pmf", "accounting", where="noise_to_dp_accounting")
-    _require_one_number(design)
     step = positive(interval, "interval")
     pair = dominating(design.law, design.sensitivity)
     rounded = np.ceil((pair.losses + 1e-15 * np.abs(pair.losses)) / step).astype(np.int64)
@@ -92,12 +92,12 @@ def noise_to_dp_accounting(design: CertifiedNoise, *, interval: float = 1e-4) ->
     return module.PrivacyLossDistribution(made)
 
 
+@checked_arguments
 def noise_to_scipy(design: CertifiedNoise) -> Any:
     """A frozen ``scipy.stats.rv_discrete`` with the probabilities in floats, for plots and tests;
     its ``rvs`` are no draws to release."""
     from scipy.stats import rv_discrete
 
-    _require_one_number(design)
     law = design.law
 
     class _Noise(rv_discrete):  # type: ignore[misc, unused-ignore]
@@ -113,25 +113,6 @@ def noise_to_scipy(design: CertifiedNoise) -> Any:
     return _Noise(a=-end, b=end, name="noise")()
 
 
-def _require_delta(design: object) -> None:
-    if not isinstance(design, NoiseDesign):
-        promise = getattr(design, "promise", f"a {type(design).__name__} is no noise")
-        raise ProblemError(
-            f"promises otherwise: {promise}",
-            where="design",
-            remedy="Give noise for ε, or ε and δ",
-        )
-
-
-def _require_one_number(design: object) -> None:
-    if not isinstance(design, CertifiedNoise):
-        raise ProblemError(
-            "is no noise for one number",
-            where="design",
-            remedy="Give what om.noise.optimal returns without bounded and dimensions",
-        )
-
-
 def _below(design: CertifiedNoise, k: int) -> float:
     """P(Z <= k)."""
     if k >= 0:
@@ -139,13 +120,13 @@ def _below(design: CertifiedNoise, k: int) -> float:
     return float(design.law.upper_tail(-k))
 
 
+@checked_arguments
 def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | None = None) -> None:
     """A CSV file with the columns noise, probability (nearest float), numerator and denominator
     (exact), for |k| <= ``last``: by default to where next to nothing is left.
 
     Raises ProblemError for a last place that is none or where the file cannot be written.
     """
-    _require_one_number(design)
     law = design.law
     if last is None:
         last = law.n

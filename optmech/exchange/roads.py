@@ -12,6 +12,7 @@ import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, graph
 from optmech.spaces.domain import Domain, great_circle
 
@@ -56,6 +57,7 @@ class Roads:
         return found
 
 
+@checked_arguments
 def read_osm(path: str | Path, kinds: tuple[str, ...] = DRIVABLE) -> Roads:
     """The roads of an OpenStreetMap XML extract (``.osm``, also ``.gz``, ``.bz2`` or
     ``.xz``; at most 64 MiB of XML).

@@ -17,6 +17,7 @@ from optmech.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
 from optmech.reading.source import parsed_document, read_document
+from optmech.spaces.arguments import checked_arguments
 from optmech.tasks.chain import ChainTask
 from optmech.tasks.coupling import TransportTask
 from optmech.tasks.design import DesignTask
@@ -42,6 +43,7 @@ class ProblemFile:
     """The file itself and those that it names: what no output may replace."""
 
 
+@checked_arguments
 def load_problem(name: str | Path) -> Problem:
     """Read a problem from a TOML or JSON file, or from the gallery by its name.
 
@@ -54,6 +56,7 @@ def load_problem(name: str | Path) -> Problem:
     return read_problem(name).problem
 
 
+@checked_arguments
 def load_task(name: str | Path) -> DesignTask | TransportTask | GaussianTask | ChainTask:
     """What a problem file or a trace file asks, or one of the gallery by its name: an object whose
     ``solve()`` answers.

@@ -9,6 +9,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 
@@ -19,6 +20,7 @@ _MOST = 8000
 _LEAST = 1e-250
 
 
+@checked_arguments
 def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
     """Planar geometric noise on the cells of a grid: on the infinite grid p(o|s) is proportional to
     e^{-ε ‖s - o‖}, and what falls beyond the border is reported as the nearest cell

@@ -76,6 +76,7 @@ class Tupling(Shown):
         drawn.insert(place, self.base.sample(secret, seed=second))
         return tuple(drawn)
 
+    @checked_arguments
     def expected_loss(self, prior: Prior, distance: DistanceLike) -> float:
         """Σ λ(x) E[min_i d(x, y_i)], exactly (DP19 Def. 11), in the unit of the distance.
 
@@ -94,6 +95,7 @@ class Tupling(Shown):
         mean = steps[:, 0] + (np.diff(steps, axis=1) * survival).sum(axis=1)
         return float(weights_over(self.base, prior, "prior") @ mean)
 
+    @checked_arguments
     def all_points_loss(self, prior: Prior, distance: DistanceLike) -> float:
         """Σ λ(x) E[Σ_i d(x, y_i)] / (k + 1): what all points sent are away on average, the loss of
         a user who cannot tell which answer is meant for the truth."""

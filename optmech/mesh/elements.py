@@ -23,6 +23,7 @@ from functools import cache
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 
@@ -65,8 +66,7 @@ def rises(degree: int) -> Ints:
                     near = place[moved[0], moved[1], moved[2]]
                     for edge in (0, 1):
                         out[edge, i, near] += index[k] * ((j == edge + 1) - (j == 0))
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 @cache

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from optmech.base import html
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
-from optmech.base.read_only import frozen
+from optmech.base.read_only import frozen, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.keyed import fingerprint
@@ -30,6 +31,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.covering import Corners
 from optmech.mesh.drawing import draw_control_points
 from optmech.mesh.elements import whole_basis
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
@@ -90,8 +92,7 @@ class MeshMechanism(Mechanism):
     def matrix(self) -> Floats:
         """Probabilities at the places, as floats of shape (secrets, observables)."""
         out = self.at(self.secrets.require_points("report from them"))
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
     @cached_property
     def exact(self) -> RationalRows:
@@ -101,6 +102,15 @@ class MeshMechanism(Mechanism):
 
     def __repr__(self) -> str:
         return f"MeshMechanism(from every point of {self.mesh!r} to {self.observables!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("from", f"every point of {self.mesh!r}"),
+            ("to", self.observables),
+            ("places", self.secrets),
+            ("probabilities", f"exact: {self.rows!r}"),
+        ]
+        return html.card("MeshMechanism", facts, self._picture())
 
     def __eq__(self, other: object) -> bool:
         """Exactly the same probabilities at every point, over equal meshes and places."""
@@ -172,6 +182,7 @@ class MeshMechanism(Mechanism):
         rows = draw_control_points(self.mesh, places, each, lambda k: self._within(places[k]))
         return draw_each(self.rows.table, rows, each)
 
+    @checked_arguments
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array, unwrapped
 from optmech.base.labelled import refuse_latitude_first
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number
@@ -25,6 +25,7 @@ from optmech.mesh.arguments import both_rational, corners_of, kilometres, weight
 from optmech.mesh.covering import Corners, Place, covering_flaw, doubled_area
 from optmech.mesh.location import Locator
 from optmech.mesh.projection import kilometres_per_degree, least_share
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Coordinates, Domain
 from optmech.spaces.domain_arguments import require_lonlat, unit_text
 
@@ -207,6 +208,12 @@ class Mesh(ReadOnly):
         degree = f" of degree {self.degree}" if self.degree > 1 else ""
         return f"Mesh({len(self)} vertices, {len(self.triangles)} triangles{degree}{unit}{degrees})"
 
+    @property
+    def words(self) -> str:
+        """The region and its triangles, in a sentence."""
+        degree = f", by polynomials of degree {self.degree}" if self.degree > 1 else ""
+        return f"a region of {len(self.triangles)} triangles with {len(self)} corners{degree}"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mesh):
             return NotImplemented
@@ -224,15 +231,15 @@ class Mesh(ReadOnly):
         return covering_flaw(self.whole[0], self.corners)
 
     @cached_property
-    def whole(self) -> tuple[list[Place], int]:
+    def whole(self) -> tuple[tuple[Place, ...], int]:
         """The vertices as whole numbers over 2^e, and e, exactly."""
         rows, exponent = integers(self.vertices)
-        return [(x, y) for x, y in rows], exponent
+        return tuple((x, y) for x, y in rows), exponent
 
     @cached_property
-    def corners(self) -> list[Corners]:
+    def corners(self) -> tuple[Corners, ...]:
         """The triangles as Python's numbers."""
-        return [(a, b, c) for a, b, c in self.triangles.tolist()]
+        return tuple((a, b, c) for a, b, c in self.triangles.tolist())
 
     @cached_property
     def control(self) -> Ints:
@@ -343,8 +350,7 @@ class Mesh(ReadOnly):
         places, rows = self.whole[0], self.triangles
         turned = [doubled_area(places[a], places[b], places[c]) < 0 for a, b, c in rows.tolist()]
         out = np.where(np.array(turned)[:, None], rows[:, (0, 2, 1)], rows)
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
     # -- files -------------------------------------------------------------------------------
 
@@ -373,6 +379,7 @@ class Mesh(ReadOnly):
             raise error.at(where) from error
 
     @classmethod
+    @checked_arguments
     def read(
         cls, path: str | Path, *, unit: str = "", coordinates: Coordinates | None = None
     ) -> Mesh:
@@ -384,6 +391,7 @@ class Mesh(ReadOnly):
         except ProblemError as error:
             raise error if error.where.startswith(str(path)) else error.at(str(path)) from error
 
+    @checked_arguments
     def write(self, path: str | Path) -> None:
         """Write GeoJSON (.geojson), JSON (.json), or what meshio makes of the path's ending; of
         these JSON alone keeps the degree."""

@@ -10,6 +10,7 @@ from optmech.certificate.check import CheckReport
 from optmech.certificate.claims import proved
 from optmech.designs.file import REWRITE, decode_document
 from optmech.reading.sealed import DESIGN, FAMILY, NOISE, read_sealed
+from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from optmech.additive.certified import ProvedNoise
@@ -43,6 +44,7 @@ _READERS: dict[str, Callable[[], tuple[Reader, str]]] = {
 }
 
 
+@checked_arguments
 def check(path: str | Path) -> CheckReport:
     """Recompute every inequality, the value and the bound from a saved file alone: a design, a
     family of coupling mechanisms, or noise.
@@ -54,6 +56,7 @@ def check(path: str | Path) -> CheckReport:
     return _READERS[body["format"]]()[0](body, str(path))[1]
 
 
+@checked_arguments
 def load(
     path: str | Path,
 ) -> Design | TargetDesign | ProvedNoise | PackedMechanism | PackedEverywhere:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from optmech.base import memory
+from optmech.base import html, memory
 from optmech.base.arrays import Floats, Ints, coordinate_rows, finite_array
 from optmech.base.read_only import frozen
 from optmech.errors import ProblemError
@@ -56,6 +56,17 @@ class PackedEverywhere(MeshMechanism):
             _parts=parts,
             _sums=np.cumsum(parts.table.rows, axis=1, dtype=np.uint64),
         )
+
+    def __repr__(self) -> str:
+        return f"PackedEverywhere({self.bits} bits, from {self._from} to {self.observables!r})"
+
+    def _repr_html_(self) -> str:
+        facts = [("from", self._from), ("to", self.observables), ("bits", self.bits)]
+        return html.card("PackedEverywhere", facts, "")
+
+    @property
+    def _from(self) -> str:
+        return f"every point of {self.mesh!r}"
 
     @cached_property
     def rows(self) -> Numerators:  # type: ignore[override]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.packed.cbor import typed, untyped
@@ -44,7 +45,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(ReadOnly):
     """What a packed file says of itself, beside places and numbers."""
 
     title: str

@@ -30,11 +30,14 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
-from optmech.packed.costs import Costs, Packed, charged
+from optmech.packed.costs import Costs, charged
+from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.load import PackedMechanism
 from optmech.packed.reach import BETWEEN
 from optmech.packed.spent import MOST_CHARGED, MOST_DRAWS, Spent, State, no_ledger
 from optmech.reading.bounded import read_bytes
 from optmech.reading.source import distinct
+from optmech.spaces.arguments import checked_arguments
 
 FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
@@ -87,9 +90,10 @@ class Ledger:
         file that does not keep what it states, or states it for other distances.
     """
 
+    @checked_arguments
     def __init__(
         self,
-        mechanism: Packed,
+        mechanism: PackedMechanism | PackedEverywhere,
         epsilon: Number | None,
         radius: Number,
         *,
@@ -103,7 +107,6 @@ class Ledger:
         _require_one_of(by, ("plain", "rows", "composed"), "by")
         _require_one_of(fall_back, FALL_BACKS, "fall_back")
         _require_one_of(between, BETWEEN, "between")
-        require_packed(mechanism)
         self.mechanism = mechanism
         self.epsilon = charged(mechanism, epsilon)
         self.radius = float(parse_exact(radius, where="radius", positive=True))
@@ -125,10 +128,11 @@ class Ledger:
         self._before = Spent()
 
     @classmethod
+    @checked_arguments
     def open(
         cls,
         path: str | Path,
-        mechanism: Packed,
+        mechanism: PackedMechanism | PackedEverywhere,
         epsilon: Number | None,
         *,
         radius: Number,
@@ -398,16 +402,6 @@ def _file(path: str | Path) -> Path:
         raise ProblemError("is a stream", where=str(path), remedy="Name a file")
     refuse_unwritable(path)
     return Path(os.path.realpath(path))
-
-
-def require_packed(mechanism: object) -> None:
-    """Raise ProblemError on what is no packed mechanism, a design for instance."""
-    if not isinstance(mechanism, Packed):
-        raise ProblemError(
-            f"{type(mechanism).__name__} is not a packed mechanism",
-            where="mechanism",
-            remedy="Pack the design with om.pack, and give what om.load_packed reads",
-        )
 
 
 def _require_one_of(value: object, known: tuple[str, ...], where: str) -> None:

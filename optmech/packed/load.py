@@ -20,6 +20,7 @@ from optmech.packed.file import MAX_BYTES, MeshParts, Parts, decode_parts, is_pa
 from optmech.packed.header import Header
 from optmech.packed.places import Finder, coordinates_of
 from optmech.reading.bounded import read_bytes, read_start
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import is_position
 
@@ -153,6 +154,7 @@ class PackedMechanism(Mechanism):
     _parts: Parts
 
 
+@checked_arguments
 def load_packed(
     path: str | Path, *, signer: str | Path | None = None
 ) -> PackedMechanism | PackedEverywhere:

@@ -14,6 +14,7 @@ from optmech.certificate import values
 from optmech.certificate.check import CheckReport
 from optmech.certificate.objective import relative_gap
 from optmech.designs.design import Design
+from optmech.designs.notes import about_bounds
 from optmech.errors import ProblemError
 from optmech.exact.numerators import Numerators
 from optmech.packed.everywhere import PackedEverywhere
@@ -23,6 +24,7 @@ from optmech.packed.load import PackedMechanism, load_packed, mechanism_of
 from optmech.packed.stated import Stated, stated_of
 from optmech.packed.table import BITS
 from optmech.packed.words import NOT_CHECKED
+from optmech.spaces.arguments import checked_arguments
 
 MAX_LOSS = 0.01
 """Allowed relative increase of the loss where nothing is said."""
@@ -30,6 +32,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(-[0-9]{2})?")
 _COSINES = 1e-9
 
 
+@checked_arguments
 def pack(
     design: Design,
     path: str | Path,
@@ -122,6 +125,7 @@ def packed_content(
     return content, found
 
 
+@checked_arguments
 def check_packed(
     path: str | Path, design: Design, *, signer: str | Path | None = None
 ) -> CheckReport:
@@ -145,6 +149,7 @@ def check_packed(
         if name != "title" and not _agree(getattr(said, name), value):
             faults.append(f"{name.replace('_', ' ')} in the file is not that of the design")
     sign = float(stated.sign)
+    loss = values.rounded_up(stated.expected(numbers))
     return CheckReport(
         path=str(path),
         status="failed" if faults else "packed",
@@ -152,10 +157,13 @@ def check_packed(
         objective=proper.loss.packed,
         bound=design.bound,
         gap=relative_gap(sign * proper.loss.packed, sign * design.bound),
-        loss=values.rounded_up(stated.expected(numbers)),
+        loss=loss,
         lower_bound=design.lower_bound,
         faults=tuple(faults),
-        notes=(f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",),
+        notes=(
+            *about_bounds(design, loss),
+            f"not checked, as they are the file's own words: {', '.join(NOT_CHECKED)}",
+        ),
     )
 
 

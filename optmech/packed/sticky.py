@@ -20,8 +20,10 @@ from typing import Any
 from optmech.base.lock import Mutex
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
-from optmech.packed.ledger import Ledger, require_packed
+from optmech.packed.everywhere import PackedEverywhere
+from optmech.packed.ledger import Ledger
 from optmech.packed.load import PackedMechanism
+from optmech.spaces.arguments import checked_arguments
 
 _LABEL = b"optmech-sticky/1"
 _KEPT = b"optmech-sticky-state/1"
@@ -47,9 +49,10 @@ class StickyReports:
     mechanism, and a mechanism for every point.
     """
 
+    @checked_arguments
     def __init__(
         self,
-        mechanism: PackedMechanism,
+        mechanism: PackedMechanism | PackedEverywhere,
         key: bytes,
         *,
         period: int = 86_400,
@@ -57,7 +60,6 @@ class StickyReports:
     ) -> None:
         if not isinstance(key, bytes) or len(key) != KEY_BYTES:
             raise ProblemError(f"is not {KEY_BYTES} bytes", where="key")
-        require_packed(mechanism)
         if not isinstance(mechanism, PackedMechanism):
             raise ProblemError(
                 "is a mechanism for every point: two fixes of one place are two points",

@@ -3,9 +3,10 @@ guesses and of single losses are added until a repaired matrix is as good as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -29,7 +30,17 @@ _BLENDED = (0.5, 0.1, 1e-2, 1e-3)
 """Shares of the middle in starts that hardly depend on the place."""
 _MARGINS = (1e-12, 1e-10, 1e-8, 1e-6)
 
-Stop = Callable[[cones.ConePoint], bool]
+
+class Stop(Protocol):
+    """Hears of a point, and of which program it is of where that is not the stated one; says
+    whether to end the search."""
+
+    def __call__(self, point: cones.ConePoint, program: str = "", /) -> bool: ...
+
+
+SLACK = " of the search for a start"
+RELAXED = " of the program without the other constraints"
+PARTLY = " of the program with those of the other constraints that were broken"
 
 
 class Infeasible(Exception):  # noqa: N818
@@ -126,11 +137,13 @@ class _Search:
         """With the rows that there are, from a start; with ``slack`` for one that keeps them, until
         it does so with something to spare, or it is clear that there is none."""
 
+        program = SLACK if slack else RELAXED if start is None else PARTLY
+
         def stop(point: cones.ConePoint) -> bool:
             # half of what is possible will do: further on, the start would lie on the border
             ample = point.value < -min(_ROOM, -point.bound / 2)
             decided = slack and (point.bound > 0 or ample)
-            self._stopped = self._stopped or (not decided and self._stop(point))
+            self._stopped = self._stopped or (not decided and self._stop(point, program))
             return decided or self._stopped
 
         links = None if start is None else self.rows.links(start, slack)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -11,14 +10,14 @@ from optmech.base import memory
 from optmech.base.interrupts import noticed
 from optmech.certificate import Multipliers, check_exact, lower_bound
 from optmech.certificate.families import MeshMultipliers
-from optmech.certificate.infeasible import closed_form_reason, multiplier_reason
+from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import claimable, figures_of
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
 from optmech.designs.outer import FEW, counts_of, has_outer, outer_problem
 from optmech.engines import cones
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import Found, Infeasible, solve_beside, with_vectors
+from optmech.pipeline.beside import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
 from optmech.pipeline.beyond import attempted
 from optmech.pipeline.by_cells import Bounded, Clock, bound_by_cells
 from optmech.pipeline.finish import ending, infeasible_design
@@ -68,14 +67,14 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         remedy="Use a wider mesh or fewer observables",
     )
 
-    def stop(point: cones.ConePoint) -> bool:
-        clock.report(
-            f"step {point.iterations}: loss {point.value:.6g}, bound {point.bound:.6g}, "
-            f"gap {point.gap:.1e} on the mesh"
-        )
+    def stop(point: cones.ConePoint, program: str = "") -> bool:
+        found = f"loss {point.value:.6g}, bound {point.bound:.6g}, gap {point.gap:.1e} on the mesh"
+        if program == SLACK:
+            found = f"{point.value:.3g} beyond the other constraints at most"
+        clock.report(f"step {point.iterations}{program}: {found}")
         return clock.stops(_MESH_TIME)
 
-    reason = closed_form_reason(statement)
+    reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
         why = "no search was needed"
         return infeasible_design(problem, Multipliers(), reason, "closed form", why, clock.seconds)
@@ -125,7 +124,7 @@ def _on_mesh(
     problem: Problem,
     cone_program: cones.ConeProgram,
     profile: Profile,
-    stop: Callable[[cones.ConePoint], bool],
+    stop: Stop,
 ) -> tuple[Found, tuple[str, ...]]:
     """The best matrix of the mesh that was found, released, what bounds the others, and notes."""
     statement, gap, threads = problem.statement, profile.gap * _ROOM, profile.threads

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base import cores
+from optmech.base.read_only import ReadOnly
 from optmech.base.resources import data_folder
 from optmech.engines import NAMES
 from optmech.engines.base import Options
@@ -24,7 +25,7 @@ _MOST_THREADS = 16
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(ReadOnly):
     """Engine, reductions, tolerances and limits. See ``solvers/README.md``.
 
     ``threads`` None stands for the processors at hand, up to 16.
@@ -56,6 +57,7 @@ class Profile:
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.engine not in NAMES:
             raise ProblemError(
                 f"{self.engine!r} is unknown",

@@ -18,11 +18,13 @@ from optmech.pipeline.solve import solve
 from optmech.problem import FixedRows, Problem
 from optmech.problem.constraints.fixed_rows import as_labels
 from optmech.problem.given_rows import GivenRows
+from optmech.spaces.arguments import checked_arguments, mechanism_from
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.spaces.mechanism import Mechanism
 
 
+@checked_arguments
 def redesign(
     old: Design | Mechanism | str | Path,
     problem: Problem,
@@ -74,16 +76,8 @@ def redesign(
         keep = as_labels(keep)
     with inside("free"):
         free = as_labels(free)
-    if not isinstance(problem, Problem):
-        raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
-    source, before = "", old
-    if isinstance(before, str | Path):
-        before, source = read_with_digest(before)
-    if not isinstance(before, Design | Mechanism):
-        raise ProblemError(
-            f"{type(old).__name__} is not a Design", where="old", remedy="Give one, or a mechanism"
-        )
-    had = before.mechanism if isinstance(before, Design) else before
+    before, source = read_with_digest(old) if isinstance(old, str | Path) else (old, "")
+    had = mechanism_from(before, "old")
     with inside("old"):
         rows = GivenRows.of(had)
     rows = replace(rows, source=source or rows.source)

@@ -64,12 +64,6 @@ def solve(
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
-    if not isinstance(problem, Problem):
-        raise ProblemError(
-            f"{type(problem).__name__} is not a Problem",
-            where="problem",
-            remedy="Make one with om.Problem(...) or om.load_problem(file)",
-        )
     if gradient_of(problem.statement.families) is not None:
         raise ProblemError(
             "privacy at every point is solved for by om.solve and optmech solve only",

@@ -12,8 +12,10 @@ from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_of
+from optmech.spaces.arguments import checked_arguments
 
 
+@checked_arguments
 def solve(
     problem: Problem,
     profile: str | Path | Profile = "auto",
@@ -73,9 +75,9 @@ def solve(
     SolverError
         When the search ended without any verified mechanism and without a proof that none exists.
     """
-    if not isinstance(problem, Problem) or gradient_of(problem.statement.families) is None:
+    if gradient_of(problem.statement.families) is None:
         chosen = load_profile(profile).with_limits(gap, time_limit).at_resolution(resolution)
-        if isinstance(problem, Problem) and start is None and not device:
+        if start is None and not device:
             cells, why = resolution_for(problem, chosen, asked=resolution is not None)
             if cells:
                 from optmech.pipeline.resolution import solve_at_resolution

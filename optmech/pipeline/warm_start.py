@@ -17,14 +17,14 @@ from optmech.problem import Problem
 from optmech.statement import Statement
 
 
-def require_fit(problem: Problem, start: object) -> Design:
-    """``start`` as a design whose matrix has the problem's shape. Raises ProblemError where it is
-    no design, or one over other numbers of secrets or observables."""
-    if not isinstance(start, Design):
+def require_fit(problem: Problem, start: Design) -> Design:
+    """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
+    other numbers of secrets or observables, or for every point of a region."""
+    if start.mesh is not None:
         raise ProblemError(
-            f"{type(start).__name__} is not a Design",
+            "is a design for every point of a region, whose rows are not those of secrets",
             where="start",
-            remedy="Give the design of a neighbouring problem, or om.Design.load(file)",
+            remedy="Start from a design over the same secrets and observables, or from none",
         )
     given, wanted = start.problem.loss_matrix.shape, problem.loss_matrix.shape
     if given != wanted:

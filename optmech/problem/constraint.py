@@ -15,6 +15,7 @@ from optmech.errors import ProblemError
 from optmech.problem.fields import Plain
 from optmech.problem.record import Record
 from optmech.problem.space import Space
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Family
 
@@ -87,6 +88,7 @@ def constraint(kind: str) -> Callable[[C], C]:
         if kind in _KINDS:
             raise TypeError(f"two constraints are called {kind!r}")
         cls.kind = kind
+        cls.measured = checked_arguments(cls.measured)  # type: ignore[method-assign]
         _KINDS[kind] = cls
         return cls
 

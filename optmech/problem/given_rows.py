@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from optmech.base.equality import SameFields
 from optmech.base.labelled import label_text
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, inside
@@ -22,7 +21,7 @@ _POWER = "Released rows are whole numbers over a power of two: give such, as a d
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GivenRows(SameFields, Shown):
+class GivenRows(Shown):
     """``exact`` has the rows of ``secrets``, in their order; ``observables`` None stands for those
     of the problem. ``source`` is the digest of the file that they come from, or empty."""
 

@@ -21,8 +21,9 @@ from optmech.problem.objective import MaximizeDistortion, MinimizeLeakage
 from optmech.problem.record import Record
 from optmech.problem.regions import gradient_of, require_joint
 from optmech.problem.space import Space
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance
-from optmech.spaces.domain import Domain, require_domain
+from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.spaces.prior import Prior
 from optmech.statement import Family, Objective, Statement
@@ -72,6 +73,7 @@ class Problem(ReadOnly):
     space: Space
     statement: Statement
 
+    @checked_arguments
     def __init__(
         self,
         prior: Prior,
@@ -82,14 +84,6 @@ class Problem(ReadOnly):
         constraints: Sequence[Constraint] = (),
         title: str = "",
     ) -> None:
-        if not isinstance(prior, Prior):
-            raise ProblemError(
-                f"{type(prior).__name__} is not a Prior",
-                where="prior",
-                remedy="Make one with om.Prior(domain, weights)",
-            )
-        if observables is not None:
-            require_domain(observables, "observables")
         if not isinstance(objective, MaximizeDistortion | MinimizeLeakage) and objective not in (
             "expected_loss",
             "worst_loss",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import attrs
 
-from optmech.base.equality import SameFields
 from optmech.base.shown import Shown
 from optmech.errors import inside
 from optmech.problem.fields import Field, Plain
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from optmech.sections.base import Spec
 
 
-class Record(SameFields, Shown):
+class Record(Shown):
     """A frozen attrs class whose fields have converters of ``optmech.problem.fields``.
 
     The methods follow from the fields; a class whose file form is not its fields overrides them.

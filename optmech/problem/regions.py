@@ -13,7 +13,6 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.certificate.families import (
     Gradient,
-    Support,
     Trusted,
     known,
 )
@@ -24,6 +23,7 @@ from optmech.mesh import Mesh
 from optmech.mesh.mechanism import MeshMechanism
 from optmech.problem.constraint import Kept
 from optmech.problem.space import Space
+from optmech.spaces.arguments import taken
 from optmech.spaces.distances import Distance, euclidean, haversine
 from optmech.spaces.mechanism import Mechanism
 from optmech.statement import Family, Statement
@@ -84,14 +84,6 @@ def require_joint(statement: Statement, kinds: Sequence[str]) -> None:
             remedy='Use objective="expected_loss"',
         )
     known(statement)
-    allowed = np.array([f.allowed.all(axis=0) for f in statement.of_kind(Support)])
-    if len(allowed) and not allowed.all(axis=0).any():
-        raise ProblemError(
-            "no observable is allowed at all of the places, and what is private at every point and "
-            "never reported from one point is reported from none",
-            where=f"constraints[{statement.of_kind(Support)[0].index}]",
-            remedy="Widen the support until some observable is allowed at every place",
-        )
 
 
 def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
@@ -102,26 +94,21 @@ def require_distance(epsilon: Exact, distance: Distance, mesh: object) -> Mesh:
     ProblemError
         Where it is no mesh, ε is 0, or the distance is another one.
     """
-    if not isinstance(mesh, Mesh):
-        raise ProblemError(
-            f"{type(mesh).__name__} is not a Mesh",
-            where="everywhere",
-            remedy="Make one with om.Mesh.grid or om.Mesh.around",
-        )
+    own: Mesh = taken(mesh, "Mesh", "everywhere")
     if not epsilon > 0:
         raise ProblemError(
             "must be above 0 for privacy at every point",
             where="epsilon",
             remedy="With ε = 0 a mechanism that always reports the same is all there is",
         )
-    name, proper = measure_of(mesh)
+    name, proper = measure_of(own)
     if distance != proper:
         raise ProblemError(
             f"privacy at every point of this mesh is measured by the {name} distance",
             where="distance",
             remedy=f"Use om.distances.{name}()",
         )
-    return mesh
+    return own
 
 
 def measure_of(mesh: Mesh) -> tuple[str, Distance]:

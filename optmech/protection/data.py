@@ -11,15 +11,19 @@ import numpy as np
 
 from optmech.base.labelled import refuse_latitude_first
 from optmech.base.needed import needed
+from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.protection.columns import Chosen, Replaced, column_of, require_columns
-from optmech.protection.reporter import Missing, Outside, Protecting, Reporter, mechanism_of
+from optmech.protection.reporter import Missing, Outside, Reporter
+from optmech.spaces.arguments import checked_arguments, mechanism_from
+from optmech.spaces.mechanism import Mechanism
 
 Names = str | Sequence[str]
 
 
+@checked_arguments
 def protect(
-    design: Protecting,
+    design: Design | Mechanism,
     data: Any,
     *,
     x: Hashable = None,
@@ -87,7 +91,7 @@ def protect(
     ProblemError
         On missing columns, points outside where they are refused, and labels that are none.
     """
-    reporter = Reporter(mechanism_of(design), outside, max_distance, key, seed, missing)
+    reporter = Reporter(mechanism_from(design, "design"), outside, max_distance, key, seed, missing)
     asked = _Asked(x, y, label, _listed(keep), _listed(by), report)
     if hasattr(data, "to_crs") and hasattr(data, "geometry"):
         out = _geo(reporter, data, asked)
@@ -99,7 +103,7 @@ def protect(
         asked.refuse_columns(type(data).__name__, "x y label keep by report")
         out = _plain(reporter, data)
     for line in reporter.said():
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(line, stacklevel=3)
     return out
 
 

@@ -30,7 +30,11 @@ def data_coordinates(domain: Domain) -> Floats | None:
     if domain.points is None:
         return None
     corner, scale = _frame(domain)
-    return domain.points / scale + corner
+    places = domain.points / scale + corner
+    if domain.coordinates == "lonlat" or domain.frame:
+        # a region across the antimeridian may be stated by longitudes beyond 180
+        places[:, 0] -= 360 * np.round(places[:, 0] / 360)
+    return places
 
 
 def _frame(domain: Domain) -> tuple[Floats, Floats]:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, unwrapped
-from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
 from optmech.exact.keyed import LEAST_KEY, Keyed, framed
@@ -22,13 +21,13 @@ from optmech.protection.places import (
     nearest_inside,
     nearest_of_region,
 )
+from optmech.spaces.arguments import mechanism_from
 from optmech.spaces.labels import find_index, label_text
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.sphere import FAR, is_position
 
 Outside = Literal["refuse", "nearest", "drop"]
 Missing = Literal["refuse", "drop"]
-Protecting = Design | Mechanism
 Bools = NDArray[np.bool_]
 Drawn = tuple[Ints, Ints]
 """The rows that are kept, and the index of an observable for each of them."""
@@ -71,7 +70,7 @@ class Reporter:
     """Of the dropped ones, those without usable coordinates."""
 
     def __post_init__(self) -> None:
-        self.mechanism = mechanism_of(self.mechanism)
+        self.mechanism = mechanism_from(self.mechanism, "design")
         if self.outside not in get_args(Outside):
             raise ProblemError(
                 f"{self.outside!r} is unknown",
@@ -178,7 +177,8 @@ class Reporter:
         if len(lost) and self.outside != "drop":
             secrets = self.mechanism.secrets
             raise ProblemError(
-                f"the label is none of the {len(secrets)} labels" + _and_more(len(lost) - 1),
+                f"the label is none of the {len(secrets)} labels"
+                + self._among(len(labels), [(len(lost), "without such a label")]),
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f"The first ones are {', '.join(map(label_text, secrets.labels[:5]))}; "
                 'or drop such rows: outside = "drop"',
@@ -215,24 +215,33 @@ class Reporter:
     def _judge(self, points: Floats, usable: Bools, inside: Bools) -> None:
         """Refuse what is to be refused. Errors go where others read them: they name rows, and say
         nothing of what these hold."""
-        lost = np.flatnonzero(~usable)
+        lost, beyond = np.flatnonzero(~usable), np.flatnonzero(usable & ~inside)
+        counts = [(len(lost), "without usable coordinates"), (len(beyond), "outside")]
+        among = self._among(len(points), counts)
         if len(lost) and self.unusable == "refuse":
             raise ProblemError(
-                "is no place" + _and_more(len(lost) - 1),
+                "is no place" + among,
                 where=f"row {self.rows + int(lost[0]) + 1}",
                 remedy=f'{_mend(points[lost[0]])}, or drop such rows: missing = "drop"',
             )
-        lost = np.flatnonzero(usable & ~inside)
-        if self.outside != "refuse" or not len(lost):
+        if self.outside != "refuse" or not len(beyond):
             return
         swapped = ""
-        if points.shape[1] == 2 and self._inside(points[lost][:, ::-1]).mean() > 0.5:
+        if points.shape[1] == 2 and self._inside(points[beyond][:, ::-1]).mean() > 0.5:
             swapped = "The two columns seem to be exchanged. Else: "
         raise ProblemError(
-            "lies outside of the domain" + _and_more(len(lost) - 1),
-            where=f"row {self.rows + int(lost[0]) + 1}",
+            "lies outside of the domain" + among,
+            where=f"row {self.rows + int(beyond[0]) + 1}",
             remedy=f'{swapped}Say what to do with such rows: outside = "nearest" or "drop"',
         )
+
+    def _among(self, rows: int, counts: Sequence[tuple[int, str]]) -> str:
+        """How many of the rows so far were found to be like it: of those of this part, as the parts
+        before were taken as they are."""
+        if sum(count for count, _ in counts) < 2:
+            return ""
+        found = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        return f" (of rows {self.rows + 1:,} to {self.rows + rows:,}: {found})"
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -284,19 +293,6 @@ class Reporter:
         return lines
 
 
-def mechanism_of(design: object) -> Mechanism:
-    """The mechanism of a design, or what is one already."""
-    if isinstance(design, Design):
-        design = design.mechanism
-    if not isinstance(design, Mechanism):
-        raise ProblemError(
-            f"{type(design).__name__} is no design and no mechanism",
-            where="design",
-            remedy="Give what om.solve returns, om.Design.load(file) or a Mechanism",
-        )
-    return design
-
-
 def _next_to_the_border(mesh: Any, points: Floats) -> Bools:
     """Points so close to the border of the region that floats may be wrong about them."""
     found, weights = mesh.locate(points)
@@ -317,7 +313,3 @@ def _mend(point: Floats) -> str:
     if (np.abs(point) > FAR).any():
         return "Give coordinates of at most 2^100"
     return "Give longitude and latitude in degrees"
-
-
-def _and_more(count: int) -> str:
-    return f" (and {count:,} more)" if count else ""

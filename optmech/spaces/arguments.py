@@ -1,73 +1,242 @@
-"""Mechanisms, priors, domains and truth values as arguments of public functions: checked once,
-before use."""
+"""What public functions take, by the names in their annotations: checked once, before use."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from optmech.errors import ProblemError
 from optmech.exact.checked import truth
-from optmech.spaces.domain import Domain, require_domain
-from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+
+if TYPE_CHECKING:
+    from optmech.spaces.mechanism import Mechanism
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_KINDS: dict[str, type] = {
-    "Mechanism": Mechanism,
-    "Prior": Prior,
-    "Domain": Domain,
-    "bool": bool,
+
+class Kind(NamedTuple):
+    """What an annotation names, and what to do about anything else."""
+
+    home: str
+    """The module of its class: where that was never imported nothing is of this kind."""
+    remedy: str
+    instead: Mapping[str, str] = {}
+    """What to do with something that is of another kind, by the name of that."""
+    words: str = ""
+    """What it is called, where that is not the name of its class."""
+
+
+_ADOPT = (
+    "A mechanism alone has no problem and no proof: om.exchange.adopt(mechanism, problem) makes a "
+    "design of it"
+)
+_LOAD = "Read it with om.load(path)"
+_NOISE = "Give what om.noise.optimal returns for whole numbers (without dimensions)"
+_PACK = "Pack it first, with om.pack(design, path)"
+_LIST = re.compile(r"(?:Sequence|Iterable)\[(\w+)\]")
+_ADDITIVE, _CHAINS = "optmech.additive", "optmech.traces.chains"
+
+KINDS: Mapping[str, Kind] = {
+    "Domain": Kind(
+        "optmech.spaces.domain",
+        "Make one with om.Domain(labels)",
+        {"int": "Make one with om.Domain.range({value})"},
+    ),
+    "Grid": Kind("optmech.spaces.domain", "Make one with om.Grid(rows, columns)"),
+    "Prior": Kind("optmech.spaces.prior", "Make one with om.Prior(secrets, weights)"),
+    "Mechanism": Kind(
+        "optmech.spaces.mechanism",
+        "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
+        {"TargetDesign": "Give one of design.mechanisms", "str": _LOAD},
+    ),
+    "Mesh": Kind("optmech.mesh.mesh", "Make one with om.Mesh.grid or om.Mesh.around"),
+    "Problem": Kind(
+        "optmech.problem.problem",
+        "Make one with om.Problem(prior, loss, constraints=[...]), or om.load_problem(path)",
+        {"Design": "Give design.problem", "str": "Read it with om.load_problem(path)"},
+    ),
+    "Guarantee": Kind(
+        "optmech.analysis.guarantees.guarantee",
+        "Make one with om.guarantees.points or om.guarantees.distributions",
+    ),
+    "Design": Kind(
+        "optmech.designs.design",
+        "Give what om.solve returns, or read one with om.load(path)",
+        {"Mechanism": _ADOPT, "str": _LOAD},
+    ),
+    "NoiseDesign": Kind(
+        f"{_ADDITIVE}.design",
+        "Give noise for ε, or ε and δ, as om.noise.optimal(epsilon=…, sensitivity=…) returns",
+        {"str": _LOAD},
+    ),
+    "CertifiedNoise": Kind(f"{_ADDITIVE}.certified", _NOISE, {"str": _LOAD}, "noise for a number"),
+    "PackedMechanism": Kind(
+        "optmech.packed.load",
+        "Read one with om.load_packed(path)",
+        {"Design": _PACK},
+        "packed mechanism",
+    ),
+    "PackedEverywhere": Kind(
+        "optmech.packed.everywhere", "", {"Design": _PACK}, "packed mechanism"
+    ),
+    "Ledger": Kind("optmech.packed.ledger", "Make one with om.Ledger(mechanism, epsilon, radius)"),
+    "Profile": Kind("optmech.pipeline.profiles", "", words="profile"),
+    "MarkovPrior": Kind(
+        f"{_CHAINS}.markov", "Make one with om.traces.MarkovPrior(domain, initial, transitions)"
+    ),
+    "Policy": Kind(
+        f"{_CHAINS}.policy",
+        "Make one with om.traces.FixedPolicy(prior, mechanisms) or om.traces.SequentialDesigner",
+        words="policy",
+    ),
+    "State": Kind(f"{_CHAINS}.policy", "Give policy.start(), or what follows it", words="state"),
+    "GaussianPrior": Kind(
+        "optmech.traces.gaussian.prior", "Make one with om.traces.GaussianPrior(times, kernel)"
+    ),
+    "bool": Kind("builtins", ""),
+    "path": Kind(
+        "",
+        "Give the name of a file",
+        {"Design": "Give the name of the file that design.save(path) wrote or is to be written"},
+    ),
+    "function": Kind("", "Give a function"),
 }
-_REMEDIES = {
-    "Mechanism": "Give a design, or make one with om.Mechanism(secrets, observables, matrix)",
-    "Prior": "Make one with om.Prior(secrets, weights)",
-}
+"""Every name in an annotation that is checked."""
+
+
+class Asked(NamedTuple):
+    """What one parameter may be: things of these kinds, lists of those, or nothing."""
+
+    kinds: tuple[str, ...]
+    lists: tuple[str, ...]
+    nothing: bool
+
+    @property
+    def words(self) -> str:
+        """What is wanted, after "is not"."""
+        names = dict.fromkeys(f"a {KINDS[kind].words or kind}" for kind in self.kinds)
+        names |= dict.fromkeys(f"a list of {KINDS[kind].words or kind}s" for kind in self.lists)
+        *before, last = names
+        return f"{', '.join(before)} or {last}" if before else last
 
 
 def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments that are annotated as ``Mechanism``, ``Prior``, ``Domain`` or ``bool``: a
-    design counts as its mechanism, and anything else raises ProblemError with the argument's
-    name."""
-    signature = inspect.signature(function)
-    stated = {k: str(p.annotation).split(" | ") for k, p in signature.parameters.items()}
-    alone = {name: set(kinds) - {"None"} for name, kinds in stated.items()}
-    wanted = {name: stated[name] for name, kinds in alone.items() if kinds <= set(_KINDS)}
+    """Check the arguments whose annotations name nothing but ``KINDS``, lists of these, paths and
+    functions: where a mechanism is asked for a design counts as its own, and anything else raises
+    ProblemError with the argument's name."""
+    known: list[tuple[inspect.Signature, dict[str, Asked]]] = []
 
     @wraps(function)
     def called(*args: P.args, **given: P.kwargs) -> R:
+        # found at the first call: most functions are imported and never called
+        if not known:
+            known.append(_stated(function))
+        signature, wanted = known[0]
         bound = signature.bind(*args, **given)
-        for name, kinds in wanted.items():
-            value = bound.arguments.get(name)
-            if name in bound.arguments and not (value is None and "None" in kinds):
-                bound.arguments[name] = _of_kind(kinds[0], value, name, list(signature.parameters))
+        for name, asked in wanted.items():
+            if name in bound.arguments:
+                try:
+                    bound.arguments[name] = _read(bound.arguments[name], asked, name)
+                except _NotAskedError as error:
+                    raise error.among(signature, wanted) from None
         return function(*bound.args, **bound.kwargs)
 
     return called
 
 
+def taken(value: object, annotation: str, where: str) -> Any:
+    """A value that is what an annotation says; ProblemError at ``where`` on anything else."""
+    asked = asked_by(annotation)
+    if asked is None:
+        raise TypeError(f"{annotation} is not checked")
+    try:
+        return _read(value, asked, where)
+    except _NotAskedError as error:
+        raise error.alone() from None
+
+
 def mechanism_from(value: object, where: str) -> Mechanism:
     """A mechanism, or that of a design; ProblemError at ``where`` on anything else."""
-    found: Mechanism = _of_kind("Mechanism", value, where, [where])
+    found: Mechanism = taken(value, "Mechanism", where)
     return found
 
 
-def _of_kind(kind: str, value: Any, where: str, names: list[str]) -> Any:
-    if isinstance(value, _KINDS[kind]):
+class _NotAskedError(Exception):
+    """A value of no kind that is asked for."""
+
+    def __init__(self, value: object, asked: Asked, where: str) -> None:
+        self.value, self.asked, self.where = value, asked, where
+
+    def alone(self) -> ProblemError:
+        return self._saying(_remedy(self.value, self.asked))
+
+    def among(self, signature: inspect.Signature, wanted: Mapping[str, Asked]) -> ProblemError:
+        """The error, where the value may have been meant for another argument."""
+        for name, other in wanted.items():
+            if name != self.where and any(_is(kind, self.value) for kind in other.kinds):
+                order = ", ".join(signature.parameters)
+                return self._saying(f"The arguments are {order}, in this order")
+        return self.alone()
+
+    def _saying(self, remedy: str) -> ProblemError:
+        found = f"{type(self.value).__name__} is not {self.asked.words}"
+        return ProblemError(found, where=self.where, remedy=remedy)
+
+
+def _stated(function: Callable[..., object]) -> tuple[inspect.Signature, dict[str, Asked]]:
+    """The signature of a function, and what is checked of it."""
+    signature = inspect.signature(function)
+    asked = {name: asked_by(str(p.annotation)) for name, p in signature.parameters.items()}
+    return signature, {name: own for name, own in asked.items() if own is not None}
+
+
+@cache
+def asked_by(annotation: str) -> Asked | None:
+    """What an annotation asks for; None where it names anything else as well."""
+    text = re.sub(r"Callable\[.*\]", "function", annotation).replace("str | Path", "path")
+    parts = [part for part in text.split(" | ") if part != "None"]
+    lists = [found[1] for part in parts if (found := _LIST.fullmatch(part))]
+    kinds = [part for part in parts if not _LIST.fullmatch(part)]
+    if not parts or not {*kinds, *lists} <= set(KINDS):
+        return None
+    return Asked(tuple(kinds), tuple(lists), "None" in text.split(" | "))
+
+
+def _read(value: Any, asked: Asked, where: str) -> Any:
+    """The value, or what counts for it."""
+    if (value is None and asked.nothing) or any(_is(kind, value) for kind in asked.kinds):
         return value
-    if kind == "Mechanism":
-        inner = getattr(value, "mechanism", None)
-        if isinstance(inner, Mechanism):
-            return inner
-    if kind == "bool":
+    if "Mechanism" in asked.kinds and _is("Design", value):
+        return value.mechanism
+    if "bool" in asked.kinds:
         return truth(value, where)
-    remedy = _REMEDIES.get(kind, "")
-    if isinstance(value, Mechanism | Prior | Domain):
-        remedy = f"The arguments are {', '.join(names)}, in this order"
-    elif kind == "Domain":
-        return require_domain(value, where)
-    raise ProblemError(f"{type(value).__name__} is not a {kind}", where=where, remedy=remedy)
+    if asked.lists and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        each = Asked(asked.lists, (), False)
+        return tuple(_read(one, each, f"{where}[{k}]") for k, one in enumerate(value))
+    raise _NotAskedError(value, asked, where)
+
+
+def _is(kind: str, value: object) -> bool:
+    if kind == "path":
+        return isinstance(value, str | os.PathLike)
+    if kind == "function":
+        return callable(value)
+    cls = getattr(sys.modules.get(KINDS[kind].home), kind, None)
+    return cls is not None and isinstance(value, cls)
+
+
+def _remedy(value: Any, asked: Asked) -> str:
+    """What to do about a value that is none of what is asked for."""
+    if any(_is(kind, value) for kind in asked.lists):
+        return "Give a list of one: [it]"
+    first = KINDS[(asked.kinds + asked.lists)[0]]
+    for given, instead in first.instead.items():
+        if (given in KINDS and _is(given, value)) or type(value).__name__ == given:
+            return instead.format(value=value)
+    return first.remedy

@@ -396,18 +396,6 @@ class Grid(Domain):
         return found
 
 
-def require_domain(value: object, where: str) -> Domain:
-    """Raise ProblemError on anything but a domain."""
-    if isinstance(value, Domain):
-        return value
-    count = isinstance(value, int) and not isinstance(value, bool)
-    raise ProblemError(
-        f"{type(value).__name__} is not a Domain",
-        where=where,
-        remedy=f"Make one with om.Domain{f'.range({value})' if count else '(labels)'}",
-    )
-
-
 def great_circle(p: Floats, q: Floats) -> Floats:
     """Distances in km between longitudes and latitudes in degrees, shapes (..., 2), broadcast."""
     p, q = np.radians(p), np.radians(q)

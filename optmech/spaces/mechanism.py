@@ -29,7 +29,8 @@ from optmech.exact.sampler import (
     seeded_bytes,
     system_bytes,
 )
-from optmech.spaces.domain import Domain, require_domain
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
 from optmech.spaces.labels import indices_of, label_text
 from optmech.spaces.prior import Distribution, Prior, weights_of
 from optmech.spaces.rationals import RationalRows, composed, lowest_terms
@@ -62,9 +63,8 @@ class Mechanism(ReadOnly):
     exact: Numerators | RationalRows | None = None
     """The whole numbers that ``matrix`` is rounded from, where there are any."""
 
+    @checked_arguments
     def __init__(self, secrets: Domain, observables: Domain, matrix: ArrayLike) -> None:
-        require_domain(secrets, "secrets")
-        require_domain(observables, "observables")
         ordered = in_order(matrix, secrets.labels, observables.labels, where="matrix")
         values = finite_array(ordered, where="matrix", ndim=2)
         if values.shape != (len(secrets), len(observables)):
@@ -132,6 +132,7 @@ class Mechanism(ReadOnly):
         return RationalRows(tuple(map(tuple, integers(self.matrix)[0])))
 
     @classmethod
+    @checked_arguments
     def of(
         cls, secrets: Domain, observables: Domain, exact: Numerators | RationalRows
     ) -> Mechanism:
@@ -211,6 +212,7 @@ class Mechanism(ReadOnly):
     def _table(self) -> Table:
         return self.rational.table
 
+    @checked_arguments
     def then(self, other: Mechanism) -> Mechanism:
         """Post-process every observable with ``other``, whose secrets are these observables.
 
@@ -228,6 +230,7 @@ class Mechanism(ReadOnly):
             return Mechanism(self.secrets, other.observables, self.matrix @ other.matrix)
         return Mechanism.of(self.secrets, other.observables, composed(first, second))
 
+    @checked_arguments
     def remap(self, f: Callable[[Hashable], Hashable]) -> Mechanism:
         """Replace every observable o by the label f(o); equal labels are merged, and their exact
         probabilities added exactly."""

@@ -34,6 +34,7 @@ class Subsets(Domain):
     base: Domain = None  # type: ignore[assignment]
     members: tuple[tuple[int, ...], ...] = ()
 
+    @checked_arguments
     def __init__(
         self, base: Domain, labels: Iterable[Hashable], members: Iterable[Iterable[int]]
     ) -> None:
@@ -72,6 +73,7 @@ class Suppressible(Domain):
 
     inner: Domain = None  # type: ignore[assignment]
 
+    @checked_arguments
     def __init__(self, inner: Domain, symbol: Hashable = "suppressed") -> None:
         super().__init__((*inner.labels, symbol))
         object.__setattr__(self, "inner", inner)
@@ -83,6 +85,7 @@ class Suppressible(Domain):
         return f"{self.inner!r} or {self.labels[-1]!r}"
 
 
+@checked_arguments
 def coarser(grid: Grid, rows: int, columns: int) -> Subsets:
     """Merge blocks of ``rows`` x ``columns`` cells; blocks at the far border may be smaller.
 

@@ -16,7 +16,8 @@ from optmech.base.labelled import few, in_order, label_text, own_labels, refuse_
 from optmech.base.read_only import ReadOnly
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount
-from optmech.spaces.domain import Domain, require_domain
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
 
 _FEW = 0.1
 """Of the points that lie elsewhere: so few inside are a sign that something is not as meant."""
@@ -73,8 +74,8 @@ class Prior(ReadOnly):
     weights: Floats
     binning: Binning | None = None
 
+    @checked_arguments
     def __init__(self, domain: Domain, weights: ArrayLike, binning: Binning | None = None) -> None:
-        require_domain(domain, "domain")
         array = finite_array(in_order(weights, domain.labels, where="prior"), where="prior")
         if array.shape != (len(domain),):
             raise ProblemError(
@@ -129,11 +130,13 @@ class Prior(ReadOnly):
         return html.card("Prior", facts, self.domain._picture(self.weights))
 
     @classmethod
+    @checked_arguments
     def uniform(cls, domain: Domain) -> Prior:
         """The same weight for every secret."""
-        return cls(domain, np.ones(len(require_domain(domain, "domain"))))
+        return cls(domain, np.ones(len(domain)))
 
     @classmethod
+    @checked_arguments
     def from_counts(
         cls,
         domain: Domain,
@@ -153,7 +156,6 @@ class Prior(ReadOnly):
             As ``Prior``; and when no counted label is in the domain, or the index of a Series
             numbers its rows and not the secrets.
         """
-        require_domain(domain, "domain")
         extra = amount(smoothing, "smoothing")
         labels = own_labels(counts)
         if labels is not None:
@@ -174,6 +176,7 @@ class Prior(ReadOnly):
         return cls(domain, array + extra, binning)
 
     @classmethod
+    @checked_arguments
     def from_points(
         cls,
         domain: Domain,
@@ -188,7 +191,6 @@ class Prior(ReadOnly):
         Points outside a grid or farther than ``max_distance`` from every domain point are counted
         in ``binning.outside``, those with a missing coordinate in ``binning.missing``.
         """
-        require_domain(domain, "domain")
         refuse_other_rows(xy, weights, where="weights")
         found = domain.locate(xy, max_distance)
         heavy = np.ones(len(found))
@@ -225,6 +227,7 @@ class Prior(ReadOnly):
         return cls(domain, counts + extra, binning)
 
     @classmethod
+    @checked_arguments
     def from_csv(
         cls,
         domain: Domain,

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.equality import SameFields
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, parse_exact
 from optmech.exact.numerators import MAX_BITS, Numerators, WholeRows
@@ -24,7 +25,7 @@ from optmech.spaces.prior import Prior
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares(ReadOnly):
+class Shares(SameFields, ReadOnly):
     """A distribution: point k has probability ``units[k] / total`` exactly."""
 
     units: tuple[int, ...]
@@ -85,8 +86,7 @@ class Shares(ReadOnly):
     def weights(self) -> Floats:
         """The nearest floats, shape (n,)."""
         out = np.array([unit / self.total for unit in self.units])
-        out.setflags(write=False)
-        return out
+        return locked(out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -88,6 +88,7 @@ class Regions(Domain):
         return found
 
 
+@checked_arguments
 def quadrisect(grid: Grid, xy: ArrayLike, regions: int) -> Regions:
     """Split the cell with the most points into four, again and again, while at most ``regions``
     remain (DP19 §7.1: 11 × 10 squares become 276 regions).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,7 +37,7 @@ class Held(ReadOnly):
         return locked(out)
 
     @cached_property
-    def rows(self) -> dict[int, tuple[int, ...]]:
+    def rows(self) -> Mapping[int, tuple[int, ...]]:
         """Every fixed row by its secret, over 2^bits of ``exact``."""
         return dict(zip(self.secrets.tolist(), self.exact.rows, strict=True))
 

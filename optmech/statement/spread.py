@@ -28,7 +28,7 @@ class Spread(ReadOnly):
         return self.mesh.rows
 
     @cached_property
-    def weights(self) -> list[tuple[list[int], tuple[int, ...]]]:
+    def weights(self) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
         """For every secret the control points around it, and whole numbers that they count for,
         over the sum of these. Raises ProblemError on a place outside of the region."""
         from optmech.mesh.elements import whole_basis
@@ -43,5 +43,5 @@ class Spread(ReadOnly):
                     remedy="Use a mesh around all places of the prior",
                 )
             own = whole_basis(found[1], self.mesh.degree)
-            out.append((self.mesh.control[found[0]].tolist(), own))
-        return out
+            out.append((tuple(self.mesh.control[found[0]].tolist()), own))
+        return tuple(out)

@@ -17,8 +17,9 @@ from optmech.designs.design import Design
 from optmech.errors import InfeasibleError, ProblemError
 from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.search import solve
+from optmech.pipeline.solve import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.spaces.arguments import checked_arguments
 from optmech.sweeps.axes import Cell
 from optmech.sweeps.places import parse_place
 from optmech.sweeps.templates import ObjectTemplate
@@ -122,7 +123,8 @@ class LeastEpsilon(Shown):
 
     Both ends are proved: ``design`` is a verified mechanism at ``upper`` whose loss is within the
     limit, and at ``lower`` no mechanism has so little loss (``bound`` is the proved lower bound
-    there; inf where no mechanism exists at all). ``lower`` equals ``upper`` where the search
+    there; inf where no mechanism exists at all). For privacy at every point of a region both are
+    about the mechanisms of its mesh and degree. ``lower`` equals ``upper`` where the search
     began at an ε that is already enough. ``reason`` says why the bracket is wider than asked.
     """
 
@@ -134,6 +136,7 @@ class LeastEpsilon(Shown):
     reason: str = ""
 
 
+@checked_arguments
 def least_epsilon(
     problem: Problem,
     maximum_loss: Number,
@@ -188,7 +191,7 @@ def least_epsilon(
     if at_low is None:
         return LeastEpsilon(0.0, high, at_high, 0.0, search.solves, search.undecided(low))
     if at_low.loss <= search.limit:
-        return LeastEpsilon(low, low, at_low, at_low.lower_bound, search.solves)
+        return LeastEpsilon(low, low, at_low, _bound(at_low), search.solves)
     reason = ""
     for _ in range(_MOST_HALVINGS):
         middle = 0.5 * (low + high)
@@ -202,7 +205,7 @@ def least_epsilon(
             high, at_high = middle, design
         else:
             low, at_low = middle, design
-    bound = math.inf if at_low.status == "infeasible" else at_low.lower_bound
+    bound = math.inf if at_low.status == "infeasible" else _bound(at_low)
     return LeastEpsilon(low, high, at_high, bound, search.solves, reason)
 
 
@@ -210,8 +213,6 @@ class _Bisection:
     """Decides whether the optimal loss at an ε is within the limit, proof at hand."""
 
     def __init__(self, problem: Problem, place: str, limit: Number, profile: Profile) -> None:
-        if not isinstance(problem, Problem):
-            raise ProblemError(f"{type(problem).__name__} is not a Problem", where="problem")
         if isinstance(problem.objective, MaximizeDistortion | MinimizeLeakage):
             raise ProblemError(
                 "has no loss as objective",
@@ -240,8 +241,9 @@ class _Bisection:
             self.solves += 1
             if design.status == "infeasible":
                 return design
-            self._nearest[epsilon] = start = design
-            if design.loss <= self.limit or design.lower_bound > self.limit:
+            if design.mesh is None:
+                self._nearest[epsilon] = start = design
+            if design.loss <= self.limit or _bound(design) > self.limit:
                 return design
             if design.gap > gap or gap <= _SHARPEST:
                 return None
@@ -250,6 +252,11 @@ class _Bisection:
     def undecided(self, epsilon: float) -> str:
         """Why the search ended early."""
         return f"at ε = {epsilon:g} the optimal loss cannot be told from the limit"
+
+
+def _bound(design: Design) -> float:
+    """The proved lower bound of the loss: on a mesh of the mechanisms there."""
+    return design.lower_bound if design.mesh is None else design.bound
 
 
 def _has_design(row: Row) -> bool:

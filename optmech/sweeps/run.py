@@ -17,6 +17,7 @@ from optmech.files import find_problem
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.problem import Problem
 from optmech.reading.source import read_document
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.prior import Prior
 from optmech.sweeps import pools
@@ -74,6 +75,7 @@ class SweepResult(Shown):
         raise ProblemError(f"task {task!r} has no design", where=str(self.directory))
 
     @staticmethod
+    @checked_arguments
     def load(directory: str | Path) -> SweepResult:
         """The table of a run directory, as it is now."""
         folder = Path(directory)
@@ -81,6 +83,7 @@ class SweepResult(Shown):
         return SweepResult(folder, tuple(read_table(folder / "table.csv")))
 
 
+@checked_arguments
 def sweep(
     problem: str | Path | Problem | Mapping[str, Plain],
     axes: Axes | None = None,

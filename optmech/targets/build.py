@@ -92,7 +92,7 @@ def coupling(
     ProblemError
         On unusable arguments.
     """
-    return coupling_design(
+    made = coupling_design(
         inputs,
         target,
         distance,
@@ -100,7 +100,8 @@ def coupling(
         outside=outside,
         secrets=secrets,
         observables=observables,
-    ).mechanisms
+    )
+    return list(made.mechanisms)
 
 
 @checked_arguments

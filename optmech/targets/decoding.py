@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import locked
 from optmech.designs.encoding.problem import decode_domain, encode_domain
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
@@ -122,8 +123,7 @@ def _text(plain: Plain) -> str:
 def _matrix(plain: Plain, shape: tuple[int, int]) -> Floats:
     rows = [_list(row, shape[1]) for row in _list(plain, shape[0])]
     out = np.array([[_real(value, "distance") for value in row] for row in rows])
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def _exact(value: Plain, where: str) -> Exact:

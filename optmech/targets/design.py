@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
@@ -66,6 +67,8 @@ class TargetDesign(Shown):
     crowded: tuple[tuple[int, ...], ...] = ()
     """For order inf: points that hold more mass than all that is nearer than W_∞, for every t."""
     seconds: float = 0.0
+    _apart: ClassVar = frozenset({"plans", "multipliers", "crowded", "seconds"})
+    _follows: ClassVar = ("rows", "exact_outputs", "lower_bound")
 
     @property
     def inputs(self) -> Floats:
@@ -83,9 +86,9 @@ class TargetDesign(Shown):
         return tuple(plan.second for plan in self.plans)
 
     @cached_property
-    def mechanisms(self) -> list[Mechanism]:
+    def mechanisms(self) -> tuple[Mechanism, ...]:
         """C(t, ·) for every t, in the order of ``names``."""
-        return [Mechanism.of(self.secrets, self.observables, rows) for rows in self.rows]
+        return tuple(Mechanism.of(self.secrets, self.observables, rows) for rows in self.rows)
 
     @cached_property
     def rows(self) -> tuple[RationalRows, ...]:
@@ -198,6 +201,7 @@ class TargetDesign(Shown):
 
         return measure(self, actual)
 
+    @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write a file that ``om.check`` and ``optmech check`` verify."""
         from optmech.targets.file import save_target
@@ -205,6 +209,7 @@ class TargetDesign(Shown):
         save_target(self, path)
 
     @staticmethod
+    @checked_arguments
     def load(path: str | Path) -> TargetDesign:
         """Read a file and check it again; raises VerificationError where it does not hold."""
         from optmech.targets.file import load_target

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +56,7 @@ class Barycenter(Shown):
     """What proves the bound; see ``joint.joint_bound``."""
     gap: float
     """(value - lower_bound) / value before both are rounded, rounded up; 0 where the value is 0."""
+    _apart: ClassVar = frozenset({"multipliers"})
 
     @property
     def distribution(self) -> Floats:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
-from optmech.base.read_only import ReadOnly
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
@@ -37,8 +37,8 @@ _UNIT = 2.0**-53
 Weights = ArrayLike | Prior
 
 
-@dataclass(frozen=True, eq=False)
-class CarryOver(ReadOnly):
+@dataclass(frozen=True, eq=False, repr=False)
+class CarryOver(Shown):
     """ln Λ(a, b) between proved bounds, with what proves them."""
 
     lower: float

@@ -14,14 +14,16 @@ Where no amount of mass may be forgotten, however small, ``outside``, ``mean_mov
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.equality import SameFields
 from optmech.base.memory import require
+from optmech.base.read_only import ReadOnly
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
 from optmech.transport.bottleneck import Relation, bottleneck, reached
@@ -32,12 +34,12 @@ from optmech.transport.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
-class RationalPlan:
+class RationalPlan(SameFields, ReadOnly):
     """A coupling in whole numbers: ``flows[(x, y)] / total`` is the mass moved from x to y."""
 
     first: Shares
     second: Shares
-    flows: dict[tuple[int, int], int]
+    flows: Mapping[tuple[int, int], int]
     total: int
     potentials: tuple[tuple[int, ...], tuple[int, ...]]
     """u, v in units of 2^-shift with u_x + v_y <= c(x,y) between points with mass, and equality

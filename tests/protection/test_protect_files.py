@@ -347,8 +347,12 @@ def test_rows_without_a_place_and_rows_outside_are_treated_apart(
 @pytest.mark.parametrize(
     ("options", "where", "why"),
     [
-        (["--missing", "refuse", "--outside", "drop"], "row 2 (line 3)", "no place (and 1 more)"),
-        (["--missing", "drop", "--outside", "refuse"], "row 4 (line 5)", "outside of the domain."),
+        (["--missing", "refuse", "--outside", "drop"], "row 2 (line 3)", "2 without usable"),
+        (
+            ["--missing", "drop", "--outside", "refuse"],
+            "row 4 (line 5)",
+            "outside of the domain (of rows 1",
+        ),
         (["--outside", "nearest"], "row 2 (line 3)", "--missing drop"),
         ([], "row 2 (line 3)", "--missing drop"),
     ],

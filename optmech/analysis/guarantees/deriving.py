@@ -14,6 +14,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, product_up, rounded_up, sum_up
+from optmech.spaces.arguments import checked_arguments
 
 _LARGEST_EXPONENT = 700.0
 """e^700 is a float64; δ that grows by more counts as 1."""
@@ -21,6 +22,7 @@ MOST_STEPS = 1_000_000
 """Steps of a transformation under "max"; more are taken for a mistake."""
 
 
+@checked_arguments
 def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
     """Both outputs of two mechanisms on the *same* input, for points; the second may look at the
     first one's output.
@@ -38,6 +40,7 @@ def compose_shared(first: Guarantee, second: Guarantee) -> Guarantee:
     return _composed(first, second, "composition (CM19 Prop. 3, 4, for points)")
 
 
+@checked_arguments
 def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
     """Outputs on *independent* inputs from the same unknown λ, with the constants of
     ``compose_shared`` (DP19 Prop. 5; CM19 Prop. 5, 6, where they are given for "kl")."""
@@ -46,6 +49,7 @@ def compose_independent(first: Guarantee, second: Guarantee) -> Guarantee:
     return _composed(first, second, first.cited("Proposition 5", "Proposition 5"))
 
 
+@checked_arguments
 def post_process(premise: Guarantee) -> Guarantee:
     """Whatever is computed from the output alone keeps the guarantee (DP19 Prop. 6, CM19 Prop. 7).
 
@@ -60,6 +64,7 @@ def post_process(premise: Guarantee) -> Guarantee:
     return replace(premise, theorem=f"{theorem} after {premise.theorem}")
 
 
+@checked_arguments
 def with_dummies(premise: Guarantee) -> Guarantee:
     """The tupling mechanism around a mechanism with this guarantee (DP19 Prop. 10).
 
@@ -77,6 +82,7 @@ def with_dummies(premise: Guarantee) -> Guarantee:
     return replace(premise, theorem=f"DP19 Proposition 10 after {premise.theorem}")
 
 
+@checked_arguments
 def pre_process(premise: Guarantee, stability: int) -> Guarantee:
     """After a c-stable transformation of the input distribution (DP19 Def. 10, Prop. 7; CM19 Def.
     13, Prop. 8).
@@ -107,6 +113,7 @@ def pre_process(premise: Guarantee, stability: int) -> Guarantee:
     )
 
 
+@checked_arguments
 def close_beliefs(premise: Guarantee) -> Guarantee:
     """Against beliefs λ̃ such that (λ̃0, λ0) and (λ1, λ̃1) are themselves pairs of the premise:
     (3ε, (1 + e^ε + e^{2ε}) δ) (DP19 Prop. 2)."""
@@ -120,6 +127,7 @@ def close_beliefs(premise: Guarantee) -> Guarantee:
     )
 
 
+@checked_arguments
 def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number) -> Guarantee:
     """Against beliefs with W(λ, λ̃) <= c = ``closeness``, for a pair at W = ``distance``:
     e^{ε(W + 2c)} (DP19 Prop. 1), and δ (1 + e^{εc} + e^{ε(c + W)})."""
@@ -135,6 +143,7 @@ def close_beliefs_metric(premise: Guarantee, distance: Number, closeness: Number
     )
 
 
+@checked_arguments
 def from_probabilistic(premise: Guarantee) -> Guarantee:
     """Probabilistic distribution privacy is distribution privacy, with the same ε and δ (DP19
     Prop. 9; Prop. 8 for δ = 0)."""
@@ -142,6 +151,7 @@ def from_probabilistic(premise: Guarantee) -> Guarantee:
     return replace(premise, of="distributions", theorem="DP19 Proposition 9")
 
 
+@checked_arguments
 def to_probabilistic(premise: Guarantee, epsilon: Number | None = None) -> Guarantee:
     """Distribution privacy as the probabilistic one: the same ε for δ = 0 (DP19 Prop. 8), else at a
     larger ε' = ``epsilon`` with δ (1 + e^{-ε'}) / (1 - e^{ε-ε'}) (docs/theory.md). The premise has

@@ -27,6 +27,7 @@ _LARGEST_EXPONENT = 700.0
 _UNIT = 2.0**-53
 
 
+@checked_arguments
 def estimated(premise: Guarantee, first: Number, second: Number) -> Guarantee:
     """For a pair of populations that is known roughly: what holds for the estimates λ̂0, λ̂1 with
     (ε, δ) holds for all λ0 within total variation ρ = ``first`` of λ̂0 and λ1 within ρ' = ``second``
@@ -103,6 +104,7 @@ def estimated_pair(
     )
 
 
+@checked_arguments
 def misestimated_inputs(
     premise: Guarantee, first: tuple[Number, Number], second: tuple[Number, Number]
 ) -> Guarantee:
@@ -140,6 +142,7 @@ def misestimated_inputs(
     )
 
 
+@checked_arguments
 def mixtures(premise: Guarantee) -> Guarantee:
     """From all pairs of two finite sets of distributions to all pairs of their mixtures, at no
     cost: for (ε, δ), and for every divergence that is jointly convex. What holds for each town

@@ -15,6 +15,7 @@ from optmech.errors import ProblemError
 from optmech.exact.checked import nonnegative
 from optmech.exact.number import product_up, rounded_up, sum_up
 from optmech.exact.outward import up
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
@@ -29,6 +30,7 @@ _GIVEN = "the given pair"
 _MOST_CARRIED = 1000
 
 
+@checked_arguments
 def lift(premise: Guarantee) -> Guarantee:
     """From points to distributions with the same ε and δ: Φ gives Φ# (DP19 Theorem 1 without its
     factor |Φ|, CM19 Theorem 1), and a distance d gives W_∞,d for the max divergence (DP19 Theorem
@@ -43,6 +45,7 @@ def lift(premise: Guarantee) -> Guarantee:
     return replace(premise, of="distributions", pairs=pairs, per=per, theorem=cited)
 
 
+@checked_arguments
 def lift_pair(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
 ) -> Guarantee | Violation:
@@ -63,6 +66,7 @@ def lift_pair(
     return _of_pair(premise, premise.epsilon, "DP19 Theorem 1, tight, by a coupling")
 
 
+@checked_arguments
 def lift_pair_exactly(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
 ) -> Guarantee | Violation:
@@ -98,6 +102,7 @@ def lift_pair_exactly(
     return _of_pair(premise, spent, theorem)
 
 
+@checked_arguments
 def lift_metric_pair(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
@@ -121,6 +126,7 @@ def lift_metric_pair(
     return moved if carried is None or moved.epsilon < carried.epsilon else carried
 
 
+@checked_arguments
 def lift_metric_pair_exactly(
     premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
 ) -> Guarantee:
@@ -143,6 +149,7 @@ def lift_metric_pair_exactly(
     return _moved(premise, longest_move(first, second, values))
 
 
+@checked_arguments
 def restrict(premise: Guarantee) -> Guarantee:
     """From distributions back to points, ``lift`` undone: point masses are distributions, couple
     within Φ where their points are in it, and are W_p = d apart (DP19 and CM19 Theorem 4).
@@ -160,6 +167,7 @@ def restrict(premise: Guarantee) -> Guarantee:
     )
 
 
+@checked_arguments
 def weaken_metric(premise: Guarantee) -> Guarantee:
     """From ε per unit of W_1 to the same per unit of W_∞, which is never smaller (CM19 Prop. 9)."""
     require(premise, "distributions")

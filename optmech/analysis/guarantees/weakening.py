@@ -11,6 +11,7 @@ from optmech.analysis.guarantees.guarantee import RULES, Guarantee
 from optmech.errors import ProblemError
 from optmech.exact.number import product_up
 from optmech.ratios.generators import divergence_name
+from optmech.spaces.arguments import checked_arguments
 
 _UP = 1 + 2.0**-50
 """More than a few roundings take away."""
@@ -46,6 +47,7 @@ _BOUNDS: dict[tuple[str, str], _Bound] = {
 }
 
 
+@checked_arguments
 def weaken(premise: Guarantee, divergence: str) -> Guarantee:
     """What a bound of one divergence says of another, pair by pair (CM19 Prop. 10, Fig. 4).
 

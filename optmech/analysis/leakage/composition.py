@@ -115,12 +115,14 @@ class Parallel(Shown):
             found = np.where(self.epsilons > 0, self.epsilons / apart, 0.0)
         return float(found.max())
 
+    @checked_arguments
     def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
         """What the best guess after both reports earns: Σ_{o,o'} max_w Σ_s π(s) g(w,s) p(o|s)
         p'(o'|s). The floats on both sides of the exact number for small mechanisms, else bounds
         within rounding."""
         return self._earned(prior, gain)
 
+    @checked_arguments
     def error(self, prior: Prior, distance: DistanceLike) -> Interval:
         """The expected error of the optimal attack that sees both reports (PG 7); estimates range
         over the secrets."""
@@ -181,8 +183,6 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
     ProblemError
         Where the two have other secrets, or the same in another order.
     """
-    require_mechanism(first, "first")
-    require_mechanism(second, "second")
     if first.secrets.labels != second.secrets.labels:
         raise ProblemError(
             "has other secrets than the first",
@@ -191,16 +191,6 @@ def parallel(first: Mechanism, second: Mechanism) -> Parallel:
             "two versions of a design",
         )
     return Parallel(reduced(first), reduced(second))
-
-
-def require_mechanism(given: object, where: str) -> None:
-    """Raise ProblemError on anything but a mechanism."""
-    if not isinstance(given, Mechanism):
-        raise ProblemError(
-            f"{type(given).__name__} is not a Mechanism",
-            where=where,
-            remedy="Give one, such as the mechanism of a design",
-        )
 
 
 def _largest(logs: Floats) -> Floats:

@@ -108,6 +108,7 @@ class Repeated(Shown):
         ]
         return Interval(max(low for low, _ in ways), max(high for _, high in ways))
 
+    @checked_arguments
     def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
         """What the best guess after k reports earns, V_g[π, P^k] = Σ max_w Σ_s π(s) g(w,s) p^k,
         summed over the multisets of reports.
@@ -118,6 +119,7 @@ class Repeated(Shown):
         """
         return self._earned(prior, gain)
 
+    @checked_arguments
     def error(self, prior: Prior, distance: DistanceLike) -> Interval:
         """The expected error of the optimal attack after k reports (PG 7), in the unit of the
         distance d(t, s); estimates range over the secrets."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
-from optmech.analysis.leakage.composition import Parallel, parallel, require_mechanism
+from optmech.analysis.leakage.composition import Parallel, parallel
 from optmech.analysis.leakage.joint import fractions, rational_rows
 from optmech.base.labelled import label_text
 from optmech.base.shown import Shown
@@ -87,6 +87,7 @@ class Versions(Shown):
             secrets = Domain(self.common, points, secrets.unit, coordinates=secrets.coordinates)
         return parallel(_restricted(self.old, secrets), _restricted(self.new, secrets))
 
+    @checked_arguments
     def prior(self, given: Prior) -> Prior:
         """A prior over the new version's secrets, of the common ones alone. Raises ProblemError
         where these have no mass."""
@@ -130,8 +131,6 @@ def versions(old: Mechanism, new: Mechanism) -> Versions:
     ProblemError
         Where they have no secret in common.
     """
-    require_mechanism(old, "old")
-    require_mechanism(new, "new")
     found = Versions(old, new)
     if not found.common:
         raise ProblemError(

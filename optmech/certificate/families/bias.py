@@ -53,12 +53,8 @@ class Bias(ReadOnly, Trusted):
 
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         rows = np.tile(self.reported, (statement.secrets, 1))
-        means = values.losses(rows, low)
+        means = values.means(rows, low)
         off = [abs(m - Fraction(v)) for m, v in zip(means, self.meant.tolist(), strict=True)]
-        if low is not high:
-            # every probability is above that of the lower bound by a unit at most
-            size = sum((abs(Fraction(v)) for v in self.reported.tolist()), Fraction(0))
-            off = [value + size / (1 << low.bits) for value in off]
         top = float(max(off))
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
         passed = max(off) <= bracket(self.maximum)[0]

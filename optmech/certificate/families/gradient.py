@@ -64,6 +64,16 @@ class MeshMultipliers:
         triangles, each = mesh.control.shape
         return cls(0, (((0,) * (2 * each),) * reports,) * triangles)
 
+    def sizes(self, mesh: Mesh) -> Floats:
+        """|w| D of every vector w, D twice the area of its triangle, (T, O, n): what ε p(o) at its
+        control point counts for in the bound."""
+        unit, area = 1 << self.bits, Edges(mesh).floats[2]
+        found = [
+            [[_size(x, y, unit) for x, y in zip(w[::2], w[1::2], strict=True)] for w in part]
+            for part in self.vectors
+        ]
+        return np.array(found) * area[:, None, None]
+
     @classmethod
     def rounded(cls, mesh: Mesh, multipliers: Floats) -> MeshMultipliers:
         """Those of an engine: (O, T, n, 3), of ε P[α] and of the two components of G[α]; zeros
@@ -106,6 +116,10 @@ class Gradient(ReadOnly, Trusted):
 
     def signature(self) -> Hashable:
         return self.kind, self.mesh.control.shape
+
+    def forced_zeros(self, zero: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """What is never reported from one point is reported from none."""
+        return zero | zero.any(axis=0)
 
     def spread(self) -> Spread:
         return Spread(self.mesh, self.places)
@@ -187,6 +201,13 @@ class Gradient(ReadOnly, Trusted):
             raise ProblemError("are not those of the mesh", where=WHERE)
         dense = (_dense(part, 2 * each, statement.observables) for part in parts)
         return MeshMultipliers(bits, tuple(dense))
+
+
+def _size(x: int, y: int, unit: int) -> float:
+    try:
+        return math.isqrt(x * x + y * y) / unit
+    except OverflowError:
+        return math.inf
 
 
 def _row_costs(spread: Spread, costs: Floats) -> list[list[int]]:

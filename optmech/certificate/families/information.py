@@ -42,11 +42,11 @@ class Information(ReadOnly, Trusted):
     maximum: Exact
 
     @cached_property
-    def shares(self) -> list[Fraction]:
+    def shares(self) -> tuple[Fraction, ...]:
         """π, exactly."""
         weights = list(map(Fraction, self.prior.tolist()))
         total = sum(weights, Fraction())
-        return [weight / total for weight in weights]
+        return tuple(weight / total for weight in weights)
 
     def fits(self, statement: Statement) -> dict[str, bool]:
         return {

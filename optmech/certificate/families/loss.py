@@ -81,8 +81,10 @@ class LossLimit(ReadOnly, Trusted):
 
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # losses and weights are >= 0
-        found = values.losses(self.loss, high)
-        spent = found if self.per_secret else [values.expected(statement.prior, found)]
+        if self.per_secret:
+            spent = values.means(self.loss, high)
+        else:
+            spent = [values.expected(statement.prior, values.losses(self.loss, high))]
         top = float(max(spent))
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
         passed = max(spent) <= self.most(statement)[0]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.read_only import ReadOnly, locked
+from optmech.certificate import values
 from optmech.certificate.check import Check
 from optmech.certificate.families import fits
 from optmech.certificate.families.base import Trusted, trusted
@@ -126,10 +127,9 @@ class Ratio(ReadOnly, Trusted):
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         epsilon, constrained, matrix = self.epsilon, np.isfinite(self.distance), high.matrix
         # rows that are equal keep any ratio; those between others may differ
-        classes: dict[tuple[int, ...], int] = {}
-        same = np.arange(len(matrix))
-        if low is high:
-            same = np.array([classes.setdefault(row, len(classes)) for row in high.rows])
+        classes: dict[values.WholeRow, int] = {}
+        every = map(high.exact, range(len(matrix)))
+        same = np.array([classes.setdefault(row, len(classes)) for row in every])
         used = reported(matrix) if self.window is None else np.arange(matrix.shape[1])
         below = None if low is high else low.matrix[:, used]
         scan = Scan(matrix[:, used], below, columns=used)
@@ -140,13 +140,12 @@ class Ratio(ReadOnly, Trusted):
             scan.count += equal * (matrix.shape[1] if window is None else len(window))
             scan.count += len(others) * (matrix.shape[1] - len(used))
             scan.row(i, others, least[others] * SAFE, window)
-        failed = first_failed(
-            (
-                at_most(high.rows[i][o], low.rows[j][o], epsilon, float(self.distance[i, j])),
-                (i, j, o),
-            )
-            for i, j, o in scan.open
-        )
+
+        def holds(i: int, j: int, o: int) -> bool:
+            (left, a), (right, b) = high.exact(i), high.exact(j)
+            return at_most(left[o] * b, right[o] * a, epsilon, float(self.distance[i, j]))
+
+        failed = first_failed((holds(*place), place) for place in scan.open)
         name = "ratio" if self.window is None else "windowed ratio"
         words = "largest p(o|s) / (e^r p(o|s')) = {:.15g} at s={}, s'={}, o={}"
         return scan.verdict(name, self.index, failed, words)

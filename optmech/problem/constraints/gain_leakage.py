@@ -19,6 +19,7 @@ from optmech.problem.constraint import Constraint, Kept, constraint
 from optmech.problem.fields import optional_distance, optional_number
 from optmech.problem.gains import Gain, as_gain, block_gains, gain_matrix, gain_words, gained
 from optmech.problem.space import Space
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
@@ -51,6 +52,7 @@ class GainLeakage(Constraint):
         require_radius(self.radius, self.within)
 
     @classmethod
+    @checked_arguments
     def partition(
         cls, maximum: Number, blocks: Sequence[Hashable], prior: Prior | None = None
     ) -> Self:
@@ -58,6 +60,7 @@ class GainLeakage(Constraint):
         return cls(maximum, block_gains(blocks), prior)
 
     @classmethod
+    @checked_arguments
     def predicate(cls, maximum: Number, holds: ArrayLike, prior: Prior | None = None) -> Self:
         """The adversary guesses whether something holds of the secret ("is she at a hospital?");
         ``holds`` says it of every secret."""

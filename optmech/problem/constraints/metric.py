@@ -110,7 +110,7 @@ class MetricPrivacy(Constraint):
     def promise(self, space: Space) -> str:
         text = f"ε = {self.epsilon.words} per {space.per(self.distance)}"
         if self.everywhere is not None:
-            text += f", at every point of {self.everywhere!r}"
+            text += f", at every point of {self.everywhere.words}"
         if self.threshold is not None:
             text += f", for secrets up to {self.threshold:g} apart"
         if self.observable_threshold is not None:

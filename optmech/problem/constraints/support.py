@@ -10,6 +10,7 @@ from attrs import field, frozen
 from numpy.typing import ArrayLike
 
 from optmech.base.labelled import refuse_unordered
+from optmech.base.read_only import locked
 from optmech.certificate import families
 from optmech.errors import ProblemError
 from optmech.problem import fields
@@ -40,8 +41,7 @@ def booleans(value: ArrayLike | None) -> Bools | None:
     ):
         raise problem
     array = array.astype(bool)
-    array.setflags(write=False)
-    return array
+    return locked(array)
 
 
 def optional_distance(value: Distance | None) -> Distance | None:

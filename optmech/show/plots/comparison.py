@@ -14,6 +14,7 @@ from optmech.show import words
 from optmech.show.measured import measure_constraints
 from optmech.show.plots.drawing import SERIES, SYMBOLS, new_figure, plain_text, series_colour
 from optmech.show.reports.figures import loss_name
+from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ _MOST_NAMED = 10
 _BAND = ("median", "middle half")
 
 
+@checked_arguments
 def frontier(
     designs: Iterable[Design],
     across: Across = "promised",

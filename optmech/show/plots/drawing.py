@@ -15,6 +15,7 @@ from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.show import words
 from optmech.show.backdrop import Source, backdrop_of
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain, Grid
 from optmech.spaces.layout import Plane, plane_of
 from optmech.spaces.observables import Suppressible
@@ -66,6 +67,7 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+@checked_arguments
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure as .png, .pdf or .svg, atomically, and as PNG to standard output; raises
     ProblemError where it cannot."""

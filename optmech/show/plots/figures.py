@@ -16,6 +16,7 @@ from optmech.show.measured import measure_constraints
 from optmech.show.plots.drawing import SERIES, draw_values, mark_guess, new_figure, plain_text
 from optmech.show.plots.picture import draw_reports, telling_secrets
 from optmech.show.reports.figures import adversary, largest_log_ratios
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _COLUMNS = 3
 _NAMES = {"epsilon": "ε", "delta": "δ", "distortion": "attack error"}
 
 
+@checked_arguments
 def mechanism(
     design: Design,
     secrets: Sequence[Hashable] | None = None,
@@ -51,6 +53,7 @@ def mechanism(
     return figure
 
 
+@checked_arguments
 def posterior(
     design: Design,
     observables: Sequence[Hashable] | None = None,
@@ -81,6 +84,7 @@ def posterior(
     return figure
 
 
+@checked_arguments
 def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     """What the optimal attack is left with: its error for every secret, drawn on the domain, and
     the share of the prior for which it is at most x, beside the error without seeing anything."""
@@ -105,6 +109,7 @@ def attack_error(design: Design, *, backdrop: Source | None = None) -> Figure:
     return figure
 
 
+@checked_arguments
 def constraint_slack(design: Design) -> Figure:
     """How much of every promise is used, and how much of its log ratio every pair of secrets.
 

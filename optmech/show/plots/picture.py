@@ -25,6 +25,7 @@ from optmech.show.plots.drawing import (
     require_matplotlib,
     save,
 )
+from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from optmech.designs.design import Design
 
 
+@checked_arguments
 def mechanism_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
     """Draw a design: the prior, the matrix p(o|s), and what three of the secrets report.
 

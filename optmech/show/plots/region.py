@@ -26,6 +26,7 @@ from optmech.show.plots.drawing import (
     save,
 )
 from optmech.show.plots.picture import telling_secrets
+from optmech.spaces.arguments import checked_arguments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +39,7 @@ _LEVELS = 10
 _MOST_DOTS = 2000
 
 
+@checked_arguments
 def field(
     design: Design,
     reports: Sequence[Hashable] | None = None,
@@ -79,6 +81,7 @@ def field(
     return figure
 
 
+@checked_arguments
 def region_picture(design: Design, path: str | Path, *, backdrop: Source | None = None) -> None:
     """Write ``field`` of a design with its loss and both bounds above it; raises ProblemError where
     it cannot."""

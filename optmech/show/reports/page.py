@@ -20,6 +20,7 @@ from optmech.show.reports.payload import Plain, design_payload
 from optmech.show.reports.region import region_payload
 from optmech.show.reports.sampler import client_script
 from optmech.show.words import domain
+from optmech.spaces.arguments import checked_arguments
 
 _SCRIPTS = (
     "data.js",
@@ -43,6 +44,7 @@ _DOUBLE = 2**19
 """Up to this many probabilities in all are embedded as float64, more as float32 logarithms."""
 
 
+@checked_arguments
 def report(
     designs: Design | Iterable[Design],
     path: str | Path,
@@ -130,13 +132,6 @@ def _payload(design: Design, name: str, store: Store) -> Plain:
 
 
 def _require_designs(chosen: tuple[object, ...], names: Sequence[str] | None) -> None:
-    for k, design in enumerate(chosen):
-        if not isinstance(design, Design):
-            raise ProblemError(
-                f"{type(design).__name__} is not a Design",
-                where=f"designs[{k}]",
-                remedy="Give what om.solve or om.Design.load returns",
-            )
     if not 1 <= len(chosen) <= _MOST_COMPARED:
         raise ProblemError(
             f"{len(chosen)} designs", where="designs", remedy=f"Give 1 to {_MOST_COMPARED} designs"

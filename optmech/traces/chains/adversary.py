@@ -17,6 +17,7 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.losses import as_loss, loss_matrix
 from optmech.traces.chains.policy import Policy, State
@@ -69,6 +70,7 @@ class AdversaryReport(Shown):
     smoothing_on_traces: Series | None = None
 
 
+@checked_arguments
 def simulate(
     policy: Policy,
     distance: DistanceLike,
@@ -111,6 +113,7 @@ def simulate(
     return game.report(leakage, len(paths), series)
 
 
+@checked_arguments
 def enumerate_releases(
     policy: Policy,
     distance: DistanceLike,

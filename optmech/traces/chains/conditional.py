@@ -15,6 +15,7 @@ from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import DistortionPrivacy, DistributionPrivacy
 from optmech.ratios.hockey_stick import log_ratio
 from optmech.reductions.implied_pairs import implied
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior
 
@@ -86,6 +87,7 @@ class ConditionalPrivacy:
         if radius is not None and self.distance is None:
             raise ProblemError("a radius needs a distance", where="radius")
 
+    @checked_arguments
     def at(self, belief: MarkovPrior, time: int) -> list[DistributionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``.
 
@@ -139,6 +141,7 @@ class ConditionalDistortion:
     lags: tuple[int, ...] = field(default=(), converter=_lags)
     times: tuple[int, ...] = field(default=(), converter=_times, validator=_some, kw_only=True)
 
+    @checked_arguments
     def at(self, belief: MarkovPrior, time: int) -> list[DistortionPrivacy]:
         """The constraints on the mechanism of ``time``, when the trace is known as ``belief``."""
         apart = evaluate(self.distance, belief.domain, belief.domain, where="distance")

@@ -19,7 +19,7 @@ from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
 from optmech.ratios.wide import Wide, log_ratio, log_values, product
-from optmech.spaces.arguments import mechanism_from
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
 from optmech.traces.chains.policy import State, require_cells
@@ -58,6 +58,7 @@ class Leakage(Shown):
         return int(i), int(j)
 
 
+@checked_arguments
 def leakage_about(
     prior: MarkovPrior, mechanisms: Sequence[Mechanism], time: int, *, limit: int = 50_000
 ) -> Leakage:
@@ -74,7 +75,7 @@ def leakage_about(
     ProblemError
         On mechanisms that do not fit the prior, or a time without a release.
     """
-    listed = [mechanism_from(m, f"mechanisms[{k}]") for k, m in enumerate(mechanisms)]
+    listed = list(mechanisms)
     for k, m in enumerate(listed):
         require_cells(m.secrets, prior, f"mechanisms[{k}]")
     at, most = whole(time, "time"), whole(limit, "limit", least=1)
@@ -102,6 +103,7 @@ def leakage_about(
     return Leakage(np.where(pairs, lower - low, -np.inf), np.where(pairs, upper + high, -np.inf))
 
 
+@checked_arguments
 def step_leakage(state: State, about: int) -> float:
     """The least ε with P(z_t | X_about = x, earlier releases) <= e^ε P(z_t | X_about = x', ...) for
     the mechanism of ``state`` and every z_t: what this step may cost. 0 where nothing is released.

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
 from optmech.exact.number import parse_exact
 from optmech.ratios.wide import Wide, product, pushed, tilted
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
@@ -60,6 +62,7 @@ class MarkovPrior(Shown):
     transitions: Floats
     repeat: int
 
+    @checked_arguments
     def __init__(
         self,
         domain: Domain,
@@ -87,6 +90,7 @@ class MarkovPrior(Shown):
         vars(self).update(domain=domain, initial=start, transitions=chain, repeat=cycle)
 
     @classmethod
+    @checked_arguments
     def from_sequences(
         cls,
         domain: Domain,
@@ -131,6 +135,7 @@ class MarkovPrior(Shown):
         return cls(domain, start, stack[order], repeat=len(order))
 
     @classmethod
+    @checked_arguments
     def random_walk(
         cls,
         domain: Domain,
@@ -352,8 +357,7 @@ def _stochastic(stack: Floats, domain: Domain) -> Floats:
             remedy="Rows must be distributions; MarkovPrior.from_sequences counts them",
         )
     out: Floats = stack / sums[:, :, None]
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def _closed_classes(matrix: Floats) -> int:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from optmech.base.equality import SameFields
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.spaces.arguments import checked_arguments, taken
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.traces.chains.markov import MarkovPrior
 
 
+@runtime_checkable
 class State(Protocol):
     """A policy at one time, with what everybody knows who saw the earlier releases."""
 
@@ -38,6 +41,7 @@ class State(Protocol):
         """The state at time t + 1 when ``observable``, a label, was released (None: nothing)."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Anything that decides on mechanisms from the earlier releases alone."""
 
@@ -84,9 +88,10 @@ class FixedPolicy(Shown):
     mechanisms: tuple[Mechanism, ...]
     """One for each time; the last one goes on."""
 
+    @checked_arguments
     def __init__(self, prior: MarkovPrior, mechanisms: Mechanism | Sequence[Mechanism]) -> None:
         listed = (mechanisms,) if isinstance(mechanisms, Mechanism) else tuple(mechanisms)
-        if not listed or not all(isinstance(m, Mechanism) for m in listed):
+        if not listed:
             raise ProblemError("needs mechanisms, at least one", where="mechanisms")
         for k, m in enumerate(listed):
             require_cells(m.secrets, prior, f"mechanisms[{k}]")
@@ -98,7 +103,7 @@ class FixedPolicy(Shown):
 
 
 @dataclass(frozen=True, eq=False)
-class FixedState:
+class FixedState(SameFields):
     """A ``FixedPolicy`` at one time."""
 
     policy: FixedPolicy
@@ -129,6 +134,7 @@ class ProtectedTrace(Shown):
     """P(X_0, X_1, ... | all releases)."""
 
 
+@checked_arguments
 def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) -> ProtectedTrace:
     """Release a trace, given by labels of the domain, location by location.
 
@@ -157,12 +163,7 @@ def protect(policy: Policy, trace: Sequence[Hashable], seed: int | None = None) 
 
 def require_cells(domain: Domain, prior: MarkovPrior, where: str) -> None:
     """Raise ProblemError unless the prior is one and ``domain`` is its own."""
-    if not isinstance(prior, MarkovPrior):
-        raise ProblemError(
-            f"{type(prior).__name__} is not a MarkovPrior",
-            where="prior",
-            remedy="Make one with om.traces.MarkovPrior",
-        )
+    taken(prior, "MarkovPrior", "prior")
     if domain.labels != prior.domain.labels:
         raise ProblemError(
             f"is over {len(domain)} cells that are not the prior's {len(prior)}",

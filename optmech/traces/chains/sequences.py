@@ -13,6 +13,7 @@ from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
 
 _DAY = 86_400.0
@@ -88,6 +89,7 @@ class Fixes(Shown):
         vars(self).update(users=tuple(users), times=seconds, xy=places, missing=missing)
 
     @classmethod
+    @checked_arguments
     def from_csv(cls, path: str | Path, *, user: str, time: str, x: str, y: str) -> Fixes:
         """Read a CSV file with a header; ``user``, ``time``, ``x``, ``y`` name its columns.
 
@@ -105,6 +107,7 @@ class Fixes(Shown):
         users = [text[user][k] for k in kept]
         return cls(users, times, xy[usable], missing=int((~usable).sum()))
 
+    @checked_arguments
     def sequences(
         self,
         domain: Domain,
@@ -131,6 +134,7 @@ class Fixes(Shown):
             out.append(CellSequence(user, grid, domain.locate(places, max_distance)))
         return out
 
+    @checked_arguments
     def visits(
         self, domain: Domain, max_gap: float, max_distance: float | None = None
     ) -> list[CellSequence]:

@@ -30,6 +30,7 @@ from optmech.problem import (
     MinimizeLeakage,
     Problem,
 )
+from optmech.spaces.arguments import checked_arguments, taken
 from optmech.spaces.distances import Distance, DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.losses import as_loss
@@ -51,12 +52,7 @@ _FALLBACKS: tuple[Fallback, ...] = ("stop", "skip", "relax")
 
 
 def _chain(designer: object, attribute: object, prior: MarkovPrior) -> None:
-    if not isinstance(prior, MarkovPrior):
-        raise ProblemError(
-            f"{type(prior).__name__} is not a MarkovPrior",
-            where="prior",
-            remedy="Make one with om.traces.MarkovPrior(domain, initial, transitions)",
-        )
+    taken(prior, "MarkovPrior", "prior")
 
 
 def _known(designer: object, attribute: object, on_infeasible: Fallback) -> None:
@@ -151,6 +147,7 @@ class SequentialDesigner(Shown):
                 )
         return stated
 
+    @checked_arguments
     def problem(self, prior: Prior, constraints: Sequence[Constraint], title: str = "") -> Problem:
         """The problem of a single release."""
         return Problem(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import amount
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.intervals import require_family
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
@@ -38,6 +39,7 @@ class Fit:
     """Coordinates that went in."""
 
 
+@checked_arguments
 def fit(
     traces: Sequence[tuple[ArrayLike, ArrayLike]],
     family: Callable[[float], Kernel] = rbf,

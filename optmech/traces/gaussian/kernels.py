@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, locked
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
 
 Parameter = Any
@@ -234,6 +235,7 @@ def constant(variance: float) -> Kernel:
     return _Flat(_positive(variance, "variance"), everywhere=True)
 
 
+@checked_arguments
 def custom(function: Callable[[Floats, Floats], object]) -> Kernel:
     """A kernel given as ``function(s, t)``, called once with a column (d, 1) and a row (1, d) of
     times. The float64 matrix that it returns is taken as the covariance, exactly; it must be
@@ -281,8 +283,7 @@ def symmetric(values: Floats, *, where: str) -> Floats:
         )
     # halves first: sums of the largest floats are none; but half of the least float is none either
     out = np.where(values == values.T, values, values / 2 + values.T / 2)
-    out.setflags(write=False)
-    return out
+    return locked(out)
 
 
 def _kernel(value: object) -> Kernel:

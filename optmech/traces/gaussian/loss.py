@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive
@@ -125,8 +126,7 @@ def worst(
     hypothesis = reach * found.point
     if trace.dimensions > 1:
         hypothesis = hypothesis.reshape(-1, trace.dimensions)
-    hypothesis.setflags(write=False)
-    return TraceLoss(max(lower, 0.0), upper, hypothesis, secrets, radius, order, ball)
+    return TraceLoss(max(lower, 0.0), upper, locked(hypothesis), secrets, radius, order, ball)
 
 
 def renyi_order(value: float) -> float:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian import box, sdp
 from optmech.traces.gaussian.balls import Enclosure
 from optmech.traces.gaussian.calibration import calibrate, promise
@@ -75,6 +77,7 @@ class NoiseDesign(Shown):
         return np.asarray(values + (root @ rng.standard_normal(len(root))).reshape(values.shape))
 
 
+@checked_arguments
 def optimal_noise(
     trace: GaussianPrior,
     epsilon: Number,
@@ -394,8 +397,7 @@ def _verified(
         except ProblemError:
             continue
         if all(loss.upper <= epsilon for loss in losses):
-            tried.setflags(write=False)
-            return tried, losses
+            return locked(tried), losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",
         where="optimal_noise",

@@ -28,8 +28,6 @@ def read_sets(trace: GaussianPrior, secret_sets: Sequence[Iterable[int]]) -> lis
 def read_priors(trace: GaussianPrior, also: Sequence[GaussianPrior]) -> list[GaussianPrior]:
     """All priors that the promise is for."""
     for k, prior in enumerate(also):
-        if not isinstance(prior, GaussianPrior):
-            raise ProblemError(f"{type(prior).__name__} is not a prior", where=f"also[{k}]")
         if prior.dimensions != trace.dimensions or not np.array_equal(prior.times, trace.times):
             raise ProblemError(
                 "has other times or axes",

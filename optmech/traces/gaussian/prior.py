@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import locked
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
+from optmech.spaces.arguments import taken
 from optmech.traces.gaussian.balls import BallMatrix, is_definite
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
@@ -64,8 +66,7 @@ class GaussianPrior(Shown):
         if not own.exact:
             _require_definite(values, "kernel")
         covariance = np.kron(values, axes)
-        covariance.setflags(write=False)
-        vars(self).update(times=moments, kernel=own, cross=axes, covariance=covariance)
+        vars(self).update(times=moments, kernel=own, cross=axes, covariance=locked(covariance))
 
     @classmethod
     def from_covariance(
@@ -127,12 +128,7 @@ def increasing(times: ArrayLike) -> Floats:
 
 def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "secrets") -> Ints:
     """Indices of the secret times, in the order given; refuses what is not among the times."""
-    if not isinstance(trace, GaussianPrior):
-        raise ProblemError(
-            f"{type(trace).__name__} is not a prior",
-            where="trace",
-            remedy="Give om.traces.GaussianPrior(times, kernel)",
-        )
+    taken(trace, "GaussianPrior", "trace")
     try:
         listed = list(secrets)
     except TypeError:
@@ -156,7 +152,7 @@ def secret_steps(trace: GaussianPrior, secrets: Iterable[int], *, where: str = "
 def _cross(dimensions: int, cross: ArrayLike | None) -> Floats:
     whole(dimensions, "dimensions", least=1)
     if cross is None:
-        return np.eye(dimensions)
+        return locked(np.eye(dimensions))
     values = finite_array(cross, where="cross", ndim=2)
     if values.shape[0] != values.shape[1] or dimensions not in (1, len(values)):
         raise ProblemError(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.number import Number
+from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.calibration import promise
 from optmech.traces.gaussian.intervals import (
     IntervalLoss,
@@ -40,6 +41,7 @@ class RobustNoise(Shown):
     """The length scales that the design was made for."""
 
 
+@checked_arguments
 def robust_noise(
     times: ArrayLike,
     kernel: Callable[[Any], Kernel],
