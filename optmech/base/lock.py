@@ -60,25 +60,8 @@ if hasattr(os, "register_at_fork"):
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock of that file inside. Raises ProblemError where it cannot be used, and, unless
     the caller would ``wait``, where another process holds it."""
-    # a link is not followed, as what it leads to would lose its content
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    handle = _acquired(path, wait)
     try:
-        # not inherited by worker processes: a worker that outlives a killed run holds no lock
-        handle = os.open(path, flags, 0o666)
-    except OSError as error:
-        raise _unusable(path, error) from error
-    _OPEN.add(handle)
-    try:
-        while not _taken(handle, wait, path):
-            if wait:
-                time.sleep(_AGAIN)
-                continue
-            holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
-            raise ProblemError(
-                f"another run (process {holder}) is working in this directory",
-                where=str(path.parent),
-                remedy="Wait until it ends, or stop it",
-            )
         try:
             os.ftruncate(handle, 0)
             os.write(handle, f"{os.getpid()}\n".encode())
@@ -88,6 +71,53 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     finally:
         if handle in _OPEN:
             _release(handle)
+
+
+def _acquired(path: Path, wait: bool) -> int:
+    """A handle of the file that has that name, locked. Who waited for a file that was removed
+    meanwhile goes on to the one that has its name now, as everybody else does."""
+    while True:
+        handle = _opened(path)
+        try:
+            while not _taken(handle, wait, path):
+                if not wait:
+                    raise _held_by(handle, path)
+                time.sleep(_AGAIN)
+            if _has_its_name(handle, path):
+                return handle
+        except BaseException:
+            if handle in _OPEN:
+                _release(handle)
+            raise
+        _release(handle)
+
+
+def _opened(path: Path) -> int:
+    # a link is not followed, as what it leads to would lose its content
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        # not inherited by worker processes: a worker that outlives a killed run holds no lock
+        handle = os.open(path, flags, 0o666)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    _OPEN.add(handle)
+    return handle
+
+
+def _has_its_name(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _held_by(handle: int, path: Path) -> ProblemError:
+    holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
+    return ProblemError(
+        f"another run (process {holder}) is working in this directory",
+        where=str(path.parent),
+        remedy="Wait until it ends, or stop it",
+    )
 
 
 def _unusable(path: Path, error: OSError) -> ProblemError:
