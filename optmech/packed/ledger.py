@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.lock import Mutex, locked
+from optmech.base.read_only import Kept
 from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.checked import probability, truth, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
 from optmech.packed.costs import Costs, Packed, charged
@@ -40,7 +41,7 @@ FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
 
 
-class Ledger:
+class Ledger(Kept):
     """Draws of a packed mechanism and what they add up to; safe between threads.
 
     A mechanism for every point is charged alike wherever it draws: ε · (radius + 2 · snap).
@@ -155,6 +156,7 @@ class Ledger:
             As ``Ledger``, and where the file cannot be used, is no ledger, or is that of another
             mechanism, radius, δ or order.
         """
+        truth(redesigned, "redesigned")
         ledger = cls(mechanism, epsilon, radius, **options)
         ledger._path = _file(path)
         with ledger._alone():
@@ -240,6 +242,7 @@ class Ledger:
         Raises ProblemError where it is of another file, radius or δ, where it does not add up, and
         where this ledger has draws of its own.
         """
+        truth(redesigned, "redesigned")
         with self._mutex:
             if self._path is not None or self._draws or self._before.draws:
                 raise ProblemError(

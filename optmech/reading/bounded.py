@@ -34,6 +34,10 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {
 
 def require_readable(path: str | Path, limit: int = MAX_BYTES) -> None:
     """Refuse a path that is not a regular file of at most ``limit`` bytes."""
+    if not isinstance(path, str | os.PathLike):
+        raise ProblemError(
+            f"{type(path).__name__} is no path", where="path", remedy="Give the name of a file"
+        )
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:
