@@ -89,3 +89,19 @@ def test_ci_calls_the_test_command_of_the_readme() -> None:
     assert len(INSTALLING) == 2
     assert INSTALLING[1] in (ROOT / ".ci" / "run").read_text().splitlines()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
+    """Of 64 and of 300 places, beside the generated tables of docs/benchmarks.md."""
+    tables = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
+    row = re.search(r"^\| 300, metric \| (\d+) of \d+ \| ([\d.]+) \|", tables, re.M)
+    small = re.search(r"^\| 64 \| ([\d.]+) \|", tables, re.M)
+    assert row is not None
+    assert small is not None
+    seconds = f"{float(row[2]):.0f} seconds"
+    plain = " ".join(README.split())
+    assert f"300 (27 million inequalities) {seconds} (median of {row[1]} problems" in plain
+    assert f"| 300 | {seconds} (median of {row[1]} problems)" in guide
+    assert round(2 * float(small[1])) == 1
+    assert "64 places take half a second" in plain

@@ -59,12 +59,6 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
 def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
     """Write p(o|s) as ``.csv`` (17 digits), ``.npy``, ``.nc`` or ``.parquet``; to standard output
     as CSV."""
-    if not isinstance(mechanism, Mechanism):
-        raise ProblemError(
-            f"{type(mechanism).__name__} is not a Mechanism",
-            where="mechanism",
-            remedy="Give design.mechanism, or om.Mechanism(secrets, observables, matrix)",
-        )
     suffix = ending(path, ".csv")
     if suffix == ".parquet":
         write_parquet(mechanism, path)
