@@ -105,3 +105,14 @@ def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
     assert f"| 300 | {seconds} (median of {row[1]} problems)" in guide
     assert round(2 * float(small[1])) == 1
     assert "64 places take half a second" in plain
+
+
+def test_make_has_what_the_documents_call() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    texts = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    called = {
+        name
+        for path in texts
+        for name in re.findall(r"`make ([a-z]+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert {"setup", "test", "check", "docs"} <= called <= targets
