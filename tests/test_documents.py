@@ -3,6 +3,7 @@ test command."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -116,3 +117,20 @@ def test_make_has_what_the_documents_call() -> None:
         for name in re.findall(r"`make ([a-z]+)", path.read_text(encoding="utf-8"), re.M)
     }
     assert {"setup", "test", "check", "docs"} <= called <= targets
+
+
+def test_every_test_that_the_page_of_defects_names_is_there() -> None:
+    rows = re.findall(r"^\|(.*)\|$", (ROOT / "docs" / "defects.md").read_text("utf-8"), re.M)
+    rows = [row for row in rows if "---" not in row and not row.startswith(" what was wrong ")]
+    assert len(rows) > 60
+    for row in rows:
+        wrong, now, tests = (cell.strip() for cell in row.split(" | "))
+        assert wrong, row
+        assert now, row
+        named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests)
+        assert named, row
+        assert tests == ", ".join(f"`{path}::{name}`" for path, name in named)
+        for path, name in named:
+            made = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+            functions = {n.name for n in ast.walk(made) if isinstance(n, ast.FunctionDef)}
+            assert name in functions, (path, name)
