@@ -49,7 +49,7 @@ def read_points(data: Path, x: str, y: str, degrees: bool) -> tuple[Floats, list
 
 
 def _on_the_globe(points: Floats) -> Bools:
-    return (np.abs(points) <= (360, 90)).all(axis=1)
+    return np.asarray((np.abs(points) <= (360, 90)).all(axis=1))
 
 
 def _exchanged(points: Floats) -> bool:
@@ -137,7 +137,7 @@ def left_out(points: Floats, box: Floats, degrees: bool, unit: str) -> list[str]
 
 
 def _inside(points: Floats, box: Floats) -> Bools:
-    return ((points >= box[:2]) & (points <= box[2:])).all(axis=1)
+    return np.asarray(((points >= box[:2]) & (points <= box[2:])).all(axis=1))
 
 
 def box_around(data: Path, points: Floats, degrees: bool) -> Floats:

@@ -393,10 +393,6 @@ class Ledger(Kept):
 
 def _file(path: str | Path) -> Path:
     """The file itself, so that all of its links have one lock."""
-    try:
-        Path(path)
-    except TypeError:
-        raise ProblemError(f"{path!r} is no path", where="path", remedy="Name a file") from None
     if descriptor_of(path) is not None:
         raise ProblemError("is a stream", where=str(path), remedy="Name a file")
     refuse_unwritable(path)
