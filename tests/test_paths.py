@@ -69,9 +69,9 @@ def takers(owner: Any, before: str = "") -> Iterator[str]:
     for name in (name for name in names if not name.startswith("_")):
         found = getattr(owner, name)
         if isinstance(found, ModuleType) or inspect.isclass(found):
-            if found.__name__.startswith("optmech.") or found.__module__.startswith("optmech."):
-                if before.count(".") < 2:
-                    yield from takers(found, f"{before}{name}.")
+            of = found.__name__ if isinstance(found, ModuleType) else found.__module__
+            if of.startswith("optmech.") and before.count(".") < 2:
+                yield from takers(found, f"{before}{name}.")
         elif callable(found):
             parameters = inspect.signature(found).parameters.values()
             if any("str | Path" in str(p.annotation) for p in parameters):
