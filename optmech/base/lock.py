@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakSet
@@ -57,9 +57,10 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock of that file inside. Raises ProblemError where it cannot be used, and, unless
-    the caller would ``wait``, where another process holds it."""
+def locked(path: Path, *, wait: bool = False) -> Iterator[Callable[[], bool]]:
+    """Hold the lock of that file inside; what is given says whether the file still has its name, so
+    that nobody else can hold it. Raises ProblemError where it cannot be used, and, unless the
+    caller would ``wait``, where another process holds it."""
     handle = _acquired(path, wait)
     try:
         try:
@@ -67,7 +68,7 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
             os.write(handle, f"{os.getpid()}\n".encode())
         except OSError as error:
             raise _unusable(path, error) from error
-        yield
+        yield lambda: handle in _OPEN and _has_its_name(handle, path)
     finally:
         if handle in _OPEN:
             _release(handle)

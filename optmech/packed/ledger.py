@@ -321,7 +321,8 @@ class Ledger(Kept):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         assert self._path is not None
-        with locked(self._path.with_name(f"{self._path.name}.lock"), wait=True):
+        lock = self._path.with_name(f"{self._path.name}.lock")
+        with locked(lock, wait=True) as self._is_alone:
             yield
 
     def _kept(self) -> Any:
@@ -343,6 +344,12 @@ class Ledger(Kept):
     def _keep(self) -> None:
         if self._path is not None:
             content = json.dumps(self._state().to_dict()) + "\n"
+            if not self._is_alone():
+                raise ProblemError(
+                    "its lock was removed while it was held",
+                    where=str(self._path),
+                    remedy="Leave the file that ends in .lock where it is, and try again",
+                )
             write_atomically(self._path, content.encode())
 
     # -- sums ------------------------------------------------------------------------------------
