@@ -111,3 +111,41 @@ def test_what_decides_stands_on_little() -> None:
         "statement", "certificate"
     }  # fmt: skip
     assert not list(imports("optmech.audit", HOUSE / "audit.py", modules()))
+
+
+def test_every_private_name_is_used_and_no_branch_is_empty() -> None:
+    """A constant, function or class whose name begins with _ is used where it is made."""
+    for name, path in modules().items():
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        targets = [n.targets[0] for n in tree.body if isinstance(n, ast.Assign)]
+        targets += [n.target for n in tree.body if isinstance(n, ast.AnnAssign)]
+        made = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+        made += [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+        for own in {found for found in made if re.fullmatch("_[^_].*", found)}:
+            assert len(re.findall(rf"\b{own}\b", text)) > 1, (name, own)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If):
+                assert not all(isinstance(part, ast.Pass) for part in node.body), (
+                    name,
+                    node.lineno,
+                )
+
+
+def test_no_error_is_without_words() -> None:
+    """Errors of optmech and faults of the audit say something, wherever they are raised."""
+    own = {"Fault", "ProblemError", "VerificationError", "SolverError", "OptmechError"}
+    found = 0
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            kind = getattr(node.func, "id", "")
+            if kind not in own and not (kind == "need" and name == "optmech.audit"):
+                continue
+            found += 1
+            words = node.args[kind == "need" :]
+            said = words[0] if words else None
+            assert said is not None, (name, node.lineno)
+            assert not (isinstance(said, ast.Constant) and not said.value), (name, node.lineno)
+    assert found > 500

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from types import ModuleType
@@ -284,3 +285,12 @@ def test_a_distance_by_its_name_or_before_it_is_called(name: str) -> None:
         ):
             with pytest.raises(om.ProblemError, match=rf"{name}\(\)"):
                 use(wrong)
+
+
+def test_an_unknown_objective_lists_those_there_are() -> None:
+    with pytest.raises(om.ProblemError) as caught:
+        om.Problem(HOME, KM, objective="least")  # type: ignore[arg-type]
+    listed = str(caught.value).partition("Use ")[2]
+    known = re.split(r", | or ", listed)
+    assert known == ['"expected_loss"', '"worst_loss"', "MaximizeDistortion(distance)",
+                     "MinimizeLeakage(gain)"]  # fmt: skip

@@ -3,6 +3,7 @@ test command."""
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -89,3 +90,47 @@ def test_ci_calls_the_test_command_of_the_readme() -> None:
     assert len(INSTALLING) == 2
     assert INSTALLING[1] in (ROOT / ".ci" / "run").read_text().splitlines()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_seconds_of_the_readme_are_those_that_were_measured() -> None:
+    """Of 64 and of 300 places, beside the generated tables of docs/benchmarks.md."""
+    tables = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "scaling.md").read_text(encoding="utf-8")
+    row = re.search(r"^\| 300, metric \| (\d+) of \d+ \| ([\d.]+) \|", tables, re.M)
+    small = re.search(r"^\| 64 \| ([\d.]+) \|", tables, re.M)
+    assert row is not None
+    assert small is not None
+    seconds = f"{float(row[2]):.0f} seconds"
+    plain = " ".join(README.split())
+    assert f"300 (27 million inequalities) {seconds} (median of {row[1]} problems" in plain
+    assert f"| 300 | {seconds} (median of {row[1]} problems)" in guide
+    assert round(2 * float(small[1])) == 1
+    assert "64 places take half a second" in plain
+
+
+def test_make_has_what_the_documents_call() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    texts = [ROOT / "CONTRIBUTING.md", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    called = {
+        name
+        for path in texts
+        for name in re.findall(r"`make ([a-z]+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert {"setup", "test", "check", "docs"} <= called <= targets
+
+
+def test_every_test_that_the_page_of_defects_names_is_there() -> None:
+    rows = re.findall(r"^\|(.*)\|$", (ROOT / "docs" / "defects.md").read_text("utf-8"), re.M)
+    rows = [row for row in rows if "---" not in row and not row.startswith(" what was wrong ")]
+    assert len(rows) > 60
+    for row in rows:
+        wrong, now, tests = (cell.strip() for cell in row.split(" | "))
+        assert wrong, row
+        assert now, row
+        named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", tests)
+        assert named, row
+        assert tests == ", ".join(f"`{path}::{name}`" for path, name in named)
+        for path, name in named:
+            made = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+            functions = {n.name for n in ast.walk(made) if isinstance(n, ast.FunctionDef)}
+            assert name in functions, (path, name)

@@ -97,6 +97,21 @@ def test_random_pairs_of_points(half):
     assert np.abs(p.sum(axis=1) - 1).max() < 1e-12
 
 
+def test_pairs_along_edges(half):
+    """Both ends on one edge, which two triangles share, or on the line that carries several."""
+    rng = np.random.default_rng(5)
+    corners = half.mesh.vertices[half.mesh.triangles]
+    starts, ends = corners.reshape(-1, 2), np.roll(corners, -1, axis=1).reshape(-1, 2)
+    edge, along = rng.integers(len(starts), size=20_000), rng.random((20_000, 2, 1))
+    x, y = (starts[edge] + along[:, k] * (ends - starts)[edge] for k in range(2))
+    # lines of the grid go on over other edges
+    level, across = rng.integers(0, 5, 20_000), rng.uniform(0, 4, (2, 20_000))
+    x = np.concatenate([x, np.column_stack([across[0], level])])
+    y = np.concatenate([y, np.column_stack([across[1], level])])
+    p, q = own_probabilities(half, x), own_probabilities(half, y)
+    assert (p <= np.exp(0.5 * np.hypot(*(x - y).T))[:, None] * q * (1 + 1e-12)).all()
+
+
 def test_points_very_close_to_each_other(half):
     rng = np.random.default_rng(1)
     x = rng.uniform(1e-6, 4 - 1e-6, (100_000, 2))

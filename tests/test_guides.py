@@ -71,8 +71,11 @@ def test_the_blocks_of_a_page_run_in_order(
                 ):
                     run_command(line)
         elif language == "text":
-            for line in text.splitlines():
-                assert line in printed.splitlines(), (page, line, printed)
+            shown_lines = text.splitlines()
+            if "…" not in shown_lines:
+                assert shown_lines == printed.splitlines(), (page, printed)
+            for line in shown_lines:
+                assert line == "…" or line in printed.splitlines(), (page, line, printed)
 
 
 def test_the_guides_are_among_them() -> None:

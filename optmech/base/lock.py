@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from weakref import WeakSet
@@ -57,9 +57,43 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock of that file inside. Raises ProblemError where it cannot be used, and, unless
-    the caller would ``wait``, where another process holds it."""
+def locked(path: Path, *, wait: bool = False) -> Iterator[Callable[[], bool]]:
+    """Hold the lock of that file inside; what is given says whether the file still has its name, so
+    that nobody else can hold it. Raises ProblemError where it cannot be used, and, unless the
+    caller would ``wait``, where another process holds it."""
+    handle = _acquired(path, wait)
+    try:
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise _unusable(path, error) from error
+        yield lambda: handle in _OPEN and _has_its_name(handle, path)
+    finally:
+        if handle in _OPEN:
+            _release(handle)
+
+
+def _acquired(path: Path, wait: bool) -> int:
+    """A handle of the file that has that name, locked. Who waited for a file that was removed
+    meanwhile goes on to the one that has its name now, as everybody else does."""
+    while True:
+        handle = _opened(path)
+        try:
+            while not _taken(handle, wait, path):
+                if not wait:
+                    raise _held_by(handle, path)
+                time.sleep(_AGAIN)
+            if _has_its_name(handle, path):
+                return handle
+        except BaseException:
+            if handle in _OPEN:
+                _release(handle)
+            raise
+        _release(handle)
+
+
+def _opened(path: Path) -> int:
     # a link is not followed, as what it leads to would lose its content
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -68,26 +102,23 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
     except OSError as error:
         raise _unusable(path, error) from error
     _OPEN.add(handle)
+    return handle
+
+
+def _has_its_name(handle: int, path: Path) -> bool:
     try:
-        while not _taken(handle, wait, path):
-            if wait:
-                time.sleep(_AGAIN)
-                continue
-            holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
-            raise ProblemError(
-                f"another run (process {holder}) is working in this directory",
-                where=str(path.parent),
-                remedy="Wait until it ends, or stop it",
-            )
-        try:
-            os.ftruncate(handle, 0)
-            os.write(handle, f"{os.getpid()}\n".encode())
-        except OSError as error:
-            raise _unusable(path, error) from error
-        yield
-    finally:
-        if handle in _OPEN:
-            _release(handle)
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _held_by(handle: int, path: Path) -> ProblemError:
+    holder = os.read(handle, 20).decode("ascii", "replace").strip() or "unknown"
+    return ProblemError(
+        f"another run (process {holder}) is working in this directory",
+        where=str(path.parent),
+        remedy="Wait until it ends, or stop it",
+    )
 
 
 def _unusable(path: Path, error: OSError) -> ProblemError:

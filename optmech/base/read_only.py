@@ -75,6 +75,15 @@ class ReadOnly:
         return _made, (type(self), {k: v for k, v in held.items() if k not in follows})
 
 
+class Kept:
+    """An object with a state of its own, whose public attributes stay what they were made as."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_") and name in vars(self):
+            raise AttributeError(f"{name} cannot be replaced")
+        super().__setattr__(name, value)
+
+
 def frozen(cls: type[T]) -> type[T]:
     """A plain heir of a frozen dataclass, of which dataclasses keep the inherited fields alone."""
 

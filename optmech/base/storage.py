@@ -21,6 +21,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 
 STANDARD_OUTPUT = "-"
@@ -109,7 +110,7 @@ def ending(path: str | Path, default: str) -> str:
     regular file and so has no ending of its own (``-``, ``/dev/stdout``, a pipe)."""
     if descriptor_of(path) is not None:
         return default
-    suffix = Path(path).suffix.lower()
+    suffix = path_of(path).suffix.lower()
     with contextlib.suppress(OSError, ValueError):
         found = status_of(path)
         if not suffix and found is not None and not stat.S_ISREG(found.st_mode):
@@ -119,6 +120,7 @@ def ending(path: str | Path, default: str) -> str:
 
 def descriptor_of(path: str | Path) -> int | None:
     """The open file descriptor that a path is a name of."""
+    path_of(path)
     text = str(path)
     if text in _STANDARD:
         return _STANDARD[text]

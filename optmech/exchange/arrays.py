@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optmech.base.needed import needed
+from optmech.base.paths import path_of
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import require_readable
@@ -69,7 +70,7 @@ def read_netcdf(path: str | Path) -> Mechanism:
     """
     for package in ("xarray", "h5netcdf"):
         needed(package, "xarray", where="read_netcdf")
-    file = Path(path)
+    file = path_of(path)
     require_readable(file, MATRIX_BYTES)
     found = read_isolated("netcdf", file)
     dimensions = found.values["dims"]

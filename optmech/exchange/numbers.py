@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.paths import path_of
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.exchange.arrays import MATRIX_BYTES, read_netcdf, write_netcdf
@@ -38,7 +39,7 @@ def read_matrix(path: str | Path, secrets: Domain, observables: Domain) -> Mecha
         On another kind of file, an unreadable one, a matrix of another shape, or rows that are
         no distributions.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = path_of(path).suffix.lower()
     if suffix == ".parquet":
         return read_parquet(path, secrets, observables)
     if suffix == ".nc":
@@ -104,9 +105,9 @@ def _numpy(path: str | Path) -> Floats:
 
 def _comma_separated(path: str | Path) -> Floats:
     try:
-        rows = DataFile(str(Path(path).absolute())).matrix(Path())
+        rows = DataFile(str(path_of(path).absolute())).matrix(Path())
     except ProblemError as error:
-        message = error.message.removeprefix(f"{Path(path).absolute()}: ")
+        message = error.message.removeprefix(f"{path_of(path).absolute()}: ")
         raise ProblemError(message, where=str(path), remedy=error.remedy) from error
     lengths = {len(row) for row in rows}
     if len(lengths) != 1:

@@ -10,6 +10,7 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.needed import needed
+from optmech.base.paths import path_of
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.columns import read_columns, read_text_columns
@@ -65,7 +66,7 @@ def read_parquet(
         On a file without these columns, an unknown label, a pair that occurs twice, or rows that
         are no distributions.
     """
-    file = Path(path)
+    file = path_of(path)
     texts = [read_text_columns(file, [name])[name] for name in _COLUMNS[:2]]
     chances = read_columns(file, _COLUMNS[2:])[_COLUMNS[2]]
     domains = [

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from optmech.base.paths import path_of
 from optmech.base.resources import data_folder
 from optmech.errors import ProblemError
 
@@ -41,7 +42,7 @@ def gallery_names(folder: str = "") -> list[str]:
 def find_problem(name: str | Path, folder: str = "") -> Path:
     """The file that ``name`` means: an existing path, or else a name of the gallery, or of a folder
     of it. Raises ProblemError when there is neither; similar names are suggested."""
-    path = Path(name)
+    path = path_of(name)
     if os.path.exists(path) and not (os.path.isdir(path) and str(name) in gallery_names(folder)):
         return path
     names = gallery_names(folder)

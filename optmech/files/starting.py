@@ -6,30 +6,21 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array, unwrapped
+from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
+from optmech.files.extent import between, box_around, by, left_out, read_points, unit_lengths
 from optmech.protection.sources import opened_table
-from optmech.reading.columns import read_columns, read_text_columns
+from optmech.reading.columns import read_text_columns
 from optmech.reading.errors import printable
-from optmech.spaces.domain import EARTH_RADIUS_KM
 
 MOST_CELLS = 1024
 _MOST_LABELS = 300
-_INNER = (0.5, 99.5)
-"""Percentiles of the coordinates that a grid reaches over: a few stray points lie outside."""
-_DIGITS = 2
-"""Significant digits, of the extent, that bounds are rounded to: they tell nobody's exact place."""
-_MOST_DEGREES = 180.0
-"""Of longitude that a flat map reaches over."""
-_LARGEST, _LEAST_PART = 1e100, 1e-9
-"""Of coordinates, and of their extent in them: floats compute with these."""
 _SHARE = 0.2
 """Of the box's shorter side: the distance at which places may differ by the factor, by default."""
 
@@ -74,8 +65,9 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
     if wanted.x is None or wanted.y is None:
         return _labels(wanted, file)
     degrees = is_degrees(wanted.x, wanted.y)
-    points = _points(wanted, wanted.x, wanted.y, degrees)
-    text, notes = (_grid if wanted.label is None else _places)(wanted, file, points, degrees)
+    points, notes = read_points(wanted.data, wanted.x, wanted.y, degrees)
+    text, more = (_grid if wanted.label is None else _places)(wanted, file, points, degrees)
+    notes = more + notes
     if not degrees and (np.abs(points) <= (180, 90)).all() and (points % 1).any():
         notes.append(
             f"{wanted.x!r} and {wanted.y!r} are taken for the plane. If they are longitude and "
@@ -84,39 +76,9 @@ def first_problem(wanted: Wanted, beside: Path) -> tuple[str, list[str]]:
     return text, notes
 
 
-def _points(wanted: Wanted, x: str, y: str, degrees: bool) -> Floats:
-    """The rows with usable coordinates, shape (n, 2); in degrees no farther around the globe than
-    they have to be."""
-    columns = read_columns(wanted.data, [x, y])
-    points = np.column_stack([columns[x], columns[y]])
-    points = points[np.isfinite(points).all(axis=1)]
-    if not len(points):
-        raise ProblemError(
-            f"no row has numbers in {x!r} and {y!r}",
-            where=str(wanted.data),
-            remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
-        )
-    if not degrees:
-        return points
-    first = points[0]
-    points = points[(np.abs(points) <= (360, 90)).all(axis=1)]
-    if not len(points):
-        raise ProblemError(
-            f"{x!r} and {y!r} are called longitude and latitude, and no row has "
-            f"one in degrees (the first has {first[0]:.10g}, {first[1]:.10g})",
-            where=str(wanted.data),
-            remedy="Call the columns of a projection x and y, or give degrees",
-        )
-    if np.ptp(np.percentile(points[:, 0], _INNER)) > _MOST_DEGREES:
-        angles = np.radians(points[:, 0])
-        middle = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
-        points = unwrapped(points, np.array([middle, 0.0]))
-    return points
-
-
 def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
-    box = _box(wanted, points, degrees)
-    size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
+    box = box_around(wanted.data, points, degrees)
+    size = (box[2:] - box[:2]) * unit_lengths(box, degrees)
     rows, columns = _shape(size, wanted.cells)
     unit = "km" if degrees else wanted.unit
     cell = size / (columns, rows)
@@ -132,10 +94,9 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
         lines += [f"cell = {_listed(cell)}", f"origin = {_listed(box[:2])}"]
         lines += [f"unit = {_text(unit)}"] if unit else []
     lines += ["", *_prior(wanted, file), "", *_metric(wanted, radius, unit, "euclidean")]
-    outside = int((~((points >= box[:2]) & (points <= box[2:])).all(axis=1)).sum())
     notes = [
-        f"{rows} rows x {columns} columns of cells of {_by(cell, unit)} (width x height) over "
-        f"{_by(size, unit)}"
+        f"{rows} rows x {columns} columns of cells of {by(cell, unit)} (width x height) over "
+        f"{by(size, unit)}, {between(box, degrees)}"
     ]
     if wide:
         notes.append(
@@ -144,11 +105,7 @@ def _grid(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str
             "a larger --radius"
         )
     notes += _of_prior(wanted)
-    if outside:
-        notes.append(
-            f"{outside:,} of {len(points):,} points ({100 * outside / len(points):.2g} %) lie "
-            "outside of the grid: change its bounds, or protect with --outside nearest"
-        )
+    notes += left_out(points, box, degrees, unit)
     return "\n".join(lines) + "\n", notes
 
 
@@ -159,7 +116,7 @@ def _too_wide(cells: int, radius: float, size: Floats, cell: Floats, unit: str) 
     more = next(enough, None)
     remedy = "Keep the rows of a smaller region" if more is None else f"Ask for --cells {more}"
     return ProblemError(
-        f"{asked} is less than the cells are wide: {_by(cell, unit)}, over {_by(size, unit)}. "
+        f"{asked} is less than the cells are wide: {by(cell, unit)}, over {by(size, unit)}. "
         "Reports would nearly tell the cell",
         where="radius",
         remedy=f"{remedy}, or give --radius {_rounded(1.05 * float(cell.max())):g}",
@@ -171,14 +128,9 @@ def _widest(size: Floats, cells: int) -> float:
     return float((size / (columns, rows)).max())
 
 
-def _by(lengths: Floats, unit: str) -> str:
-    """Two lengths, as 3 x 4 km."""
-    return " x ".join(f"{value:.4g}" for value in lengths.tolist()) + (f" {unit}" if unit else "")
-
-
 def _places(wanted: Wanted, file: str, points: Floats, degrees: bool) -> tuple[str, list[str]]:
-    box = _box(wanted, points, degrees)
-    size = (box[2:] - box[:2]) * _unit_lengths(box, degrees)
+    box = box_around(wanted.data, points, degrees)
+    size = (box[2:] - box[:2]) * unit_lengths(box, degrees)
     radius = _radius(wanted, size)
     unit = "km" if degrees else wanted.unit
     metric = "haversine" if degrees else "euclidean"
@@ -274,47 +226,6 @@ def _of_prior(wanted: Wanted) -> list[str]:
     ]
 
 
-def _box(wanted: Wanted, points: Floats, degrees: bool) -> Floats:
-    """(x0, y0, x1, y1) around nearly all points, rounded outwards."""
-    low, high = np.percentile(points, _INNER, axis=0)
-    largest = float(np.abs(points).max())
-    with np.errstate(over="ignore"):
-        extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
-    if not (largest < _LARGEST and extent.min() > max(1 / _LARGEST, largest * _LEAST_PART)):
-        raise ProblemError(
-            f"the coordinates reach up to {largest:.3g} and over {_by(extent, '')}: too far apart "
-            "to compute with" if largest >= _LARGEST else
-            f"the coordinates reach over {_by(extent, '')} only, at {largest:.3g}",
-            where=str(wanted.data),
-            remedy="Use another unit, or subtract what they have in common",
-        )  # fmt: skip
-    corner, end = np.empty(2), np.empty(2)
-    for k, exponent in enumerate((np.floor(np.log10(extent)) + 1 - _DIGITS).tolist()):
-        # whole steps, written as decimal numbers: nothing is left of the rounding of floats
-        step = Decimal(10) ** int(exponent)
-        corner[k] = float((Decimal(float(low[k])) / step).to_integral_value(ROUND_FLOOR) * step)
-        last = (Decimal(float(high[k])) / step).to_integral_value(ROUND_FLOOR) + 1
-        end[k] = float(last * step)
-    if degrees:
-        corner, end = np.maximum(corner, (-360, -90)), np.minimum(end, (360, 90))
-        if end[0] - corner[0] > _MOST_DEGREES:
-            raise ProblemError(
-                f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "
-                "of that is not flat",
-                where=str(wanted.data),
-                remedy="Keep the rows of one region, or name a column of --label alone",
-            )
-    return np.concatenate([corner, end])
-
-
-def _unit_lengths(box: Floats, degrees: bool) -> Floats:
-    """What a unit of each coordinate is: km for degrees."""
-    if not degrees:
-        return np.ones(2)
-    degree = np.pi / 180 * EARTH_RADIUS_KM
-    return np.array([degree * np.cos(np.radians((box[1] + box[3]) / 2)), degree])
-
-
 def _shape(size: Floats, cells: int) -> tuple[int, int]:
     """Rows and columns of about square cells, at most so many."""
     ratio = float(size[0] / size[1])
@@ -364,6 +275,12 @@ def _relative(data: Path, beside: Path) -> str:
 
 def refuse_unknown(wanted: Wanted, known: list[str]) -> None:
     """Raise ProblemError on a column that the data do not have."""
+    if wanted.x is not None and wanted.y is not None and is_degrees(wanted.y, wanted.x):
+        raise ProblemError(
+            f"{wanted.x!r} is the latitude, which is the second coordinate",
+            where="y",
+            remedy=f"Give --x {wanted.y} --y {wanted.x}",
+        )
     if wanted.x is not None and wanted.x == wanted.y:
         raise ProblemError(f"{wanted.x!r} is both x and y", where="y", remedy="Name two columns")
     for key in ("x", "y", "label"):

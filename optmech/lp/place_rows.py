@@ -35,7 +35,6 @@ from optmech.statement import Statement
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
-_NEAR = 1e-9
 
 Key = tuple[int, int]
 Row = tuple[Ints, Ints, Floats, dict[int, float], float]

@@ -11,6 +11,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.needed import needed
+from optmech.base.paths import path_of
 from optmech.base.storage import ending, write_atomically
 from optmech.errors import ProblemError
 from optmech.mesh.making import MOST
@@ -44,7 +45,7 @@ def parts(content: object) -> Parts:
 
 def read(path: str | Path, unit: str, coordinates: Coordinates | None) -> Parts:
     """The arguments of a ``Mesh`` in a file, by its ending."""
-    suffix = Path(path).suffix.lower()
+    suffix = path_of(path).suffix.lower()
     if suffix == ".json":
         text = read_text(path)
         with translated(path, "is not JSON"):
@@ -108,7 +109,7 @@ def _from_features(path: str | Path) -> tuple[Floats, Ints]:
 def _from_meshio(path: str | Path) -> tuple[Floats, Ints]:
     _require_single(path)
     needed("meshio", "mesh", where=str(path))
-    places, triangles = read_isolated("mesh", Path(path)).arrays
+    places, triangles = read_isolated("mesh", path_of(path)).arrays
     used, renumbered = np.unique(triangles, return_inverse=True)
     if len(used) > MOST or used[0] < 0 or used[-1] >= len(places):
         raise ProblemError(
@@ -136,7 +137,7 @@ def _to_meshio(path: str | Path, content: dict[str, Any]) -> None:
 
 def _require_single(path: str | Path) -> str:
     """The ending of a path, one of those of meshio's formats that are one file and nothing else."""
-    suffix = Path(path).suffix.lower()
+    suffix = path_of(path).suffix.lower()
     if suffix not in _MESHIO:
         raise ProblemError(
             f"{suffix or 'no ending'} stands for no format of meshes",

@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base.lock import Mutex, locked
+from optmech.base.read_only import Kept
 from optmech.base.storage import descriptor_of, refuse_unwritable, write_atomically
 from optmech.errors import ProblemError
-from optmech.exact.checked import probability, whole
+from optmech.exact.checked import probability, truth, whole
 from optmech.exact.number import Number, parse_exact
 from optmech.packed.charges import best_order, decimal, eighths, limit, tail, written
 from optmech.packed.costs import Costs, charged
@@ -43,7 +44,7 @@ FALL_BACKS = ("refuse", "repeat")
 _MOST_BYTES = 2**24
 
 
-class Ledger:
+class Ledger(Kept):
     """Draws of a packed mechanism and what they add up to; safe between threads.
 
     A mechanism for every point is charged alike wherever it draws: ε · (radius + 2 · snap).
@@ -159,6 +160,7 @@ class Ledger:
             As ``Ledger``, and where the file cannot be used, is no ledger, or is that of another
             mechanism, radius, δ or order.
         """
+        truth(redesigned, "redesigned")
         ledger = cls(mechanism, epsilon, radius, **options)
         ledger._path = _file(path)
         with ledger._alone():
@@ -244,6 +246,7 @@ class Ledger:
         Raises ProblemError where it is of another file, radius or δ, where it does not add up, and
         where this ledger has draws of its own.
         """
+        truth(redesigned, "redesigned")
         with self._mutex:
             if self._path is not None or self._draws or self._before.draws:
                 raise ProblemError(
@@ -322,7 +325,8 @@ class Ledger:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         assert self._path is not None
-        with locked(self._path.with_name(f"{self._path.name}.lock"), wait=True):
+        lock = self._path.with_name(f"{self._path.name}.lock")
+        with locked(lock, wait=True) as self._is_alone:
             yield
 
     def _kept(self) -> Any:
@@ -344,6 +348,12 @@ class Ledger:
     def _keep(self) -> None:
         if self._path is not None:
             content = json.dumps(self._state().to_dict()) + "\n"
+            if not self._is_alone():
+                raise ProblemError(
+                    "its lock was removed while it was held",
+                    where=str(self._path),
+                    remedy="Leave the file that ends in .lock where it is, and try again",
+                )
             write_atomically(self._path, content.encode())
 
     # -- sums ------------------------------------------------------------------------------------
@@ -394,10 +404,6 @@ class Ledger:
 
 def _file(path: str | Path) -> Path:
     """The file itself, so that all of its links have one lock."""
-    try:
-        Path(path)
-    except TypeError:
-        raise ProblemError(f"{path!r} is no path", where="path", remedy="Name a file") from None
     if descriptor_of(path) is not None:
         raise ProblemError("is a stream", where=str(path), remedy="Name a file")
     refuse_unwritable(path)

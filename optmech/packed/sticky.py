@@ -18,6 +18,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from optmech.base.lock import Mutex
+from optmech.base.read_only import Kept
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys, whole
 from optmech.packed.everywhere import PackedEverywhere
@@ -32,7 +33,7 @@ _MOST_EPOCHS = 2**64
 _EPOCH = re.compile("[0-9]{1,20}")
 
 
-class StickyReports:
+class StickyReports(Kept):
     """Reports of a packed mechanism that repeat within an epoch; safe between threads.
 
     Parameters
@@ -65,6 +66,10 @@ class StickyReports:
                 "is a mechanism for every point: two fixes of one place are two points",
                 where="mechanism",
                 remedy="Draw anew for each, and charge a Ledger",
+            )
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise ProblemError(
+                f"{type(ledger).__name__} is no ledger", where="ledger", remedy="Give an om.Ledger"
             )
         if ledger is not None and ledger.mechanism.digest != mechanism.digest:
             raise ProblemError(
@@ -141,7 +146,8 @@ class StickyReports:
 
     def _epoch(self, time: float) -> int:
         try:
-            epoch = math.floor(time) // self.period
+            # as the client has it, True is no time
+            epoch = math.floor(time if not isinstance(time, bool) else math.nan) // self.period
         except (TypeError, ValueError, OverflowError):
             raise ProblemError(f"{time!r} is no time", where="time") from None
         if epoch < 0:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from optmech.base import cores
+from optmech.base.paths import path_of
 from optmech.base.read_only import ReadOnly
 from optmech.base.resources import data_folder
 from optmech.engines import NAMES
@@ -158,7 +159,7 @@ def load_profile(which: str | Path | Profile) -> Profile:
     """A profile by name (``"auto"``), by the path of a TOML file, or as it is."""
     if isinstance(which, Profile):
         return which
-    path = Path(which)
+    path = path_of(which)
     if path.suffix != ".toml":
         names = {known.stem: known for known in data_folder("solvers").glob("*.toml")}
         path = names.get(str(which), path)

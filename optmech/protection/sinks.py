@@ -15,6 +15,7 @@ import numpy as np
 
 from optmech.base.labelled import label_text
 from optmech.base.needed import needed
+from optmech.base.paths import path_of
 from optmech.base.storage import ending
 from optmech.base.storing import Write, written_in_parts
 from optmech.errors import ProblemError
@@ -65,7 +66,7 @@ def opened_sink(
 def kind_of(path: str | Path) -> str:
     """The ending that says how to write; raises ProblemError on one that says nothing."""
     kind = ending(path, ".csv")
-    if kind == ".gz" and Path(path).stem.lower().endswith(".csv"):
+    if kind == ".gz" and path_of(path).stem.lower().endswith(".csv"):
         return kind
     if kind not in (".csv", ".parquet", ".geojson"):
         raise ProblemError(

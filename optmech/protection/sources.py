@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 from optmech.reading.columns import (
     number_of,
@@ -122,7 +123,7 @@ Table = CsvTable | ParquetTable | PointTable
 def opened_table(path: str | Path, size: int) -> Iterator[Table]:
     """The table in a file, by its ending: .parquet, .geojson, and CSV for all others and for
     standard input (``-``), ``size`` rows of it at a time."""
-    file = Path(path)
+    file = path_of(path)
     if file.suffix.lower() == ".parquet":
         yield ParquetTable(file, parquet_names(file))
     elif file.suffix.lower() == ".geojson":

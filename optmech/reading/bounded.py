@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, BinaryIO, cast
 
+from optmech.base.paths import path_of
 from optmech.errors import OptmechError, ProblemError
 
 MAX_BYTES = 64 * 2**20
@@ -34,6 +35,7 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {
 
 def require_readable(path: str | Path, limit: int = MAX_BYTES) -> None:
     """Refuse a path that is not a regular file of at most ``limit`` bytes."""
+    path_of(path)
     try:
         found = os.stat(path)
     except (OSError, ValueError) as error:
@@ -76,7 +78,7 @@ def expanded(path: str | Path, limit: int = MAX_BYTES) -> Iterator[BinaryIO]:
 
     What goes wrong inside, in the decompression or in whoever reads the stream, is a ProblemError.
     """
-    unpack = _PACKED.get(Path(path).suffix.lower())
+    unpack = _PACKED.get(path_of(path).suffix.lower())
     with _opened(path, limit) as stream, translated(path, "is damaged"):
         content = stream if unpack is None else unpack(stream)
         yield cast(BinaryIO, io.BufferedReader(_Counted(content, path, limit), 2**16))

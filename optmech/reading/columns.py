@@ -14,6 +14,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.needed import needed
+from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, read_text, require_readable, translated
 from optmech.reading.isolated import Found, read_isolated
@@ -29,7 +30,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, Floats]:
 
     Cells that are empty or not numbers become NaN: the caller counts and reports them.
     """
-    columns = _columns(Path(path), names, numbers=True)
+    columns = _columns(path_of(path), names, numbers=True)
     return {name: numbers_of(cells) for name, cells in columns.items()}
 
 
@@ -41,7 +42,7 @@ def read_text_columns(path: str | Path, names: Sequence[str]) -> dict[str, list[
     Raises ProblemError on what is no such file, without one of the columns, or holds more than 64
     MiB or five million rows, after decompression.
     """
-    return _columns(Path(path), names, numbers=False)
+    return _columns(path_of(path), names, numbers=False)
 
 
 def _columns(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _parquet(file: Path, names: Sequence[str], numbers: bool) -> dict[str, Any]:
 
 def parquet_names(path: str | Path) -> list[str]:
     """The names of the columns of a Parquet file, the first thousand."""
-    return [str(name) for name in _read_parquet(Path(path), [], False).values["columns"]]
+    return [str(name) for name in _read_parquet(path_of(path), [], False).values["columns"]]
 
 
 def read_parquet_table(
@@ -131,8 +132,8 @@ def read_parquet_table(
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The named columns of a Parquet file, as ``read_columns`` or ``read_text_columns`` have them,
     and the names of their types."""
-    answer = _read_parquet(Path(path), names, numbers)
-    _require_columns(Path(path), names, answer.values["columns"])
+    answer = _read_parquet(path_of(path), names, numbers)
+    _require_columns(path_of(path), names, answer.values["columns"])
     columns: dict[str, Any] = {}
     for name, found in zip(names, answer.values["found"], strict=True):
         if "numbers" in found:

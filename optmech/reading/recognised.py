@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from optmech.base.paths import path_of
+
 Kind = Literal[
     "problem", "sweep", "trace", "noise", "profile", "run", "map",
     "design", "region", "family", "counts", "packed",
@@ -84,7 +86,7 @@ def kind_of_format(written: object) -> Kind | None:
 
 def by_ending(path: str | Path) -> tuple[str, str] | None:
     """What a file is by its name, and what to do with it; None where its name says nothing."""
-    plain = Path(path)
+    plain = path_of(path)
     if plain.suffix.lower() in _PACKED:
         plain = plain.with_suffix("")
     return _ENDINGS.get(plain.suffix.lower())

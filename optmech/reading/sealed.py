@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from optmech.base.paths import path_of
 from optmech.errors import OptmechError, ProblemError, VerificationError
 from optmech.reading import lists
 from optmech.reading.bounded import expanded, read_bytes, read_start
@@ -69,7 +70,7 @@ def read_sealed(
     .gz. Lists are expanded but in the entries ``unread``. Raises ProblemError if the file cannot
     be read or is of another format; VerificationError if it was altered; ``remedy`` says what to
     do then."""
-    if Path(path).suffix.lower() == ".gz":
+    if path_of(path).suffix.lower() == ".gz":
         with expanded(path, MAX_BYTES) as stream:
             content = stream.read()
     else:
@@ -164,7 +165,7 @@ def is_of_format(path: str | Path, name: str) -> bool:
     """Whether a file begins like one of this format, its lists as text or as bytes; False where it
     cannot be read."""
     try:
-        if Path(path).suffix.lower() == ".gz":
+        if path_of(path).suffix.lower() == ".gz":
             with expanded(path, MAX_BYTES) as stream:
                 return begins(stream.read(_HEAD), name)
         return begins(read_start(path, _HEAD), name)

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
+from optmech.base.paths import path_of
 from optmech.base.storage import STANDARD_OUTPUT
 from optmech.errors import ProblemError
 from optmech.reading.bounded import expanded, translated
@@ -35,7 +36,7 @@ def csv_parts(path: str | Path, size: int) -> Iterator[tuple[list[str], Iterator
     file, on a row with more cells than columns, and on lines of more than a million characters.
     """
     wrong = ("is not a UTF-8 CSV file", "Save it as UTF-8 CSV")
-    if Path(path).suffix.lower() in (".gz", ".bz2", ".xz"):
+    if path_of(path).suffix.lower() in (".gz", ".bz2", ".xz"):
         wrong = ("is no UTF-8 CSV file packed as its name says", "Pack it again, or give it plain")
     with _opened(path) as text, translated(path, *wrong):
         handed = [0]

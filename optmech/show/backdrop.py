@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.paths import path_of
 from optmech.errors import ProblemError
 from optmech.reading.bounded import MAX_BYTES, expanded, translated
 from optmech.reading.data import DataFile
@@ -109,7 +110,7 @@ def _content(source: Source) -> tuple[str, Any]:
     if isinstance(source, str | Path):
         package, colon, resource = str(source).partition(":")
         known = bool(colon) and not os.path.exists(source) and package.isidentifier()
-        path = Path(source)
+        path = path_of(source)
         if known and len(package) > 1:
             path = DataFile(package=package, resource=resource).path(Path())
         with expanded(path) as stream:

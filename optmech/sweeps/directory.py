@@ -23,6 +23,7 @@ from typing import Any
 
 from optmech.base.interrupts import undisturbed
 from optmech.base.lock import locked
+from optmech.base.paths import path_of
 from optmech.base.storage import write_atomically
 from optmech.designs.file import decode_design
 from optmech.errors import OptmechError, ProblemError
@@ -51,7 +52,7 @@ class RunDirectory:
     """The files of one run. Made by ``opened``, which holds the lock."""
 
     def __init__(self, path: str | Path, plan: Plan) -> None:
-        self.path = Path(path)
+        self.path = path_of(path)
         self.doubts: list[str] = []
         """What was found and not believed, in words."""
         self._plan = plan

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TypeAlias
 
+from optmech.base.paths import path_of
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
@@ -78,7 +79,7 @@ class SweepResult(Shown):
     @checked_arguments
     def load(directory: str | Path) -> SweepResult:
         """The table of a run directory, as it is now."""
-        folder = Path(directory)
+        folder = path_of(directory)
         read_manifest(folder)
         return SweepResult(folder, tuple(read_table(folder / "table.csv")))
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import optmech as om
@@ -107,7 +110,7 @@ def test_coordinates_of_any_size(
         return
     counted = om.load_problem(folder / "far.toml").prior.binning
     assert counted is not None
-    # the largest and the least of nine may be beyond the percentiles, not more
+    # the largest and the least of nine may be beyond, not more
     assert counted.inside >= len(values) - 2
 
 
@@ -139,17 +142,147 @@ def test_cells_wider_than_the_radius_are_refused(
 
 
 def test_extent_cells_and_share_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [(116 + k / 1000, 40 + k / 1000) for k in range(100)] + [(126.0, 46.0)] * 3
+    # half of the rows in one town, half in another: nobody is wild, and cells are large
+    rows = [(116 + k / 1000, 40 + k / 1000) for k in range(100)] + [(126.0, 46.0)] * 100
     (folder / "far.csv").write_text("lon,lat\n" + "".join(f"{x},{y}\n" for x, y in rows))
     assert init("far.csv", "-o", "far.toml") == 0
     said = capsys.readouterr().err
     grid = om.load_problem(folder / "far.toml").secrets
     assert isinstance(grid, om.Grid)
     assert f"{grid.rows} rows x {grid.columns} columns of cells of " in said
-    # some nine degrees of 111 km / cos 43 and six: cells of a hundred kilometres and more
+    # ten degrees of 111 km / cos 43 and six: cells of some hundred kilometres
     numbers = said.partition("cells of ")[2].partition(" km")[0].split(" x ")
     assert [float(n) for n in numbers] == pytest.approx(list(grid.cell), rel=1e-3)
     assert min(map(float, numbers)) > 50
+    west, south, east, north = written_box(folder / "far.toml")
+    assert west <= 116 < 126 <= east <= 127
+    assert south <= 40 < 46 <= north <= 46.2
+    assert f"longitude {west:g} to {east:g} and latitude {south:g} to {north:g}" in said
+
+
+def cloud(kind: str, rng: np.random.Generator, count: int) -> Any:
+    """Rows that are not wild, shape (count, 2), in a unit of their own."""
+    if kind == "normal":
+        return rng.normal(size=(count, 2))
+    if kind == "even":
+        return rng.uniform(-2, 2, (count, 2))
+    towns = np.array([[0.0, 0.0], [3.0, 1.0], [1.0, 4.0]])
+    return towns[rng.choice(3, count, p=[0.6, 0.3, 0.1])] + 0.3 * rng.normal(size=(count, 2))
+
+
+def written_box(path: Path) -> list[float]:
+    """West, south, east and north of a problem's grid."""
+    secrets = tomllib.loads(path.read_text())["secrets"]
+    if "bounds" in secrets:
+        return list(secrets["bounds"])
+    (width, height), (x, y) = secrets["cell"], secrets["origin"]
+    return [x, y, x + width * secrets["columns"], y + height * secrets["rows"]]
+
+
+@pytest.mark.parametrize("kind", ["normal", "even", "towns"])
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.019, 0.04])
+@pytest.mark.parametrize("degrees", [True, False])
+def test_wild_rows_move_no_grid_and_are_counted(
+    kind: str, share: float, degrees: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Few rows a thousand times as far away, exchanged or zero: the grid is that of the others."""
+    rng = np.random.default_rng(round(1000 * share) + 10 * len(kind) + degrees)
+    middle, size = ((8.5, 47.4), (0.05, 0.03)) if degrees else ((3000.0, 200.0), (5.0, 2.0))
+    rows = middle + np.array(size) * cloud(kind, rng, 3000)
+    names, wild = ("lon,lat" if degrees else "x,y"), max(3, round(3000 * share))
+    clean = rows[wild:]
+    rows[:wild] = np.where(rng.random((wild, 1)) < 0.5, rows[:wild, ::-1], rng.choice(
+        [-40.0, 0.0, 70.0], (wild, 2)))  # fmt: skip
+
+    def grid_of(name: str, points: Any) -> tuple[list[float], str]:
+        (folder / name).write_text(
+            f"{names}\n" + "".join(f"{x!r},{y!r}\n" for x, y in points.tolist())
+        )
+        assert init(name, "-o", "wild.toml", "--force", "--cells", "16") == 0
+        return written_box(folder / "wild.toml"), capsys.readouterr().err
+
+    box, said = grid_of("wild.csv", rows)
+    own, _ = grid_of("clean.csv", clean)
+    for k in range(2):
+        assert box[k + 2] - box[k] <= 1.2 * (own[k + 2] - own[k])
+    inside = (rows >= box[:2]) & (rows <= box[2:])
+    assert not inside[:wild].all(axis=1).any()
+    out = rows[~inside.all(axis=1)]
+    assert len(out) <= wild + 0.01 * 3000
+    assert f"{len(out):,} of 3,000 rows" in said
+    # how far the farthest is: along the sphere, or straight
+    if degrees:
+        near = np.clip(out, box[:2], box[2:])
+        unit = [np.array([np.cos(np.radians(q[:, 1])) * np.cos(np.radians(q[:, 0])),
+                          np.cos(np.radians(q[:, 1])) * np.sin(np.radians(q[:, 0])),
+                          np.sin(np.radians(q[:, 1]))]) for q in (out, near)]  # fmt: skip
+        far = 2 * 6371.0088 * np.arcsin(np.linalg.norm(unit[0] - unit[1], axis=0) / 2).max()
+    else:
+        far = max(math.dist(p, np.clip(p, box[:2], box[2:])) for p in out)
+    stated = float(said.partition("up to ")[2].split()[0])
+    assert stated == pytest.approx(far, rel=6e-3)
+    turned = (out[:, ::-1] >= box[:2]) & (out[:, ::-1] <= box[2:])
+    exchanged = int(turned.all(axis=1).sum())
+    assert (f"{exchanged:,} of 3,000 rows" in said) == (exchanged > 0)
+
+
+@pytest.mark.parametrize("tail", ["cauchy", "lognormal", "one place", "two places"])
+@pytest.mark.parametrize("count", [1, 2, 3, 19, 21, 400])
+def test_a_grid_holds_nine_rows_of_ten_whatever_they_are(
+    tail: str, count: int, folder: Path
+) -> None:
+    rng = np.random.default_rng(count)
+    rows = {
+        "cauchy": rng.standard_cauchy((count, 2)),
+        "lognormal": rng.lognormal(0, 3, (count, 2)),
+        "one place": np.where(rng.random((count, 1)) < 0.98, 5.0, rng.random((count, 2)) * 100),
+        "two places": rng.choice([1.0, 9.0], (count, 2)),
+    }[tail]
+    (folder / "t.csv").write_text("x,y\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows.tolist()))
+    assert init("t.csv", "-o", "t.toml", "--force", "--cells", "16") == 0
+    binning = om.load_problem(folder / "t.toml").prior.binning
+    assert binning is not None
+    assert binning.inside >= 0.9 * count
+    # what is beyond is ever a twentieth along each axis at most
+    assert count >= 20 or binning.outside == 0
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "options", "said"),
+    [
+        ([(39.9 + k / 99, 116.4 + k / 99) for k in range(50)], "lon,lat", (), "other way around"),
+        ([(39.9 + k / 99, 116.4) for k in range(20)] + [(116.4, 39.9)] * 19, "lon,lat", (),
+         "20 of 39 rows have none in degrees"),
+        ([(2600000.5 + k, 1200000.5 + k) for k in range(9)], "lon,lat", (), "projection"),
+        ([(47.4 + k / 99, 8.5) for k in range(9)], "lat,lon", ("--x", "lat", "--y", "lon"),
+         "Give --x lon --y lat"),
+        ([(47.4 + k / 99, 8.5) for k in range(9)], "pos_lat,pos_lng",
+         ("--x", "pos_lat", "--y", "pos_lng"), "Give --x pos_lng --y pos_lat"),
+    ],
+)  # fmt: skip
+def test_columns_the_other_way_around_are_refused(
+    rows: list[tuple[float, float]], columns: str, options: tuple[str, ...], said: str,
+    folder: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (folder / "s.csv").write_text(f"{columns}\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows))
+    assert init("s.csv", *options, "-o", "s.toml") == 2
+    assert said in errors(capsys)
+    assert not (folder / "s.toml").exists()
+
+
+def test_rows_that_lie_nowhere_are_counted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = [f"{116.4 + k / 990!r},{39.9 + k / 990!r}" for k in range(97)]
+    rows = [*good, "39.9,116.4", "40,116.5", ",", "x,1"]
+    (folder / "n.csv").write_text("lon,lat\n" + "\n".join(rows) + "\n")
+    assert init("n.csv", "-o", "n.toml") == 0
+    said = capsys.readouterr().err
+    assert "2 of 101 rows (2 %) have no coordinates" in said
+    assert (
+        "2 of 99 rows (2 %) have a latitude ('lat') or longitude ('lon') that there is not" in said
+    )
+    assert "may be the other way around" in said
 
 
 def test_a_grid_over_the_antimeridian_is_no_wider_than_the_points(folder: Path) -> None:

@@ -105,6 +105,22 @@ def test_the_law_sums_to_one_and_is_as_private_as_it_says(
     assert design.gap <= 1e-4
 
 
+@pytest.mark.parametrize("loss_norm", ["l1", "linf"])
+def test_flat_tables_for_pairs_are_closed(loss_norm: str) -> None:
+    """Losses that rise in steps, at ε and δ where tails hardly matter: the gap is what is asked
+    for, and the loss that of the law, summed over a square."""
+    rng = np.random.default_rng(8)
+    for _ in range(4):
+        table = [0.0, *np.cumsum(rng.uniform(0, 2, 4)).round(2).tolist()]
+        asked = {"norm": "l1", "loss": table, "loss_norm": loss_norm}
+        epsilon, delta = rng.choice(["3.19", "2", "4.5"]), rng.choice(["0.0042", "0.02"])
+        design = om.noise.optimal(str(epsilon), str(delta), dimensions=2, **asked)
+        assert design.gap <= 1e-6
+        ends = range(-40, 41)
+        cost = np.array([[cost_of(asked, x, y) for y in ends] for x in ends])
+        assert design.loss == pytest.approx(float((grid(design, 40) * cost).sum()), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("name", "n"), [("l2", 7), ("linf", 6), ("delta", 9), ("threshold", 8), ("table", 7)]
 )

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import optmech as om
+from optmech.base.lock import locked
 from optmech.packed import charges
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -230,3 +231,76 @@ def test_an_epoch_that_to_dict_does_not_write_is_refused(
     state = sticky.to_dict()
     with pytest.raises(om.ProblemError):
         sticky.restore({**state, "entered": [[2, epoch]]})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file that is open cannot be removed there")
+@pytest.mark.parametrize("instead", ["nothing", "a new file", "a link"])
+def test_a_draw_under_a_lock_that_is_removed_meanwhile_is_refused(
+    line: om.PackedMechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instead: str
+) -> None:
+    """Somebody else may hold the one that has its name now, and their draw would be forgotten."""
+    path = tmp_path / "spent.json"
+    ledger = om.Ledger.open(path, line, None, radius=2.0, budget=30)
+    assert ledger.charge(2)
+    before, lock = path.read_bytes(), tmp_path / "spent.json.lock"
+    allows = ledger._allows
+
+    def slow(place: int) -> bool:
+        lock.unlink()
+        if instead == "a new file":
+            lock.touch()
+        elif instead == "a link":
+            lock.symlink_to(path)
+        return allows(place)
+
+    monkeypatch.setattr(ledger, "_allows", slow)
+    with pytest.raises(om.ProblemError, match="removed"):
+        ledger.charge(2)
+    assert path.read_bytes() == before
+    monkeypatch.undo()
+    if instead == "a link":
+        lock.unlink()
+    assert ledger.charge(3)
+    assert ledger.draws == {2: 1, 3: 1}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file that is open cannot be removed there")
+@pytest.mark.parametrize("wait", [True, False])
+def test_who_waited_for_a_lock_that_was_removed_is_not_alone_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wait: bool
+) -> None:
+    """The file of a lock is removed between being opened and locked, and another one is held."""
+    fcntl = pytest.importorskip("fcntl")
+    path, flock = tmp_path / "spent.json.lock", fcntl.flock
+    opened, removed, settled = threading.Event(), threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def slow(handle: int, operation: int) -> None:
+        if threading.current_thread() is waiter and operation & fcntl.LOCK_EX:
+            if opened.is_set():
+                settled.set()
+            opened.set()
+            assert removed.wait(60)
+        flock(handle, operation)
+
+    def second() -> None:
+        try:
+            with locked(path, wait=wait):
+                order.append("the second")
+        except om.ProblemError:
+            order.append("refused")
+        settled.set()
+
+    waiter = threading.Thread(target=second)
+    monkeypatch.setattr(fcntl, "flock", slow)
+    waiter.start()
+    assert opened.wait(60)
+    path.unlink()
+    with locked(path, wait=wait):
+        removed.set()
+        assert settled.wait(60)
+        if not wait:
+            waiter.join(60)
+        order.append("the first")
+    waiter.join(60)
+    assert order == (["the first", "the second"] if wait else ["refused", "the first"])

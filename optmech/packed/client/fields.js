@@ -1,9 +1,46 @@
 /** Entries of headers, checked: each throws where a value is of another type or out of its range. */
 
-import { Float, Tag, need } from "./cbor.js";
+import { Float, PackedError, Tag, need } from "./cbor.js";
 
 export const MOST_PLACES = 2 ** 16;
 const DIGEST = 32;
+
+const BYTES = ["[object Uint8Array]", "[object ArrayBuffer]"];
+const VERIFIED = new WeakSet();
+
+/** A copy of a file's bytes, also of another window's; anything else is refused. */
+export function copied(content, most) {
+  need(BYTES.includes(Object.prototype.toString.call(content)), "the content is no Uint8Array and no ArrayBuffer");
+  need(content.byteLength <= most, "is too large");
+  try {
+    return new Uint8Array(new Uint8Array(content));
+  } catch {
+    throw new PackedError("the content cannot be read");
+  }
+}
+
+/** An object of options that has no others than these. */
+export function options(given, known) {
+  need(Object.prototype.toString.call(given) === "[object Object]", "the options are no object");
+  for (const name in given) need(known.includes(name), `there is no option ${name}`);
+  return given;
+}
+
+/** A value that nobody changes, nor anything in it; numbers of machine words are private. */
+function frozen(value) {
+  if (value === null || typeof value !== "object" || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  Object.freeze(value);
+  Object.values(value).forEach(frozen);
+  return value;
+}
+
+/** What `load` gives: nothing in it can be replaced, and nothing else counts as a mechanism. */
+export function verified(mechanism) {
+  VERIFIED.add(frozen(mechanism));
+  return mechanism;
+}
+
+export const needMechanism = (value) => need(VERIFIED.has(value), "the mechanism is none that load gave");
 
 export function fields(value, names, where) {
   need(value instanceof Map && value.size === names.length && names.every((n) => value.has(n)),

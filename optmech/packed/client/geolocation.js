@@ -4,9 +4,11 @@
  */
 
 import { need } from "./cbor.js";
+import { StickyReports } from "./sticky.js";
 
 /** Half the Earth's circumference in metres: what is said of the accuracy where the file says nothing. */
 const ANYWHERE = 20015087;
+const METHODS = ["getCurrentPosition", "watchPosition", "clearWatch"];
 const FRAMES = ["HTMLIFrameElement", "HTMLFrameElement", "HTMLObjectElement", "HTMLEmbedElement"];
 const INSERTING = {
   Node: ["appendChild", "insertBefore", "replaceChild"],
@@ -24,7 +26,9 @@ const WRITTEN = { Element: ["innerHTML", "outerHTML"], ShadowRoot: ["innerHTML"]
  * the mechanism's accuracy and without altitude, speed and heading; the time is that of the
  * epoch's begin. Outside the region, and beyond the ledger's budget, POSITION_UNAVAILABLE.
  */
-export function geolocation(sticky, source = navigator.geolocation) {
+export function geolocation(sticky, source = globalThis.navigator?.geolocation) {
+  need(sticky instanceof StickyReports, "are no sticky reports");
+  need(METHODS.every((name) => typeof source?.[name] === "function"), "the source gives no positions");
   const { mechanism } = sticky;
   need(mechanism.secrets.degrees, "the places are not in degrees: positions cannot be looked up");
   const unavailable = (message) => ({ code: 2, message, PERMISSION_DENIED: 1, POSITION_UNAVAILABLE: 2, TIMEOUT: 3 });
@@ -59,11 +63,11 @@ export function geolocation(sticky, source = navigator.geolocation) {
  * origin when it is made or first looked at. Call it before any other script runs.
  */
 export function install(sticky, page = globalThis) {
-  const methods = ["getCurrentPosition", "watchPosition", "clearWatch"];
-  const own = page.navigator.geolocation;
-  need(Object.getOwnPropertyDescriptor(page.Geolocation.prototype, methods[0]).configurable,
+  const own = page?.navigator?.geolocation;
+  need(own && page.Geolocation, "the page has no geolocation");
+  need(Object.getOwnPropertyDescriptor(page.Geolocation.prototype, METHODS[0]).configurable,
     "reports are installed in this page already: reload it first");
-  const native = Object.fromEntries(methods.map((name) => [name, own[name].bind(own)]));
+  const native = Object.fromEntries(METHODS.map((name) => [name, own[name].bind(own)]));
   const stand = geolocation(sticky, native);
   const covered = new WeakSet();
   const quietly = (action) => {
@@ -95,7 +99,7 @@ export function install(sticky, page = globalThis) {
     // a frame that goes elsewhere keeps its window's proxy, and has another prototype
     if (!prototype || covered.has(prototype)) return;
     covered.add(prototype);
-    for (const name of methods) {
+    for (const name of METHODS) {
       Object.defineProperty(prototype, name,
         { value: stand[name], configurable: false, writable: false, enumerable: true });
     }

@@ -7,9 +7,9 @@ export class PackedError extends Error {}
 
 export interface Places {
   readonly kind: "grid" | "points" | "h3" | "labels";
-  readonly labels: Label[];
+  readonly labels: readonly Label[];
   /** Coordinates as positions are given: longitude and latitude in degrees where `degrees`. */
-  readonly points: number[][] | null;
+  readonly points: readonly (readonly number[])[] | null;
   readonly degrees?: boolean;
   readonly unit: string;
 }
@@ -21,28 +21,33 @@ export interface Constraint {
   readonly per: string;
 }
 
-/** What the header of every file says. */
+/** What the header of every file says. Nothing in a mechanism can be replaced. */
 export interface Header {
   readonly title: string;
-  readonly protects: string[];
-  readonly doesNotPromise: string[];
-  readonly constraints: Constraint[];
+  readonly protects: readonly string[];
+  readonly doesNotPromise: readonly string[];
+  readonly constraints: readonly Constraint[];
   readonly region: string;
-  readonly prior: { words: string; date: string | null };
-  readonly loss: { objective: string; design: number; packed: number; increase: number };
+  readonly prior: { readonly words: string; readonly date: string | null };
+  readonly loss: {
+    readonly objective: string;
+    readonly design: number;
+    readonly packed: number;
+    readonly increase: number;
+  };
   /** SHA-256 of the design, in hexadecimal digits. */
   readonly design: string;
-  /** The file's own digest. */
+  /** A copy of the file's own digest. */
   readonly digest: Uint8Array;
   readonly bits: 16 | 24 | 32 | 48;
   /** Bytes of a draw. */
   readonly drawBytes: number;
   readonly reports: Places;
   /** Numbers of the reports that are ever made. */
-  readonly columns: number[];
+  readonly columns: readonly number[];
   readonly outside: "refuse" | "nearest";
   readonly quantile: number | null;
-  readonly radius: number[] | null;
+  readonly radius: readonly number[] | null;
   describe(report: number): { label: Label; coordinates: number[] | null; accuracy: number | null };
 }
 
@@ -71,8 +76,8 @@ export class MeshMechanism {
   private constructor();
   readonly kind: "mesh";
   readonly mesh: {
-    readonly vertices: number[][];
-    readonly triangles: number[][];
+    readonly vertices: readonly (readonly number[])[];
+    readonly triangles: readonly (readonly number[])[];
     readonly degree: number;
     readonly unit: string;
     readonly degrees: boolean;
@@ -89,7 +94,8 @@ export class MeshMechanism {
 
 /**
  * Read and verify a file; `signer`: 32 bytes of the Ed25519 key that it has to be signed with. Where
- * the option is named, an unsigned file is refused, whatever its value.
+ * the option is named, an unsigned file is refused, whatever its value. An option that there is not is
+ * refused here and everywhere.
  */
 export function load(
   content: Uint8Array | ArrayBuffer,

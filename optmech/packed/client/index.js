@@ -7,7 +7,7 @@
  */
 
 import { Tag, compare, decode, need } from "./cbor.js";
-import { describeHeader, fields, float, hex, list, numbers, whole } from "./fields.js";
+import { copied, describeHeader, fields, float, hex, list, numbers, options, verified, whole } from "./fields.js";
 import { MeshMechanism } from "./mesh.js";
 import { Places } from "./places.js";
 import { Rows, equal, rowsUsed } from "./rows.js";
@@ -26,9 +26,10 @@ const DIGEST = 32;
 export class Mechanism {
   #rowOf;
   #rows;
+  #digest;
 
   /** Use `load`, which verifies the digest and the signature first. */
-  constructor(header, content) {
+  constructor(header, content, digest) {
     fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
       "loss", "design", "bits", "width", "secrets", "reports", "columns", "row of", "outside",
       "reach", "accuracy"], "the header");
@@ -46,6 +47,12 @@ export class Mechanism {
     this.reach = reach === null ? null : float(reach, "reach");
     need(this.reach === null || this.reach >= 0, "reach is below 0");
     describeHeader(this, header, this.columns.length);
+    this.#digest = digest;
+  }
+
+  /** The file's own digest. */
+  get digest() {
+    return this.#digest.slice();
   }
 
   /**
@@ -53,8 +60,7 @@ export class Mechanism {
    * row, compares every sum of one, and branches on nothing that depends on secret or bytes.
    */
   draw(secret, bytes) {
-    whole(secret, 0, this.secrets.labels.length - 1, "the secret");
-    need(Number.isInteger(secret), "the secret is no number of a place");
+    this.#number(secret);
     need(bytes instanceof Uint8Array && bytes.length === this.drawBytes,
       `a draw takes ${this.drawBytes} bytes`);
     let row = 0;
@@ -64,7 +70,12 @@ export class Mechanism {
 
   /** The probabilities of a place's row, exactly; for the ledger, not for drawing. */
   probabilities(secret) {
-    return this.#rows.probabilities(this.#rowOf[secret]);
+    return this.#rows.probabilities(this.#rowOf[this.#number(secret)]);
+  }
+
+  #number(secret) {
+    need(Number.isInteger(secret), "the secret is no number of a place");
+    return whole(secret, 0, this.secrets.labels.length - 1, "the secret");
   }
 
   /** A report for a secret, from the system's entropy. */
@@ -113,15 +124,13 @@ async function unsigned(bytes, signer) {
  * with; where it is named, nothing else is taken for one. Throws PackedError unless the file is
  * exactly as specified.
  */
-export async function load(content, options = {}) {
-  need(options !== null && typeof options === "object", "the options are no object");
-  const asked = "signer" in options;
-  need(!asked || (options.signer instanceof Uint8Array && options.signer.length === 32),
+export async function load(content, given = {}) {
+  const asked = "signer" in options(given, ["signer"]);
+  need(!asked || (given.signer instanceof Uint8Array && given.signer.length === 32),
     "signer is no public key of 32 bytes");
-  const signer = asked ? Uint8Array.from(options.signer) : null;
+  const signer = asked ? Uint8Array.from(given.signer) : null;
   // a copy: what the caller does to the buffer afterwards changes nothing
-  let bytes = new Uint8Array(new Uint8Array(content));
-  need(bytes.length <= MAX_BYTES, "is too large");
+  let bytes = copied(content, MAX_BYTES);
   if (bytes[0] === 0xd2) bytes = await unsigned(bytes, signer);
   else need(!asked, "is not signed, and a signature was asked for");
   const item = decode(bytes);
@@ -133,7 +142,5 @@ export async function load(content, options = {}) {
   need(digest.length === DIGEST && compare(found, digest) === 0,
     "the content does not match its digest: the file was altered");
   const Kind = format === FORMATS[0] ? Mechanism : MeshMechanism;
-  const mechanism = new Kind(decode(header), rows);
-  mechanism.digest = digest.slice();
-  return mechanism;
+  return verified(new Kind(decode(header), rows, digest.slice()));
 }

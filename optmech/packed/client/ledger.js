@@ -4,7 +4,7 @@ import { need } from "./cbor.js";
 import {
   UNIT, above, bestOrder, chargeOf, decimal, divergence, eighths, limit, logCharge, short, tail, units, within, written,
 } from "./charges.js";
-import { fields, hex } from "./fields.js";
+import { fields, hex, needMechanism, options } from "./fields.js";
 import { Reach } from "./reach.js";
 
 const FORMAT = "optmech-ledger/1";
@@ -164,8 +164,10 @@ export class Ledger {
   #draws = new Map();
   #before = none();
 
-  constructor(mechanism, epsilon, radius, { budget = null, delta = 1e-6, by = "plain",
-    fallBack = "refuse", between = "positions", order = null } = {}) {
+  constructor(mechanism, epsilon, radius, given = {}) {
+    needMechanism(mechanism);
+    const { budget = null, delta = 1e-6, by = "plain", fallBack = "refuse", between = "positions",
+      order = null } = options(given, ["budget", "delta", "by", "fallBack", "between", "order"]);
     need(["plain", "rows", "composed"].includes(by), "by is none of the figures");
     need(["refuse", "repeat"].includes(fallBack), "fallBack is unknown");
     need(["positions", "places"].includes(between), "between is neither positions nor places");
@@ -248,7 +250,9 @@ export class Ledger {
    * Take over what `toDict` gave, before the first draw, and its order. `redesigned`: it may be of a
    * file that this mechanism replaces; what was spent counts on.
    */
-  restore(state, { redesigned = false } = {}) {
+  restore(state, given = {}) {
+    const { redesigned = false } = options(given, ["redesigned"]);
+    need(typeof redesigned === "boolean", "redesigned is neither true nor false");
     need(!this.#draws.size && !this.#before.draws, "the ledger has draws of its own, which would be forgotten");
     const [format, file, radius, between, delta, order, draws, spent, before] = fields(
       entries(state), KEYS, "the ledger");

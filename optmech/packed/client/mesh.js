@@ -62,7 +62,7 @@ class Mesh {
 
   /** Triangle and weights over 2^24 of a position; null outside, where that is refused. */
   locate(position, outside) {
-    need(position.length === 2 && isPosition(position, this.degrees), "is no position");
+    need(isPosition(position, 2, this.degrees), "is no position");
     const [west, east, south, north] = this.box;
     const [x, y] = [this.degrees ? turned(position[0], west, east) : position[0], position[1]];
     let [found, least] = this.#find(x, y);
@@ -108,9 +108,10 @@ class Mesh {
 export class MeshMechanism {
   #rows;
   #rowOf;
+  #digest;
 
   /** Use `load`, which verifies the digest and the signature first. */
-  constructor(header, content) {
+  constructor(header, content, digest) {
     fields(header, ["title", "protects", "does not promise", "constraints", "region", "prior",
       "loss", "design", "bits", "width", "kind", "mesh", "reports", "columns", "outside", "snap",
       "accuracy"], "the header");
@@ -129,6 +130,12 @@ export class MeshMechanism {
     this.snap = float(header.get("snap"), "snap");
     need(this.snap >= 0, "snap is below 0");
     describeHeader(this, header, this.columns.length);
+    this.#digest = digest;
+  }
+
+  /** The file's own digest. */
+  get digest() {
+    return this.#digest.slice();
   }
 
   /** The triangle of a position and its weights there; null outside, where that is refused. */

@@ -102,8 +102,7 @@ export class Places {
   /** The number of the place of a position, or -1 outside; every place is looked at. */
   locate(position, reach, outside) {
     need(this.points !== null, "these places have no coordinates");
-    need(position.length === this.points[0].length && isPosition(position, this.degrees),
-      "is no position");
+    need(isPosition(position, this.points[0].length, this.degrees), "is no position");
     if (this.kind === "grid") {
       const [west, south, east, north] = this.box;
       let [x, y] = position;

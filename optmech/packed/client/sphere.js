@@ -12,7 +12,9 @@ const [PARTS_PER_DEGREE, MOST_PARTS] = [16, 256];
 export const between = (value, low, high) => Math.min(Math.max(value, low), high);
 
 /** Whether coordinates are those of a position. */
-export const isPosition = (position, degrees) => position.every((value) => Math.abs(value) <= FAR)
+export const isPosition = (position, dimension, degrees) =>
+  (Array.isArray(position) || ArrayBuffer.isView(position)) && position.length === dimension
+  && Array.from(position).every((value) => typeof value === "number" && Math.abs(value) <= FAR)
   && (!degrees || Math.abs(position[1]) <= 90);
 
 /** Sine and cosine of an angle in degrees. */

@@ -2,7 +2,8 @@
  * Python (optmech.StickyReports). */
 
 import { compare, need } from "./cbor.js";
-import { fields, hex, list } from "./fields.js";
+import { fields, hex, list, needMechanism, options } from "./fields.js";
+import { Ledger } from "./ledger.js";
 
 const LABEL = new TextEncoder().encode("optmech-sticky/1");
 const KEPT = new TextEncoder().encode("optmech-sticky-state/1");
@@ -19,10 +20,14 @@ export class StickyReports {
    * `key`: 32 bytes that stay on the device. `period`: seconds of an epoch. `save`: called with
    * nothing after every draw that was charged, and awaited before its report is given out.
    */
-  constructor(mechanism, key, { period = 86400, ledger = null, save = null } = {}) {
+  constructor(mechanism, key, given = {}) {
+    const { period = 86400, ledger = null, save = null } = options(given, ["period", "ledger", "save"]);
+    needMechanism(mechanism);
     need(mechanism.kind === "places", "is a mechanism for every point: two fixes of one place are two points");
     need(key instanceof Uint8Array && key.length === 32, "key is not 32 bytes");
     need(Number.isSafeInteger(period) && period >= 1, "period is no whole number above 0");
+    need(ledger === null || ledger instanceof Ledger, "the ledger is none");
+    need(save === null || typeof save === "function", "save is no function");
     need(ledger === null || compare(ledger.mechanism.digest, mechanism.digest) === 0,
       "the ledger is that of another packed file");
     this.mechanism = mechanism;
@@ -30,6 +35,7 @@ export class StickyReports {
     this.ledger = ledger;
     this.#save = save;
     this.#key = crypto.subtle.importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+    Object.freeze(this);
   }
 
   async #hmac(label, numbers) {

@@ -1,0 +1,187 @@
+"""Where the rows of a table lie: the box of a first grid, which wild rows do not move."""
+
+from __future__ import annotations
+
+from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, unwrapped
+from optmech.errors import ProblemError
+from optmech.reading.columns import read_columns
+from optmech.spaces.domain import EARTH_RADIUS_KM, great_circle
+
+Bools = NDArray[np.bool_]
+_CORE, _BESIDE = 0.95, 0.5
+"""Of the rows, along each axis, that a grid is sure to reach over: those that lie closest together;
+and of their extent, how far on either side of it other rows still count. Wild ones do not."""
+_DIGITS = 2
+"""Significant digits, of the extent, that bounds are rounded to: they tell nobody's exact place."""
+_MOST_DEGREES = 180.0
+"""Of longitude that a flat map reaches over."""
+_LARGEST, _LEAST_PART = 1e100, 1e-9
+"""Of coordinates, and of their extent in them: floats compute with these."""
+
+
+def read_points(data: Path, x: str, y: str, degrees: bool) -> tuple[Floats, list[str]]:
+    """The rows with usable coordinates, shape (n, 2), and what is to be said of others; in degrees
+    no farther around the globe than they have to be."""
+    columns = read_columns(data, [x, y])
+    points = np.column_stack([columns[x], columns[y]])
+    points = points[np.isfinite(points).all(axis=1)]
+    notes = [_counted(len(columns[x]) - len(points), len(columns[x]), "have no coordinates")]
+    if not len(points):
+        raise ProblemError(
+            f"no row has numbers in {x!r} and {y!r}",
+            where=str(data),
+            remedy="Name the columns with the coordinates; numbers are written 5.05, with a point",
+        )
+    if degrees:
+        usable = _on_the_globe(points)
+        _refuse_exchanged(data, (x, y), points[~usable], int(usable.sum()))
+        lost = f"have a latitude ({y!r}) or longitude ({x!r}) that there is not"
+        lost += ": they may be the other way around" if _exchanged(points[~usable]) else ""
+        notes.append(_counted(int((~usable).sum()), len(points), lost))
+        points = _turned(points[usable])
+    return points, [note for note in notes if note]
+
+
+def _on_the_globe(points: Floats) -> Bools:
+    return np.asarray((np.abs(points) <= (360, 90)).all(axis=1))
+
+
+def _exchanged(points: Floats) -> bool:
+    """Whether most of the rows that lie nowhere lie somewhere the other way around."""
+    return 2 * int(_on_the_globe(points[:, ::-1]).sum()) > len(points)
+
+
+def _refuse_exchanged(data: Path, names: tuple[str, str], outside: Floats, inside: int) -> None:
+    """Raise ProblemError where hardly any row has degrees: for those of a projection, or where
+    longitude and latitude are the other way around."""
+    if len(outside) <= inside:
+        return
+    (x, y), first = names, outside[0]
+    remedy = "Call the columns of a projection x and y, or give degrees"
+    if _exchanged(outside):
+        remedy = "They seem to be the other way around: exchange their names, or --x and --y"
+    raise ProblemError(
+        f"{x!r} and {y!r} are called longitude and latitude, and {len(outside):,} of "
+        f"{len(outside) + inside:,} rows have none in degrees (the first has {first[0]:.10g}, "
+        f"{first[1]:.10g})",
+        where=str(data),
+        remedy=remedy,
+    )
+
+
+def _turned(points: Floats) -> Floats:
+    """Longitudes, whole turns away where they are closer together so."""
+    if np.subtract(*_core(points[:, 0])[::-1]) > _MOST_DEGREES:
+        angles = np.radians(points[:, 0])
+        middle = np.degrees(np.arctan2(np.sin(angles).mean(), np.cos(angles).mean()))
+        points = unwrapped(points, np.array([middle, 0.0]))
+    return points
+
+
+def _core(values: Floats) -> tuple[float, float]:
+    """The ends of the shortest interval that holds most of the values: wild ones move nothing."""
+    ordered = np.sort(values)
+    held = int(np.ceil(_CORE * len(ordered)))
+    with np.errstate(over="ignore"):
+        first = int(np.argmin(ordered[held - 1 :] - ordered[: len(ordered) - held + 1]))
+    return float(ordered[first]), float(ordered[first + held - 1])
+
+
+def _kept(points: Floats) -> Bools:
+    """The rows that lie where most do, or beside them; all of them where most are one place."""
+    kept = np.ones(len(points), dtype=bool)
+    for values in points.T:
+        low, high = _core(values)
+        if high > low:
+            beside = _BESIDE * (high - low)
+            kept &= (values >= low - beside) & (values <= high + beside)
+    return kept
+
+
+def _counted(count: int, total: int, what: str) -> str:
+    """Of how many rows something is said, and of which share; "" for none."""
+    return f"{count:,} of {total:,} rows ({100 * count / total:.2g} %) {what}" if count else ""
+
+
+def between(box: Floats, degrees: bool) -> str:
+    """The ends of a box in words."""
+    west, south, east, north = box.tolist()
+    names = ("longitude", "latitude") if degrees else ("x", "y")
+    return f"{names[0]} {west:.6g} to {east:.6g} and {names[1]} {south:.6g} to {north:.6g}"
+
+
+def left_out(points: Floats, box: Floats, degrees: bool, unit: str) -> list[str]:
+    """How many rows lie outside of a box, how far, and whether they look exchanged."""
+    outside = points[~_inside(points, box)]
+    if not len(outside):
+        return []
+    nearest = np.clip(outside, box[:2], box[2:])
+    with np.errstate(over="ignore"):
+        apart = great_circle(outside, nearest) if degrees else np.hypot(*(outside - nearest).T)
+    far = f"{apart.max():.3g}{f' {unit}' if unit else ''}"
+    exchanged = int(_inside(outside[:, ::-1], box).sum())
+    notes = [
+        _counted(len(outside), len(points), f"lie outside of the grid, up to {far} away")
+        + ": look at them, and change its bounds or protect with --outside nearest"
+    ]
+    if exchanged:
+        lie = "would lie inside with their coordinates exchanged: they may be the other way around"
+        notes.append(_counted(exchanged, len(points), lie))
+    return notes
+
+
+def _inside(points: Floats, box: Floats) -> Bools:
+    return np.asarray(((points >= box[:2]) & (points <= box[2:])).all(axis=1))
+
+
+def box_around(data: Path, points: Floats, degrees: bool) -> Floats:
+    """(x0, y0, x1, y1) around the points that are not wild, rounded outwards."""
+    kept = points[_kept(points)]
+    low, high = kept.min(axis=0), kept.max(axis=0)
+    largest = float(np.abs(kept).max())
+    with np.errstate(over="ignore"):
+        extent = np.where(high > low, high - low, 0.01 if degrees else 1.0)
+    if not (largest < _LARGEST and extent.min() > max(1 / _LARGEST, largest * _LEAST_PART)):
+        raise ProblemError(
+            f"the coordinates reach up to {largest:.3g} and over {by(extent, '')}: too far apart "
+            "to compute with" if largest >= _LARGEST else
+            f"the coordinates reach over {by(extent, '')} only, at {largest:.3g}",
+            where=str(data),
+            remedy="Use another unit, or subtract what they have in common",
+        )  # fmt: skip
+    corner, end = np.empty(2), np.empty(2)
+    for k, exponent in enumerate((np.floor(np.log10(extent)) + 1 - _DIGITS).tolist()):
+        # whole steps, written as decimal numbers: nothing is left of the rounding of floats
+        step = Decimal(10) ** int(exponent)
+        corner[k] = float((Decimal(float(low[k])) / step).to_integral_value(ROUND_FLOOR) * step)
+        last = (Decimal(float(high[k])) / step).to_integral_value(ROUND_FLOOR) + 1
+        end[k] = float(last * step)
+    if degrees:
+        corner, end = np.maximum(corner, (-360, -90)), np.minimum(end, (360, 90))
+        if end[0] - corner[0] > _MOST_DEGREES:
+            raise ProblemError(
+                f"the points reach over {end[0] - corner[0]:.3g} degrees of longitude, and a map "
+                "of that is not flat",
+                where=str(data),
+                remedy="Keep the rows of one region, or name a column of --label alone",
+            )
+    return np.concatenate([corner, end])
+
+
+def unit_lengths(box: Floats, degrees: bool) -> Floats:
+    """What a unit of each coordinate is: km for degrees."""
+    if not degrees:
+        return np.ones(2)
+    degree = np.pi / 180 * EARTH_RADIUS_KM
+    return np.array([degree * np.cos(np.radians((box[1] + box[3]) / 2)), degree])
+
+
+def by(lengths: Floats, unit: str) -> str:
+    """Two lengths, as 3 x 4 km."""
+    return " x ".join(f"{value:.4g}" for value in lengths.tolist()) + (f" {unit}" if unit else "")

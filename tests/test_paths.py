@@ -1,0 +1,90 @@
+"""What is no path is refused in words, by everything that takes the name of a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optmech as om
+
+KM = om.distances.euclidean()
+TWO = om.Domain([0, 1], [[0.0, 0.0], [1.0, 0.0]], "km")
+PROBLEM = om.Problem(om.Prior.uniform(TWO), KM, constraints=[om.MetricPrivacy(1, KM)])
+DESIGN = om.solve(PROBLEM)
+M = DESIGN.mechanism
+MESH = om.Mesh.grid((0, 0, 1, 1), 1)
+LINE = Path(__file__).parent / "packed" / "vectors" / "line.omm"
+TARGET = om.mechanisms.optimal_target([om.Prior(TWO, w) for w in ([1, 3], [3, 1])], KM, 1)
+CELLS = om.Grid.geographic(1, 2, (8.5, 47.3, 8.6, 47.4))
+MAP = om.solve(om.Problem(om.Prior.uniform(CELLS), KM, constraints=[om.MetricPrivacy(1, KM)]))
+TAKES: dict[str, Callable[[Any], object]] = {
+    "Design.load": om.Design.load,
+    "Design.save": DESIGN.save,
+    "Ledger.open": lambda x: om.Ledger.open(x, om.load_packed(LINE), None, radius=2),
+    "Mesh.read": om.Mesh.read,
+    "Mesh.write": MESH.write,
+    "Prior.from_csv": lambda x: om.Prior.from_csv(om.Grid(2, 2), x, x="x", y="y"),
+    "SweepResult.load": om.SweepResult.load,
+    "check": om.check,
+    "check_packed": lambda x: om.check_packed(x, DESIGN),
+    "exchange.read_geojson": om.exchange.read_geojson,
+    "exchange.read_matrix": lambda x: om.exchange.read_matrix(x, TWO, TWO),
+    "exchange.read_netcdf": om.exchange.read_netcdf,
+    "exchange.read_osm": om.exchange.read_osm,
+    "exchange.read_parquet": om.exchange.read_parquet,
+    "exchange.write_geojson": lambda x: om.exchange.write_geojson(MAP, x),
+    "exchange.write_matrix": lambda x: om.exchange.write_matrix(M, x),
+    "exchange.write_netcdf": lambda x: om.exchange.write_netcdf(M, x),
+    "exchange.write_noise_table": lambda x: om.exchange.write_noise_table(om.noise.optimal(1), x),
+    "exchange.write_parquet": lambda x: om.exchange.write_parquet(M, x),
+    "frontier.least_epsilon": lambda x: om.frontier.least_epsilon(PROBLEM, 0.1, 1, 9, profile=x),
+    "load": om.load,
+    "load_packed": om.load_packed,
+    "load_problem": om.load_problem,
+    "load_task": om.load_task,
+    "mechanisms.TargetDesign.load": om.mechanisms.TargetDesign.load,
+    "mechanisms.TargetDesign.save": TARGET.save,
+    "pack": lambda x: om.pack(DESIGN, x),
+    "plots.mechanism_picture": lambda x: om.plots.mechanism_picture(DESIGN, x),
+    "plots.region_picture": lambda x: om.plots.region_picture(DESIGN, x),
+    "plots.save": lambda x: om.plots.save(om.plots.mechanism(DESIGN), x),
+    "redesign": lambda x: om.redesign(x, PROBLEM),
+    "report": lambda x: om.report(DESIGN, x),
+    "solve": lambda x: om.solve(PROBLEM, x),
+    "sweep": om.sweep,
+    "traces.Fixes.from_csv": lambda x: om.traces.Fixes.from_csv(
+        x, user="u", time="t", x="x", y="y"),
+}  # fmt: skip
+
+
+def takers(owner: Any, before: str = "") -> Iterator[str]:
+    """Public functions and methods with an argument that is the name of a file."""
+    names = owner.__all__ if isinstance(owner, ModuleType) else vars(owner)
+    for name in (name for name in names if not name.startswith("_")):
+        found = getattr(owner, name)
+        if isinstance(found, ModuleType) or inspect.isclass(found):
+            of = found.__name__ if isinstance(found, ModuleType) else found.__module__
+            if of.startswith("optmech.") and before.count(".") < 2:
+                yield from takers(found, f"{before}{name}.")
+        elif callable(found):
+            parameters = inspect.signature(found).parameters.values()
+            if any("str | Path" in str(p.annotation) for p in parameters):
+                yield before + name
+
+
+def test_all_that_take_a_path_are_here() -> None:
+    assert set(takers(om)) == set(TAKES)
+
+
+@pytest.mark.parametrize("name", TAKES)
+def test_what_is_no_path_is_refused(name: str) -> None:
+    for wrong in (None, 5, 1.5, True, b"name.json", ["name.json"], object(), np.eye(2)):
+        with pytest.raises(om.ProblemError) as caught:
+            TAKES[name](wrong)
+        assert "no path" in str(caught.value) or type(wrong).__name__ in str(caught.value), name
