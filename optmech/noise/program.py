@@ -25,8 +25,9 @@ _SECONDS = 45.0
 _LEAST_SCALE = 1e-13
 _DEEPEST = -600.0
 _STEEP = 8.0
-_LARGEST = 1e14
-"""Rows with larger coefficients are left out: they say next to nothing, and HiGHS takes none."""
+_LARGEST = 1e7
+"""Rows with larger coefficients are left out: they say next to nothing, and HiGHS fails of them."""
+_LARGEST_EXCESS = 1e4
 _NEGLIGIBLE = 1e-10
 """Excess in units of δ that no row far inside can need."""
 
@@ -153,7 +154,7 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     for shift, inward in shifts.items():
         inner, near, far = rows.of(shift, inward)
         size = rows.values[near]
-        held = np.maximum(window.power * rows.values[far], window.delta) < _LARGEST * size
+        held = window.power * rows.values[far] < _LARGEST * size
         inner, near, far, size = inner[held], near[held], far[held], size[held]
         count = len(inner)
         index = start + np.arange(count)
@@ -166,8 +167,10 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
             share = window.delta / size
             used = np.flatnonzero((share > _NEGLIGIBLE) & (inner <= window.n))
             new = columns + np.arange(len(used))
-            entries.append((-share[used], index[used], new))
-            entries.append((np.ones(len(used)), np.full(len(used), start), new))
+            # in units between δ and the size of the place, so that few coefficients are extreme
+            unit = np.maximum(np.sqrt(np.maximum(share[used], 1.0)), share[used] / _LARGEST_EXCESS)
+            entries.append((-share[used] / unit, index[used], new))
+            entries.append((1 / unit, np.full(len(used), start), new))
             uppers.append(np.ones(1))
             budgets[shift] = start
             columns, start = columns + len(used), start + 1
@@ -176,20 +179,20 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
     matrix = sp.csr_array((values, (at, across)), shape=(start + 1, columns))
     cost[:base] = rows.cost()
-    unit = _typical(window)
+    typical = _typical(window)
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
     lower[-1] = 1.0
-    x, duals = run_program(cost / unit, matrix, lower, upper, _SECONDS)
+    x, duals = run_program(cost / typical, matrix, lower, upper, _SECONDS)
     z = x[:base] * rows.scales
     multipliers, limits = {}, {}
     for shift, (inner, index, size) in places.items():
         y = np.zeros(2 * window.n + 1)
         inside = inner <= window.n
-        y[inner[inside] + window.n] = np.maximum(-duals[index] * unit / size / 2, 0)[inside]
+        y[inner[inside] + window.n] = np.maximum(-duals[index] * typical / size / 2, 0)[inside]
         multipliers[shift] = y
         if window.delta > 0:
-            limits[shift] = max(0.0, -duals[budgets[shift]] * unit / window.delta / 2)
+            limits[shift] = max(0.0, -duals[budgets[shift]] * typical / window.delta / 2)
     value = float(cost[:base] @ x[:base])
     return Solution(z[: window.n + 1], z[window.n + 1 :], value, multipliers, limits)
 

@@ -143,7 +143,12 @@ class Dual:
             if w.delta > 0:
                 found = np.minimum(found, self.limits[s])
             rows[s] = [number(value) for value in found.tolist()]
-        loss = [number(value) for value in w.loss.floats(np.arange(reach + 1.0)).tolist()]
+        # where digits count those of floats are too few
+        loss = (
+            [decimal.Decimal(c.numerator) / c.denominator for c in map(w.loss, range(reach + 1))]
+            if number is decimal.Decimal
+            else w.loss.floats(np.arange(reach + 1.0)).tolist()
+        )
         most = number(self.limits.get(w.sensitivity, math.inf))
         zero = one - one
         main = rows[w.sensitivity]

@@ -40,8 +40,6 @@ MOST_ROWS = 400_000
 _ROUNDS = 12
 _MIXES = 6
 _DEEPEST = 600.0
-_TOGETHER = 4
-"""Shifts that are added at a time."""
 _SHARE = 1e-12
 """Probability that is as good as none."""
 _WIDE = 2000
@@ -317,7 +315,8 @@ class Search:
                 inwards[shift] = bool((excess[2 * (kept - centre) < -shift] > 1e-12).any())
         peaks = (sums > allowed) & (sums >= np.roll(sums, 1)) & (sums >= np.roll(sums, -1))
         found = np.flatnonzero(peaks)
-        worst = found[np.argsort(-sums[found], kind="stable")[:_TOGETHER]]
+        # as many as there are, so that few programs are solved where all shifts matter
+        worst = found[np.argsort(-sums[found], kind="stable")[: len(self.shifts)]]
         made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
         return made, float(sums.max())
 
