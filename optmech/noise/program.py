@@ -48,6 +48,12 @@ class Window:
     the multipliers need none beyond the window."""
 
     @property
+    def has_far(self) -> bool:
+        """Whether probability infinitely far out costs a constant, and breaks no inequality; with
+        δ = 0 it is no better than more of what is near, or nothing is near."""
+        return self.delta > 0 and self.loss.is_bounded
+
+    @property
     def power(self) -> float:
         """e^ε."""
         return math.exp(self.epsilon)
@@ -63,6 +69,8 @@ class Solution:
     value: float
     multipliers: dict[int, Floats]
     limits: dict[int, float]
+    far: float = 0.0
+    """The probability infinitely far out."""
 
 
 class _Rows:
@@ -174,11 +182,14 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
             uppers.append(np.ones(1))
             budgets[shift] = start
             columns, start = columns + len(used), start + 1
-    mass, cost = rows.mass(), np.zeros(columns)
-    entries.append((mass, np.full(base, start), np.arange(base)))
-    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, columns))
+    mass, cost, heavy = rows.mass(), np.zeros(columns), np.arange(base)
     cost[:base] = rows.cost()
+    if window.has_far:
+        mass, heavy = np.append(mass, 1.0), np.append(heavy, columns)
+        cost = np.append(cost, float(window.loss.values[-1]))
+    entries.append((mass, np.full(len(mass), start), heavy))
+    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, len(cost)))
     typical = _typical(window)
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
@@ -193,8 +204,10 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
         multipliers[shift] = y
         if window.delta > 0:
             limits[shift] = max(0.0, -duals[budgets[shift]] * typical / window.delta / 2)
-    value = float(cost[:base] @ x[:base])
-    return Solution(z[: window.n + 1], z[window.n + 1 :], value, multipliers, limits)
+    beyond = float(x[-1]) if window.has_far else 0.0
+    return Solution(
+        z[: window.n + 1], z[window.n + 1 :], float(cost @ x), multipliers, limits, beyond
+    )
 
 
 def _typical(window: Window) -> float:
