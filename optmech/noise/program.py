@@ -25,8 +25,9 @@ _SECONDS = 45.0
 _LEAST_SCALE = 1e-13
 _DEEPEST = -600.0
 _STEEP = 8.0
-_LARGEST = 1e14
-"""Rows with larger coefficients are left out: they say next to nothing, and HiGHS takes none."""
+_LARGEST = 1e7
+"""Rows with larger coefficients are left out: they say next to nothing, and HiGHS fails of them."""
+_LARGEST_EXCESS = 1e4
 _NEGLIGIBLE = 1e-10
 """Excess in units of δ that no row far inside can need."""
 
@@ -47,6 +48,12 @@ class Window:
     the multipliers need none beyond the window."""
 
     @property
+    def has_far(self) -> bool:
+        """Whether probability infinitely far out costs a constant, and breaks no inequality; with
+        δ = 0 it is no better than more of what is near, or nothing is near."""
+        return self.delta > 0 and self.loss.is_bounded
+
+    @property
     def power(self) -> float:
         """e^ε."""
         return math.exp(self.epsilon)
@@ -62,6 +69,8 @@ class Solution:
     value: float
     multipliers: dict[int, Floats]
     limits: dict[int, float]
+    far: float = 0.0
+    """The probability infinitely far out."""
 
 
 class _Rows:
@@ -153,7 +162,7 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
     for shift, inward in shifts.items():
         inner, near, far = rows.of(shift, inward)
         size = rows.values[near]
-        held = np.maximum(window.power * rows.values[far], window.delta) < _LARGEST * size
+        held = window.power * rows.values[far] < _LARGEST * size
         inner, near, far, size = inner[held], near[held], far[held], size[held]
         count = len(inner)
         index = start + np.arange(count)
@@ -166,32 +175,39 @@ def solve_window(window: Window, shifts: Mapping[int, bool]) -> Solution:
             share = window.delta / size
             used = np.flatnonzero((share > _NEGLIGIBLE) & (inner <= window.n))
             new = columns + np.arange(len(used))
-            entries.append((-share[used], index[used], new))
-            entries.append((np.ones(len(used)), np.full(len(used), start), new))
+            # in units between δ and the size of the place, so that few coefficients are extreme
+            unit = np.maximum(np.sqrt(np.maximum(share[used], 1.0)), share[used] / _LARGEST_EXCESS)
+            entries.append((-share[used] / unit, index[used], new))
+            entries.append((1 / unit, np.full(len(used), start), new))
             uppers.append(np.ones(1))
             budgets[shift] = start
             columns, start = columns + len(used), start + 1
-    mass, cost = rows.mass(), np.zeros(columns)
-    entries.append((mass, np.full(base, start), np.arange(base)))
-    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, columns))
+    mass, cost, heavy = rows.mass(), np.zeros(columns), np.arange(base)
     cost[:base] = rows.cost()
-    unit = _typical(window)
+    if window.has_far:
+        mass, heavy = np.append(mass, 1.0), np.append(heavy, columns)
+        cost = np.append(cost, float(window.loss.values[-1]))
+    entries.append((mass, np.full(len(mass), start), heavy))
+    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+    matrix = sp.csr_array((values, (at, across)), shape=(start + 1, len(cost)))
+    typical = _typical(window)
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
     lower[-1] = 1.0
-    x, duals = run_program(cost / unit, matrix, lower, upper, _SECONDS)
+    x, duals = run_program(cost / typical, matrix, lower, upper, _SECONDS)
     z = x[:base] * rows.scales
     multipliers, limits = {}, {}
     for shift, (inner, index, size) in places.items():
         y = np.zeros(2 * window.n + 1)
         inside = inner <= window.n
-        y[inner[inside] + window.n] = np.maximum(-duals[index] * unit / size / 2, 0)[inside]
+        y[inner[inside] + window.n] = np.maximum(-duals[index] * typical / size / 2, 0)[inside]
         multipliers[shift] = y
         if window.delta > 0:
-            limits[shift] = max(0.0, -duals[budgets[shift]] * unit / window.delta / 2)
-    value = float(cost[:base] @ x[:base])
-    return Solution(z[: window.n + 1], z[window.n + 1 :], value, multipliers, limits)
+            limits[shift] = max(0.0, -duals[budgets[shift]] * typical / window.delta / 2)
+    beyond = float(x[-1]) if window.has_far else 0.0
+    return Solution(
+        z[: window.n + 1], z[window.n + 1 :], float(cost @ x), multipliers, limits, beyond
+    )
 
 
 def _typical(window: Window) -> float:

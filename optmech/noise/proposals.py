@@ -70,6 +70,8 @@ class Dual:
         """The multipliers with the largest bound, of a few levels that places are held to; it is
         at most ``loss``."""
         level = loss + self.cost
+        if self.window.has_far:
+            level = min(level, float(self.window.loss.values[-1]))
         tried: dict[float, float] = {}
         for _ in range(_LEVELS):
             tried[level] = self._swept(level)[1]
@@ -143,7 +145,12 @@ class Dual:
             if w.delta > 0:
                 found = np.minimum(found, self.limits[s])
             rows[s] = [number(value) for value in found.tolist()]
-        loss = [number(value) for value in w.loss.floats(np.arange(reach + 1.0)).tolist()]
+        # where digits count those of floats are too few
+        loss = (
+            [decimal.Decimal(c.numerator) / c.denominator for c in map(w.loss, range(reach + 1))]
+            if number is decimal.Decimal
+            else w.loss.floats(np.arange(reach + 1.0)).tolist()
+        )
         most = number(self.limits.get(w.sensitivity, math.inf))
         zero = one - one
         main = rows[w.sensitivity]
@@ -257,7 +264,10 @@ def lifted(solution: Solution, window: Window) -> Solution:
     if window.delta == 0:
         made = np.exp(np.maximum(-levels * window.epsilon, _DEEPEST))
     both = np.where(np.arange(len(places)) > 0, 2.0, 1.0)
-    values = [float(both * costs @ z) / float(both @ z) for z in (places, made)]
+    far = solution.far * float(window.loss.values[-1]) if solution.far else 0.0
+    values = [
+        (float(both * costs @ z) + far) / (float(both @ z) + solution.far) for z in (places, made)
+    ]
     share = values[1] / values[0] if values[0] > 0 else 1.0
     inner = levels[np.abs(np.arange(-n, n + 1))]
     rise = share * np.exp(np.minimum(inner * more, -_DEEPEST))
@@ -268,6 +278,19 @@ def lifted(solution: Solution, window: Window) -> Solution:
         value=values[1],
         multipliers={s: y * rise for s, y in solution.multipliers.items()},
         limits={s: limit * share for s, limit in solution.limits.items()},
+    )
+
+
+def thinned(solution: Solution, window: Window, ample: float) -> Solution:
+    """The best places for ε = 0 and the window's δ, from those for a larger one of which most is
+    infinitely far out: what is near is in proportion to δ, and the multipliers are the same."""
+    share = window.delta / ample
+    end = float(window.loss.values[-1])
+    return replace(
+        solution,
+        window=solution.window * share,
+        value=end + share * (solution.value - end),
+        far=1 + share * (solution.far - 1),
     )
 
 
@@ -292,14 +315,13 @@ def continued(places: Floats, ratio: float, sensitivity: int, last: int) -> Floa
     return np.concatenate([places, tail])[: last + 1]
 
 
-def with_tails(places: Floats, epsilon: Exact, sensitivity: int) -> Law:
+def with_tails(places: Floats, period: int, ratio: int, bits: int) -> Law:
     """The law of places whose last period goes on with the ratio; finite where that is empty."""
-    ratio, bits = tail_ratio(epsilon) if places[-sensitivity:].any() else (0, 0)
-    if not ratio:
+    if not ratio or not places[-period:].any():
         return apportioned(np.append(np.trim_zeros(places, "b"), 0.0), 1, 0, 0)
     masses = places.copy()
-    masses[-sensitivity:] /= 1 - ratio / 2**bits
-    return apportioned(masses, sensitivity, ratio, bits)
+    masses[-period:] /= 1 - ratio / 2**bits
+    return apportioned(masses, period, ratio, bits)
 
 
 def tidied(solution: Solution, window: Window) -> Floats:

@@ -23,7 +23,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.noise.optimum import optimal, reach_of
-from optmech.noise.proposals import with_tails
+from optmech.noise.proposals import tail_ratio, with_tails
 from optmech.noise.search import Note
 
 EXPONENTS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5)
@@ -210,7 +210,7 @@ def _power(size: float, p: float) -> Law:
     k = np.arange(math.ceil(size * _TAIL ** (1 / p)) + 2.0)
     pmf: Floats = np.exp(-((k / size) ** p))
     pmf[-1] = 0.0
-    return with_tails(pmf, Exact(Fraction(1)), 1)
+    return with_tails(pmf, 1, *tail_ratio(Exact(Fraction(1))))
 
 
 def _calibrated(made: Made, start: float, private: Callable[[Law, int], bool]) -> Law | None:

@@ -29,6 +29,7 @@ from optmech.noise.proposals import (
     lifted,
     pure_places,
     tail_ratio,
+    thinned,
     tidied,
     with_tails,
 )
@@ -40,10 +41,12 @@ MOST_ROWS = 400_000
 _ROUNDS = 12
 _MIXES = 6
 _DEEPEST = 600.0
-_TOGETHER = 4
-"""Shifts that are added at a time."""
 _SHARE = 1e-12
 """Probability that is as good as none."""
+_PERIOD = 1024
+_SLOWEST = 20
+"""Flat noise without ε falls by 2^-20 at least from one such period to the next."""
+_FLATTEST = _PERIOD * 2.0**_SLOWEST
 _WIDE = 2000
 """Places times sensitivity."""
 _NEARLY = 1.01
@@ -72,6 +75,7 @@ class Search:
         self.places: Floats | None = None
         ratio, bits = tail_ratio(epsilon) if epsilon > 0 else (0, 0)
         self.ratio = ratio / 2**bits
+        self.tails = (sensitivity, ratio, bits)
         self.law: NoiseDesign | None = None
         self.proof: NoiseDesign | None = None
 
@@ -142,25 +146,67 @@ class Search:
         steps = np.ceil(np.arange(self._least() + self.sensitivity + 1.0) / self.sensitivity)
         # a little less steep, for roundings
         fall = float(self.epsilon) * (1 - 1e-9)
-        self._take(with_tails(np.exp(-np.minimum(fall * steps, _DEEPEST)), self.epsilon,
-                              self.sensitivity))  # fmt: skip
+        self._take(self._law(np.exp(-np.minimum(fall * steps, _DEEPEST))))
 
     def _far_out(self) -> None:
         """Noise of two humps where the loss is the same for good: the farther out they are the
         nearer it is to that, which noise without δ may approach and never reach. The bound is what
         the cheapest place costs."""
-        steps = np.arange(self._hump(), -1, -1) // self.sensitivity
-        fall = float(self.epsilon) * (1 - 1e-9)
-        places = np.exp(-np.minimum(fall * steps, _DEEPEST))
-        self._take(with_tails(places, self.epsilon, self.sensitivity))
+        places = self._humps()
+        self._take(self._law(places))
+        if self.delta > 0:
+            # with δ there may be nothing where it costs more
+            dear = [k for k, value in enumerate(self.loss.values) if value > self.loss.values[-1]]
+            self._take(self._law(np.where(np.isin(np.arange(len(places)), dear), 0.0, places)))
         # δ may be anywhere, and so is where it costs least
         part = float(self.delta) * (1 - KEPT)
         cheapest = self.loss.values.index(self.loss.floor)
-        beyond = self.sensitivity * self.ratio / (1 - self.ratio)
-        places *= (1 - part) / (_mass(places) + 2 * beyond)
+        places *= 1 - part
         places[cheapest] += part / (2 if cheapest else 1)
-        self._take(with_tails(places, self.epsilon, self.sensitivity))
+        self._take(self._law(places))
         self._keep(NoiseMultipliers(0, (ShiftMultipliers(self.sensitivity, (0,), (0, 0, 0), 0),)))
+
+    def _humps(self) -> Floats:
+        """Places of probability one in all, tails included, most of it as far out as need be."""
+        steps = np.arange(self._hump(), -1, -1) // self.sensitivity
+        fall = float(self.epsilon) * (1 - 1e-9)
+        places = np.exp(-np.minimum(fall * steps, _DEEPEST))
+        beyond = self.sensitivity * self.ratio / (1 - self.ratio)
+        return np.asarray(places / (_mass(places) + 2 * beyond))
+
+    def _spread(self, places: Floats, solution: Solution) -> Floats:
+        """The places, and far out what the solution has infinitely far out."""
+        if not self.epsilon > 0:
+            self.tails = (self.sensitivity, 0, 0)
+        if solution.far <= _SHARE:
+            return places
+        if not self.epsilon > 0:
+            return self._flat(places, solution)
+        humps = self._humps()
+        last = max(len(places), len(humps)) - 1
+        both = (continued(part, self.ratio, self.sensitivity, last) for part in (places, humps))
+        near, far = both
+        return np.asarray(near + solution.far * far)
+
+    def _flat(self, places: Floats, solution: Solution) -> Floats:
+        """The same without ε: nowhere less than flat noise, so wide that its height is next to
+        nothing, but where the loss is above that far out; places give way to what it takes of δ."""
+        end, part = self.loss.values[-1], float(self.delta) * (1 - KEPT)
+        gain = abs(float(end) - solution.value)
+        need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
+        wide = 4 * need / max(self.gap * solution.value, _SHARE)
+        bits = min(max(math.ceil(math.log2(max(wide / _PERIOD, 1))), 1), _SLOWEST)
+        self.tails = (_PERIOD, (1 << bits) - 1, bits)
+        near = np.append(places, np.zeros(_PERIOD))
+        flat = np.ones(len(near))
+        flat[: self.loss.last] = [float(v <= end) for v in self.loss.values[:-1]]
+        flat /= _mass(flat) + 2 * _PERIOD * self.tails[1]
+        share = solution.far
+        for _ in range(_MIXES):
+            both = np.maximum(near, share * flat)
+            share += 1 - _mass(both) - 2 * _PERIOD * self.tails[1] * both[-1]
+            near *= min(1.0, 1 - (_falls(both, self.sensitivity) - part) / part)
+        return np.asarray(np.maximum(near, share * flat))
 
     def _hump(self) -> int:
         """So far out is a hump of which next to nothing is where the loss is not yet constant."""
@@ -193,7 +239,7 @@ class Search:
 
     def _first_window(self) -> int:
         least = self._least()
-        if self.delta > 0 and (not self.epsilon > 0 or not self.loss.is_bounded):
+        if self.delta > 0 and not (self.epsilon > 0 and self.loss.is_bounded):
             return self._affordable(self._end())
         # something verified first, where noise far out costs no more than a constant
         return self._affordable(least + self.sensitivity)
@@ -205,6 +251,9 @@ class Search:
         part = float(self.delta)
         if part == 0:
             return 0
+        if self.loss.is_bounded and not self.epsilon > 0:
+            # what is beyond the table may as well be far out, unless that is too far
+            return self._least() if part * _FLATTEST > self.sensitivity else int(_FLATTEST)
         end = 1.1 * truncated_end(float(self.epsilon), part, self.sensitivity)
         if self.loss.is_less_far_out:
             # two humps, each of half the probability, on either side of what costs more
@@ -222,9 +271,12 @@ class Search:
             )
         return width
 
+    def _law(self, places: Floats) -> Law:
+        return with_tails(places, *self.tails)
+
     def _repaired(self, places: Floats) -> None:
         """Take a law for δ > 0, mixed with one for δ = 0 as far as it exceeds δ."""
-        law = with_tails(places, self.epsilon, self.sensitivity)
+        law = self._law(places)
         limit = float(self.delta)
         share = 0.0
         for _ in range(_MIXES):
@@ -232,13 +284,13 @@ class Search:
                 return
             if not self.epsilon > 0:
                 share = max(KEPT, 16 * share)
-                law = with_tails(_wider(places, share), self.epsilon, self.sensitivity)
+                law = self._law(_wider(places, share))
                 continue
             worst = float(largest_delta(law, self.epsilon, self.sensitivity)[0]) + 1e-15
             share = min(1.0, share + 2 * max(0.0, 1 - limit / worst) + 1e-12)
             pure = continued(self._anchor(), self.ratio, self.sensitivity, len(places) - 1)
             mixed = (1 - share) * places / _mass(places) + share * pure / _mass(pure)
-            law = with_tails(mixed, self.epsilon, self.sensitivity)
+            law = self._law(mixed)
 
     def _anchor(self) -> Floats:
         """The best noise for δ = 0, as places that go on with the ratio."""
@@ -277,6 +329,9 @@ class Search:
 
     def _solved(self, window: Window) -> Solution:
         """The best places of a window against the shifts that there are."""
+        ample = 1 / (4 * window.n + 2)
+        if window.has_far and not window.epsilon and window.delta < ample:
+            return thinned(solve_window(replace(window, delta=ample), self.shifts), window, ample)
         if window.epsilon <= LIFTED:
             return solve_window(window, self.shifts)
         smaller = replace(window, epsilon=LIFTED, ratio=math.exp(-LIFTED))
@@ -286,14 +341,14 @@ class Search:
         """What a solution yields: a law once it is private, and multipliers."""
         if window.delta == 0:
             self.places = pure_places(solution, self.ratio, self.sensitivity)
-            self._take(with_tails(self.places, self.epsilon, self.sensitivity))
+            self._take(self._law(self.places))
         else:
-            places = tidied(solution, window)
+            places = self._spread(tidied(solution, window), solution)
             if not self.loss.floor:
                 # what is next to nothing is nothing where nothing need be lost
                 dear = self.loss.floats(np.arange(float(len(places)))) > 0
                 clean = np.where(dear & (places < _SHARE), 0.0, places)
-                self._take(with_tails(clean, self.epsilon, self.sensitivity))
+                self._take(self._law(clean))
             self._repaired(places)
         self._prove(window, solution)
 
@@ -317,7 +372,8 @@ class Search:
                 inwards[shift] = bool((excess[2 * (kept - centre) < -shift] > 1e-12).any())
         peaks = (sums > allowed) & (sums >= np.roll(sums, 1)) & (sums >= np.roll(sums, -1))
         found = np.flatnonzero(peaks)
-        worst = found[np.argsort(-sums[found], kind="stable")[:_TOGETHER]]
+        # as many as there are, so that few programs are solved where all shifts matter
+        worst = found[np.argsort(-sums[found], kind="stable")[: len(self.shifts)]]
         made = {int(s): int(s) in self.shifts or bool(inwards[s]) for s in sorted(worst)}
         return made, float(sums.max())
 
@@ -357,6 +413,15 @@ def truncated_end(rate: float, part: float, steps: int) -> float:
 
 def _mass(places: Floats) -> float:
     return float(2 * places.sum() - places[0])
+
+
+def _falls(places: Floats, sensitivity: int) -> float:
+    """The most that the shifts up to the sensitivity lose where places go on and fall slowly."""
+    both = np.concatenate([places[:0:-1], places])
+    shifts = range(1, sensitivity + 1)
+    return max(
+        float(np.maximum(both[:-s] - both[s:], 0).sum()) + s * float(places[-1]) for s in shifts
+    )
 
 
 def _wider(places: Floats, share: float) -> Floats:
