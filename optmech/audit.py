@@ -571,6 +571,7 @@ class Pair(NamedTuple):  # two distributions over secrets, and what multiplies Î
     d: Fraction = ONE
 
 
+LONGEST = 2**16  # bits of what all places share as a denominator, at most
 FINER = 64  # bits that the numbers between which a probability lies have more than it
 
 
@@ -590,6 +591,17 @@ class Mechanism(NamedTuple):
     @property
     def high(self) -> list[list[int]]:
         return self.rows if self.above is None else self.above
+
+    @property
+    def common(self) -> tuple[Mechanism, int] | None:
+        """All rows in whole numbers over one of their own, times a power of two, exactly; none
+        where that is too long, or where they are exact."""
+        parts = [(row, total, math.gcd(total, *row)) for row, total in self.shares or ()]
+        over = math.lcm(*(total // part for _, total, part in parts))
+        if not parts or over.bit_length() > LONGEST:
+            return None
+        rows = [[v // part * (over * part // total) for v in row] for row, total, part in parts]
+        return Mechanism(self.bits - FINER, rows), over
 
     def pushed(self, pair: Pair) -> tuple[list[int], list[int], int]:
         """aP and bP in whole numbers, and the number that stands for one."""
@@ -1007,6 +1019,8 @@ class Distortion:
 
     def check(self, p: Mechanism) -> str:
         value, least = p.distortion(self.w), self.least.high
+        if value < least and (common := p.common):
+            value = common[0].distortion(self.w) / common[1]
         need(value >= least, f"the distortion is {float(value)}")
         return f"distortion {float(value):.12g} >= {float(least):.12g}"
 
@@ -1048,6 +1062,8 @@ class Leakage:
 
     def check(self, p: Mechanism) -> str:
         value = -p.distortion(self.regret) if p.above is None else most_gained(self.w, p)
+        if value > self.limit[0] and (common := p.common):
+            value = -common[0].distortion(self.regret) / common[1]
         holds = value <= self.limit[0]
         if self.natural and value > 0:
             holds = holds or at_most(value.numerator, value.denominator, self.most, ONE)
@@ -1079,6 +1095,8 @@ class LossLimit:
     def check(self, p: Mechanism) -> str:
         each = p.means(self.loss) if self.prior is None else p.losses(self.loss)
         value, most = self.of(each), self.most.low
+        if value > most and (common := p.common):
+            value = self.of(common[0].losses(self.loss)) / common[1]
         need(value <= most, f"the loss is {float(value)}")
         return f"loss {float(value):.12g} <= {float(most):.12g}"
 

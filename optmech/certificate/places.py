@@ -4,7 +4,7 @@ point", "Joint constraints of mechanisms on a mesh").
 At a place x it is Q[x,o] = Σ_α B_α(x) P[α,o], a rational number. Ratios of
 places, and means at one of them, are decided exactly. For sums over many places Q is enclosed
 between whole numbers over a power of two, and families are decided on the side that is harder to
-keep.
+keep; where that leaves it open, exactly.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from optmech.statement import Spread
 
 _FINER = 64
 """Bits that numbers at the places have more than the released ones."""
+_LONGEST = 2**16
+"""Bits of a denominator that all places share, at most."""
 _SHARE_BITS = 320
 
 
@@ -35,14 +37,20 @@ class Enclosed(ReadOnly):
     bits: int
     rows: tuple[tuple[int, ...], ...]
     shares: tuple[values.WholeRow, ...]
+    exact_bits: int
 
     def exact(self, s: int) -> values.WholeRow:
         """Row s in whole numbers, and what they are over, but for 2^exact_bits of all rows."""
         return self.shares[s]
 
-    @property
-    def exact_bits(self) -> int:
-        return self.bits - _FINER
+    @cached_property
+    def common(self) -> tuple[values.Scaled, int] | None:
+        """All rows in whole numbers over one, times 2^exact_bits; none where it is too long."""
+        over = math.lcm(*(total for _, total in self.shares))
+        if over.bit_length() > _LONGEST:
+            return None
+        rows = tuple(tuple(v * (over // total) for v in row) for row, total in self.shares)
+        return Enclosed(self.exact_bits, rows, self.shares, self.exact_bits), over
 
     @cached_property
     def matrix(self) -> Floats:
@@ -69,7 +77,8 @@ def at_places(spread: Spread, released: Numerators) -> tuple[Enclosed, Enclosed]
         common = math.gcd(total, *share)
         shares.append((tuple(value // common for value in share), total // common))
     bits, exact = released.bits + _FINER, tuple(shares)
-    return Enclosed(bits, tuple(low), exact), Enclosed(bits, tuple(high), exact)
+    below, above = (Enclosed(bits, tuple(rows), exact, released.bits) for rows in (low, high))
+    return below, above
 
 
 def expected_loss(

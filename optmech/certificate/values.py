@@ -5,6 +5,7 @@ All float64 data (prior, distances, losses) count as the binary fractions that t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import compress
 from typing import Any, Protocol
@@ -38,6 +39,8 @@ class Scaled(Protocol):
     @property
     def exact_bits(self) -> int: ...
     def exact(self, s: int) -> WholeRow: ...
+    @property
+    def common(self) -> tuple[Scaled, int] | None: ...
 
 
 def product(left: Floats, released: Scaled) -> tuple[list[list[Any]], int]:
@@ -86,6 +89,13 @@ def losses(loss: Floats, released: Scaled) -> list[Fraction]:
         total = sum(c * row[o] for c, o in zip(whole, used, strict=True))
         found.append(Fraction(total, 1 << (exponent + released.bits)))
     return found
+
+
+def exactly(of: Callable[[Scaled], Fraction], released: Scaled, near: Fraction) -> Fraction:
+    """A value in proportion to the matrix, exactly; its bound ``near`` where all rows together
+    have too long a denominator."""
+    common = released.common
+    return near if common is None else of(common[0]) / common[1]
 
 
 def pushed(pair: Floats, released: Scaled, o: int) -> tuple[int, int]:

@@ -81,6 +81,11 @@ class Numerators(WholeRows):
     def exact_bits(self) -> int:
         return self.bits
 
+    @property
+    def common(self) -> tuple[Numerators, int]:
+        """All rows in whole numbers over one, times 2^exact_bits."""
+        return self, 1
+
     def __repr__(self) -> str:
         return f"Numerators({self.shape[0]} x {self.shape[1]}, over 2^{self.bits})"
 

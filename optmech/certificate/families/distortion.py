@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -74,7 +74,10 @@ class Distortion(ReadOnly, Trusted):
 
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # distances and weights are >= 0
-        value = values.distortion(self.distance, self.prior, low)
+        distortion = partial(values.distortion, self.distance, self.prior)
+        value = distortion(low)
+        if low is not high and value < self.least[1] <= distortion(high):
+            value = values.exactly(distortion, low, value)
         passed = value >= self.least[1]
         detail = f"distortion {float(value):.12g}, required {float(self.minimum):.12g}"
         return Check("distortion", self.index, 1, passed, float(value), detail)

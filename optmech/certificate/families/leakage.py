@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -82,11 +82,15 @@ class Leakage(ReadOnly, Trusted):
     def decide_between(self, statement: Statement, low: Scaled, high: Scaled) -> Check:
         # gains have any sign: every term is above that of the lower bound by a unit at most, and
         # not at all where no probability is
-        value = values.gained(self.gain, self.weights, low)
+        gained = partial(values.gained, self.gain, self.weights)
+        least = value = gained(low)
         if low is not high:
             most = values.blind_gain(np.abs(self.gain), self.weights)
             columns = zip(zip(*low.rows, strict=True), zip(*high.rows, strict=True), strict=True)
-            value += most * sum(below != above for below, above in columns) / (1 << low.bits)
+            off = most * sum(below != above for below, above in columns) / (1 << low.bits)
+            value = least + off
+            if least - off <= self.most[0] < value:
+                value = values.exactly(gained, low, value)
         passed = value <= self.most[0]
         if not passed and self.natural and value > 0:
             passed = at_most(value.numerator, value.denominator, self.maximum, 1.0)

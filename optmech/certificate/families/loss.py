@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 
@@ -84,11 +85,18 @@ class LossLimit(ReadOnly, Trusted):
         if self.per_secret:
             spent = values.means(self.loss, high)
         else:
-            spent = [values.expected(statement.prior, values.losses(self.loss, high))]
+            mean = partial(self._mean, statement)
+            value = mean(high)
+            if low is not high and mean(low) <= self.most(statement)[0] < value:
+                value = values.exactly(mean, high, value)
+            spent = [value]
         top = float(max(spent))
         detail = f"largest {top:.12g}, allowed {float(self.maximum):.12g}"
         passed = max(spent) <= self.most(statement)[0]
         return Check("loss bound", self.index, len(spent), passed, top, detail)
+
+    def _mean(self, statement: Statement, released: Scaled) -> Fraction:
+        return values.expected(statement.prior, values.losses(self.loss, released))
 
     def charge(self, statement: Statement, lagrangian: Lagrangian, given: Floats) -> None:
         prices = positive(np.atleast_1d(given))
