@@ -2548,10 +2548,10 @@ class Everywhere:
 
     def why_infeasible(self) -> str:
         """What proves that the mesh has no mechanism that satisfies everything."""
-        if not any(map(all, zip(*self.stated.allowed, strict=True))):
-            return "infeasible: no observable is allowed at all places"
         with inside("multipliers"):
             bound = self.stated.lagrangian(self.joint, objective=False)
+        if not any(map(all, zip(*self.stated.allowed, strict=True))):
+            return "infeasible: no observable is allowed at all places"
         with suppress(Fault):
             return why_infeasible(self.stated, bound)
         need(self.mesh_bound(False) > 0, "nothing proves that the problem is infeasible")
