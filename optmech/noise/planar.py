@@ -20,7 +20,7 @@ from optmech.additive.planar import (
     shape_of,
 )
 from optmech.additive.planar_file import MOST_PAIRS, MOST_SENSITIVITY, MOST_WIDTH
-from optmech.additive.planar_law import Place, PlanarLaw, orbit, shifts_within, wedge
+from optmech.additive.planar_law import Place, PlanarLaw, orbit, radius, shifts_within, wedge
 from optmech.additive.planar_loss import PlanarLoss
 from optmech.base.arrays import Floats
 from optmech.errors import InfeasibleError, ProblemError, SolverError, TooLargeError
@@ -43,6 +43,10 @@ _MOST_ENTRIES = 600_000
 """Classes times shifts in a program."""
 _SECONDS = 300.0
 _KEPT = 1e-9
+_SHARE = 1e-12
+"""Probability that is as good as none."""
+_FALLS = 23.0
+"""A ring is so far out that noise falls by e^-23 from there to what is near."""
 _BITS = 90
 _LEAST_EPSILON = 1e-2
 _LEAST_DELTA = 1e-12
@@ -175,11 +179,10 @@ class _Search:
         rows = PlanarRows(tailed)
         solution = self._solved(tailed, rows)
         pure = tailed.delta == 0
-        columns = np.append(np.array(list(solution.core.values())), solution.tails)
         if pure:
-            self._take(tailed, self._closed(tailed, rows, columns))
+            self._take(tailed, self._closed(tailed, rows, solution.columns))
         else:
-            self._mixed(tailed, rows, columns)
+            self._mixed(tailed, rows, solution)
         relaxed = replace(tailed, ratio=0.0)
         self._prove(relaxed, self._solved(relaxed, PlanarRows(relaxed)))
 
@@ -188,7 +191,7 @@ class _Search:
         every = shifts_within(window.norm, window.sensitivity)
         while True:
             solution = solve_planar(window, self.shifts, _SECONDS)
-            columns = np.append(np.array(list(solution.core.values())), solution.tails)
+            columns = solution.columns
             missing = [shift for shift in every if shift not in self.shifts]
             worst = [
                 (self._excess(window, rows, columns, shift), shift)
@@ -222,20 +225,44 @@ class _Search:
                 return new
             out = new
 
-    def _mixed(self, window: PlanarWindow, rows: PlanarRows, columns: Floats) -> None:
+    def _ring(
+        self, window: PlanarWindow, rows: PlanarRows, columns: Floats, far: float
+    ) -> tuple[PlanarWindow, Floats, Floats]:
+        """A wider window, its columns with the probability ``far`` on a ring as far out as is
+        affordable, and those of the ring alone, which is private without δ."""
+        d, n = window.sensitivity, window.n
+        wide = n + math.ceil(d * _FALLS / window.epsilon)
+        while wide > n and not self._affordable(wide):
+            wide -= -(-(wide - n) // 4)
+        wider = replace(window, n=wide)
+        made = PlanarRows(wider)
+        places = [*made.places, *((wide + c, 0) for c in range(1, d + 1))]
+        radii = np.array([radius(window.shape, *place) for place in places])
+        steps = np.where(radii > wide, 1, (wide - radii) // d)
+        ring = np.exp(-window.epsilon * (1 - SLACK) * steps)
+        ring[len(made.places) :] = self.ratio / 2**self.ratio_bits
+        mass, _ = made.weights()
+        ring /= float(mass @ ring)
+        found = [rows.column(place) for place in places]
+        near = np.array([columns[at] * factor for at, factor in found])
+        return wider, near / max(float(mass @ near), 1e-300) * (1 - far) + far * ring, ring
+
+    def _mixed(self, window: PlanarWindow, rows: PlanarRows, solution: PlanarSolution) -> None:
         """Take a law for δ > 0, mixed with one for δ = 0 as far as it exceeds δ."""
         mass, _ = rows.weights()
-        raw = np.maximum(columns, 0.0)
+        raw = np.maximum(solution.columns, 0.0)
         start = len(rows.places)
         tails = raw[start:]
         # shells keep ε among themselves, or there are none
         tails[:] = np.maximum.accumulate(tails[::-1])[::-1] if tails.max() > 1e-13 else 0.0
         tails[:] = np.maximum(tails, tails.max() * math.exp(-window.epsilon) * (1 + SLACK))
-        raw /= float(mass @ raw)
+        raw /= max(float(mass @ raw), 1e-300)
         anchor: Floats | None = None
+        if solution.far > _SHARE:
+            window, raw, anchor = self._ring(window, rows, raw, solution.far)
         share, limit = 0.0, float(self.stated.delta)
         for _ in range(_MIXES):
-            mixed = raw if anchor is None else (1 - share) * raw + share * anchor
+            mixed = raw if not share or anchor is None else (1 - share) * raw + share * anchor
             made = replace(self.stated, law=self._law(window, mixed))
             if made.is_private:
                 self._keep(made)
@@ -243,8 +270,7 @@ class _Search:
             if anchor is None:
                 pure = replace(window, delta=0.0)
                 solution = solve_planar(pure, self.shifts, _SECONDS)
-                found = np.append(np.array(list(solution.core.values())), solution.tails)
-                anchor = self._closed(pure, rows, found)
+                anchor = self._closed(pure, rows, solution.columns)
                 anchor /= float(mass @ anchor)
             worst = made.largest_delta[0]
             excess = 1.0 if worst is None else 1 - limit / float(worst)

@@ -49,6 +49,11 @@ class PlanarWindow:
         """The norm of the window."""
         return shape_of(self.norm)
 
+    @property
+    def has_far(self) -> bool:
+        """Whether probability infinitely far out costs a constant, and breaks no inequality."""
+        return self.delta > 0 and self.measure.loss.is_bounded
+
 
 @dataclass(frozen=True)
 class PlanarSolution:
@@ -59,6 +64,13 @@ class PlanarSolution:
     value: float
     multipliers: dict[Place, Floats]
     limits: dict[Place, float]
+    far: float = 0.0
+    """The probability infinitely far out."""
+
+    @property
+    def columns(self) -> Floats:
+        """z by place, then the shells."""
+        return np.append(np.array(list(self.core.values())), self.tails)
 
 
 class PlanarRows:
@@ -133,14 +145,16 @@ class PlanarRows:
         return mass, cost
 
     def scales(self) -> Floats:
-        """About the size of every column."""
+        """About the size of every column: that falls from the nearest place that costs least."""
         w = self.window
-        out = np.empty(self.count)
-        for i, (x, y) in enumerate(self.places):
-            size = {"l1": x + y, "l2": math.hypot(x, y), "linf": x}[w.norm]
-            out[i] = size
-        out[len(self.places) :] = w.n + np.arange(1, self.count - len(self.places) + 1)
-        return np.maximum(np.exp(-w.epsilon * out / w.sensitivity), _LEAST_SCALE)
+        radii = range(w.n + 1, w.n + 1 + self.count - len(self.places))
+        xy = np.array([*self.places, *((m, 0) for m in radii)], dtype=float)
+        costs = np.array([w.measure.bounds(place)[0] for place in self.places], dtype=float)
+        best = xy[: len(costs)][costs == costs.min()]
+        # of many such places, all that are inside matter little
+        x, y = (np.abs(xy[:, None, i] - best[None, :64, i]) for i in (0, 1))
+        away = {"l1": x + y, "l2": np.hypot(x, y), "linf": np.maximum(x, y)}[w.norm].min(axis=1)
+        return np.asarray(np.maximum(np.exp(-w.epsilon * away / w.sensitivity), _LEAST_SCALE))
 
 
 def solve_planar(window: PlanarWindow, shifts: Sequence[Place], limit: float) -> PlanarSolution:
@@ -180,12 +194,18 @@ def solve_planar(window: PlanarWindow, shifts: Sequence[Place], limit: float) ->
         uppers.append(np.zeros(len(first)))
         start += len(first)
     mass, loss = rows.weights()
-    entries.append((mass * scale, np.full(rows.count, start), np.arange(rows.count)))
-    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
-    matrix = sp.csr_array(sp.coo_array((values, (at, across)), shape=(start + 1, columns)).tocsr())
+    heavy, unit = np.arange(rows.count), _typical(window, rows, loss, mass)
     cost = np.zeros(columns)
     cost[: rows.count] = loss * scale
-    unit = _typical(window, rows, loss, mass)
+    weight = mass * scale
+    if window.has_far:
+        heavy, weight = np.append(heavy, columns), np.append(weight, 1.0)
+        cost = np.append(cost, float(window.measure.loss.values[-1]))
+    entries.append((weight, np.full(len(weight), start), heavy))
+    values, at, across = (np.concatenate(part) for part in zip(*entries, strict=True))
+    matrix = sp.csr_array(
+        sp.coo_array((values, (at, across)), shape=(start + 1, len(cost))).tocsr()
+    )
     upper = np.concatenate([*uppers, np.ones(1)])
     lower = np.full(start + 1, -np.inf)
     lower[-1] = 1.0
@@ -198,8 +218,9 @@ def solve_planar(window: PlanarWindow, shifts: Sequence[Place], limit: float) ->
         if window.delta > 0:
             limits[shift] = max(0.0, -duals[budgets[shift]] * unit / window.delta)
     core = dict(zip(rows.places, z[: len(rows.places)].tolist(), strict=True))
+    far = float(x[-1]) if window.has_far else 0.0
     return PlanarSolution(
-        core, z[len(rows.places) :], float(cost @ x), multipliers, limits
+        core, z[len(rows.places) :], float(cost @ x), multipliers, limits, far
     )  # fmt: skip
 
 

@@ -194,18 +194,18 @@ class Search:
         end, part = self.loss.values[-1], float(self.delta) * (1 - KEPT)
         gain = abs(float(end) - solution.value)
         need = self.sensitivity * gain / part + float(sum(abs(v - end) for v in self.loss.values))
-        wide = 4 * need / max(self.gap * solution.value, _SHARE)
-        bits = min(max(math.ceil(math.log2(max(wide / _PERIOD, 1))), 1), _SLOWEST)
+        wide = 4 * max(need / max(self.gap * solution.value, _SHARE), 4 * self.sensitivity / part)
+        bits = min(math.ceil(math.log2(max(wide / _PERIOD, 2))), _SLOWEST)
         self.tails = (_PERIOD, (1 << bits) - 1, bits)
         near = np.append(places, np.zeros(_PERIOD))
         flat = np.ones(len(near))
         flat[: self.loss.last] = [float(v <= end) for v in self.loss.values[:-1]]
         flat /= _mass(flat) + 2 * _PERIOD * self.tails[1]
         share = solution.far
-        for _ in range(_MIXES):
+        for _ in range(2 * _MIXES):
             both = np.maximum(near, share * flat)
             share += 1 - _mass(both) - 2 * _PERIOD * self.tails[1] * both[-1]
-            near *= min(1.0, 1 - (_falls(both, self.sensitivity) - part) / part)
+            near *= min(1.0, (1 - KEPT) * (2 - _falls(both, self.sensitivity) / part))
         return np.asarray(np.maximum(near, share * flat))
 
     def _hump(self) -> int:

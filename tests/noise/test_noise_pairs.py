@@ -32,6 +32,10 @@ ASKED: dict[str, dict[str, Any]] = {
         "epsilon": 1.5, "norm": "l2", "loss": "threshold", "width": 1, "loss_norm": "l2",
     },
     "table": {"epsilon": 2, "norm": "l1", "loss": [0, 1, 1.5, 4.0], "loss_norm": "linf"},
+    "around": {
+        "epsilon": 6, "delta": 0.05, "norm": "l1", "loss": [0.8, 1.2, 1.7, 0.4, 3.2],
+        "loss_norm": "linf",
+    },
 }  # fmt: skip
 SIZES = {
     "l1": lambda x, y: abs(x) + abs(y),
@@ -122,7 +126,8 @@ def test_flat_tables_for_pairs_are_closed(loss_norm: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "n"), [("l2", 7), ("linf", 6), ("delta", 9), ("threshold", 8), ("table", 7)]
+    ("name", "n"),
+    [("l2", 7), ("linf", 6), ("delta", 9), ("threshold", 8), ("table", 7), ("around", 5)],
 )
 def test_the_least_loss_is_that_of_a_plain_program(
     made: dict[str, om.noise.PlanarNoise], name: str, n: int
@@ -155,9 +160,32 @@ def test_the_least_loss_is_that_of_a_plain_program(
     every[0, : len(places)] = 1
     cost = np.zeros(columns)
     cost[: len(places)] = [cost_of(asked, *k) for k in places]
-    found = linprog(cost, A_ub=matrix, b_ub=upper, A_eq=every, b_eq=[1.0], method="highs")
+    exact = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    found = linprog(
+        cost, A_ub=matrix, b_ub=upper, A_eq=every, b_eq=[1.0], method="highs", options=exact
+    )
     assert found.fun <= design.loss * (1 + 1e-9)
     assert found.fun == pytest.approx(design.loss, rel=5e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1.2, 2])
+@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_a_table_that_ends_flat_is_left_as_far_as_delta_allows(
+    epsilon: float, delta: float, norm: str
+) -> None:
+    """The centre holds δ and its neighbours nothing, as they cost more than e^ε of it saves; all
+    else is far out."""
+    asked: dict[str, Any] = {"dimensions": 2, "norm": norm, "loss_norm": norm}
+    design = om.noise.optimal(epsilon, delta, loss=[1.48, 3.58, 2.03, 2.03], **asked)
+    expected = 2.03 - delta * (2.03 - 1.48)
+    assert design.loss == pytest.approx(expected, rel=1e-6)
+    assert design.lower_bound <= expected * (1 + 1e-12) <= design.loss * (1 + 2e-12)
+    assert design.gap <= 1e-6
+    # nothing at all need be lost where the end is the cheapest
+    low = om.noise.optimal(epsilon, delta, loss=[2.4, 2.36, 2.36], **asked)
+    assert low.loss == pytest.approx(2.36, rel=1e-9)
+    assert low.gap <= 1e-6
 
 
 def test_known_noise_is_not_below_the_bound() -> None:
