@@ -59,7 +59,9 @@ def vectors(lonlat: Floats) -> Floats:
 def turned(x: Floats, west: float, east: float) -> Floats:
     """Longitudes led around the globe: the first of r, r - 360 and r + 360 that lies between
     ``west`` and ``east``, with r the remainder of x by 360; x itself where none does."""
-    r = np.fmod(x, 360.0)
+    with np.errstate(invalid="ignore"):
+        # of what is no number nothing remains, and no candidate lies between
+        r = np.fmod(x, 360.0)
     out = x
     for candidate in (r + 360, r - 360, r):
         out = np.where((west <= candidate) & (candidate <= east), candidate, out)

@@ -388,6 +388,7 @@ def _place_of(fixes: str) -> str:
     return f"{row['lon']},{row['lat']}"
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("digits", [310, 400, 4000])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_coordinates_beyond_all_floats_are_no_place(
