@@ -20,10 +20,9 @@ from optmech.certificate import check_exact
 from optmech.designs.resolution import limits_of, problem_of_cells
 from optmech.exact.numerators import Numerators
 from optmech.pipeline import fitting, search
-from optmech.pipeline.carried import Carried, Places
+from optmech.pipeline.carried import Carried, Places, lifted
 from optmech.reading.sealed import seal
-from optmech.reductions.aggregation import Members
-from optmech.reductions.cells import box_radii, boxed_costs, lifted, radii
+from optmech.reductions.aggregation import Members, box_radii, boxed_costs, radii
 
 E = om.distances.euclidean()
 
@@ -63,7 +62,9 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
     ratio = epsilon * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
     weight = rng.dirichlet(np.ones(count))
     cost = rng.uniform(0, 3, (count, 2))
-    members = Members.of(weight, np.zeros(count, dtype=np.int64), count)
+    members = Members.of(
+        om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64), count
+    )
     found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))[0]
     f = radii(ratio.copy())
     apart = ratio - f[:, None] - f
@@ -81,7 +82,7 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
 def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
     # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
     ratio = np.array([[0.0, apart], [apart, 0.0]])
-    members = Members.of(np.array([0.5, 0.5]), np.zeros(2, dtype=np.int64), 2)
+    members = Members.of(om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64), 2)
     for cheap in (0.0, 1.0, 1e10):
         cost = np.array([[cheap], [cheap + 1e10]])
         found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))

@@ -28,7 +28,7 @@ from optmech.engines.fronts import Fronts
 from optmech.engines.levels import Levels, Summed
 from optmech.engines.links import Bordered, Linked
 from optmech.lp.gradients import cone_rows
-from optmech.lp.links import Links
+from optmech.lp.place_rows import Links
 from optmech.mesh import Mesh
 
 _MOST = 100

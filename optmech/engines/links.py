@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from optmech.base.arrays import Floats
-from optmech.lp.links import Links
+from optmech.lp.place_rows import Links
 
 _ROWS = 32
 """Rows whose solutions are held at a time."""
