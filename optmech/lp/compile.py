@@ -15,9 +15,9 @@ from optmech.certificate.families import PairMultipliers
 from optmech.certificate.families.ratio import shared_out
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import BlockLP, HeldColumns, Point, Sense
-from optmech.lp.families import Reader
-from optmech.lp.families.leakage import add_gains
-from optmech.lp.families.ratio import JOINT
+from optmech.lp.families.base import Reader
+from optmech.lp.families.limits import add_gains
+from optmech.lp.families.ratios import JOINT
 from optmech.lp.inequalities import Inequalities
 from optmech.statement import Statement
 

@@ -33,8 +33,8 @@ from optmech.problem import Problem
 from optmech.problem.regions import gradient_of
 from optmech.reductions import Reduced
 from optmech.repair import Implied
-from optmech.repair.exactly import released_near
 from optmech.repair.mixing import constant_anchors
+from optmech.repair.release import released_near
 
 T = TypeVar("T")
 

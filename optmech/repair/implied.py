@@ -16,7 +16,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.lp.compile import ProgramMultipliers
-from optmech.lp.families.ratio import TINY
+from optmech.lp.families.ratios import TINY
 from optmech.lp.inequalities import Inequalities
 
 

@@ -1,4 +1,5 @@
-"""Leakage: what the best guess gains in every block, and its total."""
+"""Limits on losses and biases, rows across blocks; on what an adversary gains or misses by the best
+guess in every block (PG 21b), and its total."""
 
 from __future__ import annotations
 
@@ -13,6 +14,100 @@ from optmech.certificate.families import AttackMultipliers, Leakage
 from optmech.lp.assembly import Assembly
 from optmech.lp.blocks import Point, Sense
 from optmech.lp.families.base import LARGEST_LOG, Part, Reader
+
+
+@dataclass(frozen=True, eq=False)
+class LossPart(Part):
+    """Σ_so weighted[s,o] P[s,o] <= maximum, or that for every row s where ``per_secret``."""
+
+    number: int
+    weighted: Floats
+    maximum: float
+    per_secret: bool
+
+    def write(self, lp: Assembly) -> Reader:
+        rows = lp.weighted_rows(self.weighted, self.per_secret)
+        limit = lp.link(Sense.AT_MOST, np.full(rows.shape[0], float(self.maximum)), rows)
+
+        return lambda point: {self.number: point.links[limit]}
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        per_row = (self.weighted * matrix).sum(axis=1)
+        spent = float(per_row.max() if self.per_secret else per_row.sum())
+        return (spent - self.maximum) / max(self.maximum, spent, 1e-300) - abs(guard)
+
+    def tightened(self, margin: float) -> LossPart:
+        return replace(self, maximum=self.maximum * (1 - margin))
+
+    def weights(self) -> float:
+        """Rows count one by one, or by what the prior makes of them: none moves another's."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BiasPart(Part):
+    """|Σ_o (reported[o] - meant[s]) P[s,o]| <= maximum for every s, as rows sum to one."""
+
+    number: int
+    reported: Floats
+    meant: Floats
+    maximum: float
+
+    def _apart(self) -> Floats:
+        return np.asarray(self.reported - self.meant[:, None])
+
+    def write(self, lp: Assembly) -> Reader:
+        rows = lp.weighted_rows(self._apart(), per_secret=True)
+        most = np.full(lp.secrets, float(self.maximum))
+        above, below = (lp.link(Sense.AT_MOST, most, sign * rows) for sign in (1, -1))
+
+        return lambda point: {self.number: np.array([point.links[above], point.links[below]])}
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        apart = self._apart()
+        off = float(np.abs((apart * matrix).sum(axis=1)).max())
+        size = max(self.maximum, float(np.abs(apart).max()), 1e-300)
+        return (off - self.maximum) / size - abs(guard)
+
+    def tightened(self, margin: float) -> BiasPart:
+        return replace(self, maximum=self.maximum * (1 - margin))
+
+    def weights(self) -> float:
+        """Rows count one by one: none moves another's."""
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class DistortionPart(Part):
+    """Σ_o min_t Σ_s weighted[t,s] P[s,o] >= minimum; ``prior`` is the adversary's."""
+
+    may_be_slack = True
+    number: int
+    weighted: Floats
+    minimum: float
+    prior: Floats
+
+    def write(self, lp: Assembly) -> Reader:
+        column, rows = lp.attack_rows(self.weighted, 0.0)
+        total = lp.over_blocks(np.array([-1.0]), np.array([column]))
+        limit = lp.link(Sense.AT_MOST, np.array([-float(self.minimum)]), total)
+
+        return lambda point: {
+            self.number: AttackMultipliers(float(point.links[limit][0]), point.local[rows].T)
+        }
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        visited = np.flatnonzero(self.prior)
+        error = float((self.weighted[:, visited] @ matrix[visited]).min(axis=0).sum())
+        return (self.minimum - error) / max(self.minimum, 1e-300) - abs(guard)
+
+    def tightened(self, margin: float) -> DistortionPart:
+        """Up to the error of an adversary who sees nothing, which none exceeds."""
+        blind = float(self.weighted.sum(axis=1).min())
+        return replace(self, minimum=min(self.minimum * (1 + margin), blind))
+
+    def weights(self) -> Floats:
+        return np.asarray(self.weighted.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
