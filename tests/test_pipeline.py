@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech.base import memory
-from optmech.engines.auto import select
+from optmech.engines import select
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import flatten

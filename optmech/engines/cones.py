@@ -24,9 +24,8 @@ from threadpoolctl import threadpool_limits
 from optmech.base import cores
 from optmech.base.arrays import Floats, Ints
 from optmech.engines import cone_algebra as algebra
-from optmech.engines.fronts import Fronts
-from optmech.engines.levels import Levels, Summed
 from optmech.engines.links import Bordered, Linked
+from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.lp.gradients import cone_rows
 from optmech.lp.place_rows import Links
 from optmech.mesh import Mesh
@@ -39,6 +38,8 @@ _MISSED = 1e-8
 """By a row across reports, in units of its own, without the value being inf."""
 _LARGER = 10
 """Multipliers at a start that was given, in units of the costs."""
+_EMPTY = np.zeros(0)
+_REFINED = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,7 +399,3 @@ class _System:
         found, du, weight = found + more[0], du + more[1], weight + more[2]
         off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
         return found, off[at], du, weight
-
-
-_EMPTY = np.zeros(0)
-_REFINED = 2

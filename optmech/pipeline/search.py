@@ -15,8 +15,7 @@ from optmech.base.arrays import Floats
 from optmech.certificate.infeasible import closed_form_reason, support_reason
 from optmech.certificate.multipliers import Multipliers
 from optmech.designs.design import Design
-from optmech.engines import load_engine
-from optmech.engines.auto import second, select
+from optmech.engines import load_engine, second, select
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.interior import Interior, interior
 from optmech.errors import OptmechError, ProblemError, SolverError

@@ -11,9 +11,9 @@ import pytest
 from starts import started_from_memory_and_file
 
 import optmech as om
-from optmech.engines.structured.choice import starts_warm
+from optmech.engines.structured.engine import starts_warm
 from optmech.engines.structured.model import build
-from optmech.engines.structured.pairs import make_cone
+from optmech.engines.structured.rows import make_cone
 from optmech.lp.compile import compile_lp
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.warm_start import hint

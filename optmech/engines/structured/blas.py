@@ -27,6 +27,12 @@ _NAMES = (
 )
 # characters go as integers: on little-endian machines the first byte of an int32 is the character
 LOWER, NO, TRANSPOSED, LEFT = (ord(letter) for letter in "LNTL")
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
 
 
 def addresses() -> Ints:
@@ -66,14 +72,6 @@ def _fortran(typing_context: Any, address: Any, arguments: Any) -> Any:
 
 
 fortran = intrinsic(_fortran)
-
-
-_OPTIONS = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract", "nsz"},
-    "no_cfunc_wrapper": True,
-}
 
 
 def jit(function: Any) -> Any:

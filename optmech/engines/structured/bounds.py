@@ -9,11 +9,10 @@ import numpy as np
 
 from optmech.engines.base import Monitor, Options
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.dual_repair import restored
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone
-from optmech.engines.structured.primal_repair import majorants, mechanism
 from optmech.engines.structured.recovery import point
+from optmech.engines.structured.repair import majorants, mechanism, restored
+from optmech.engines.structured.rows import Cone
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING

@@ -8,7 +8,7 @@ before the sums do, and a program of the columns in use takes fewer iterations a
 for each.
 
 Nothing is lost by a wrong guess but time. The columns that left are priced for every bound
-(``outside``); where prices call for some of them, these join again with a small share, and do not
+(``columns``); where prices call for some of them, these join again with a small share, and do not
 leave a second time. After many such times the run goes back to where the first left, with all.
 """
 
@@ -22,13 +22,11 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.bounds import AllColumns, Bounds
-from optmech.engines.structured.columns import ColumnSet, SomeColumns, suits
+from optmech.engines.structured.columns import ColumnSet, SomeColumns, joined, suits, taken
 from optmech.engines.structured.compiled import CompiledBackend
-from optmech.engines.structured.dense import first_dense
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.outside import joined, taken
-from optmech.engines.structured.pairs import Cone, Rows
+from optmech.engines.structured.rows import Cone, Rows, first_dense
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.tuning import TUNING
 

@@ -28,8 +28,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.dual_repair import Duals
 from optmech.engines.structured.model import FAR, Model
+from optmech.engines.structured.repair import Duals
 from optmech.engines.structured.state import State
 from optmech.lp.blocks import BlockLP, Point, Sense
 

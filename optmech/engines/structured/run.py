@@ -8,10 +8,9 @@ import numpy as np
 
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.structured.bounds import Bounds
-from optmech.engines.structured.dense import add_dense
 from optmech.engines.structured.iterative import Preconditioner
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
-from optmech.engines.structured.pairs import Rows, add_rows, distinct
+from optmech.engines.structured.rows import Rows, add_dense, add_rows, worst
 from optmech.engines.structured.state import Residuals, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
@@ -133,18 +132,10 @@ class Run:
         state = self._state
         gap, late = TUNING.nearly_violated_late
         level = late if self._model.pairs_only and now.gap < gap else TUNING.nearly_violated
-        by_i, by_j = self._backend.violations(state.rows, state.P, level)
-        block, i = np.nonzero(by_i >= 0)
-        block2, j2 = np.nonzero(by_j >= 0)
-        candidates = (
-            np.concatenate([block, block2]),
-            np.concatenate([i, by_j[block2, j2]]),
-            np.concatenate([by_i[block, i], j2]),
-        )
-        block, i, j = distinct(self._model.variables, candidates)
-        if not len(block):
+        new = worst(*self._backend.violations(state.rows, state.P, level))
+        if not len(new[0]):
             return None
-        return add_rows(state.rows, self._cone, state.P, (block, i, j), now.mu)
+        return add_rows(state.rows, self._cone, state.P, new, now.mu)
 
     def _result(self, outcome: Outcome, message: str = "") -> EngineResult:
         state = self._state

@@ -8,9 +8,8 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.dense import DenseRows, first_dense
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, Rows, first_rows
+from optmech.engines.structured.rows import Cone, DenseRows, Rows, first_dense, first_rows
 
 
 @dataclass(eq=False)

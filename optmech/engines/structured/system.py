@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.engines.structured.arrays import lower_inverse
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.iterative import Preconditioner, SumsSolver
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, coupling_values
-from optmech.engines.structured.triangular import lower_inverse
 
 _REFINEMENTS = 2
 

@@ -18,11 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.columns import ColumnSet, part, suits
-from optmech.engines.structured.dense import first_dense
+from optmech.engines.structured.columns import ColumnSet, Outside, part, suits
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.outside import Outside
-from optmech.engines.structured.pairs import Cone, Rows, add_rows, distinct, first_rows
+from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
 from optmech.engines.structured.state import State
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Start
