@@ -59,9 +59,8 @@ def judge(design: om.Design, words: str, path: Path) -> None:
         "optmech.pipeline.everywhere.outer_problem",
         "optmech.pipeline.everywhere.solve",
         "optmech.pipeline.everywhere.bound_by_cells",
-        "optmech.pipeline.by_cells.outer_problem",
-        "optmech.pipeline.by_cells.cells_of",
-        "optmech.pipeline.by_cells.witnessed_by",
+        "optmech.pipeline.everywhere.cells_of",
+        "optmech.pipeline.everywhere.witnessed_by",
         "optmech.engines.pairs.solve",
         "optmech.certificate.families.gradient.Gradient._least",
         "optmech.pipeline.everywhere.cones.solve",
@@ -102,15 +101,15 @@ def test_a_finer_bound_that_fails_leaves_the_coarser(
 ) -> None:
     for number, value in (("FEW", 0), ("_CELLS", 3), ("_MEMBERS", 1)):
         monkeypatch.setattr(f"optmech.designs.outer.{number}", value)
-    from optmech.pipeline import by_cells
+    from optmech.pipeline import everywhere
 
-    proved, times = by_cells._proved, []
+    proved, times = everywhere._proved, []
 
     def once(*args: Any) -> Any:
         times.append(1)
         return proved(*args) if len(times) == 1 else fails()
 
-    monkeypatch.setattr(by_cells, "_proved", once)
+    monkeypatch.setattr(everywhere, "_proved", once)
     design = om.solve(problem(PROMISE), gap=1e-2)
     assert len(times) == 2
     assert design.lower_bound > 0

@@ -10,8 +10,7 @@ from optmech.certificate.objective import Figures, figures_of, is_optimal, relat
 from optmech.designs.approximation import measure_approximations
 from optmech.designs.design import Certificate, Design
 from optmech.designs.notes import design_notes
-from optmech.pipeline.beyond import attempted
-from optmech.pipeline.session import Session
+from optmech.pipeline.session import Session, attempted
 from optmech.problem import Problem
 from optmech.statement import Statement
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers, lower_bound
+from optmech.certificate.infeasible import multiplier_reason
 from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
+from optmech.errors import OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
@@ -23,25 +27,77 @@ from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released, release
 from optmech.statement import Statement
 
-_SPARE = 1e-13
-"""Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
-
-_DUST = 1e-6
-"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
-
+T = TypeVar("T")
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
+_SPARE = 1e-13
+"""Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
+_DUST = 1e-6
+"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
+_BINDING = 1e-3
+"""Constraints that were left out bind once they are broken by this share."""
+
+
+def attempted(work: Callable[[], T], what: str) -> tuple[T | None, tuple[str, ...]]:
+    """What ``work`` returns; or, where it fails in whatever way, None and a note in which ``what``
+    failed. Ctrl-C is none of its failures."""
+    try:
+        return work(), ()
+    except Exception as error:
+        return None, (f"{what} failed: {told(error)}",)
+
+
+def told(error: Exception) -> str:
+    """An exception in a line."""
+    if isinstance(error, OptmechError):
+        return str(error)
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 @dataclass(eq=False)
-class Session:
-    """Keeps the incumbent pair and the clock. ``Channel`` connects an engine to it."""
+class Clock:
+    """How much time is left, whether somebody asked to stop, and whom to tell."""
 
-    statement: Statement
-    gap_asked: float
     time_limit: float | None = None
     progress: Progress | None = None
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic, kw_only=True)
+    interrupted: bool = field(default=False, kw_only=True)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.started
+
+    def remaining(self, share: float = 1.0) -> float:
+        """Seconds of a share of the time; inf without a limit, 0 after an interrupt."""
+        if self.interrupted:
+            return 0.0
+        return (
+            np.inf if self.time_limit is None else max(0.0, share * self.time_limit - self.seconds)
+        )
+
+    def report(self, text: str) -> None:
+        """Say how far it is."""
+        if self.progress is not None:
+            self.progress(text)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
+        with noticed(self._interrupt):
+            yield
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self.report("interrupted: finishing with the best verified result so far")
+
+
+@dataclass(eq=False)
+class Session(Clock):
+    """Keeps the incumbent pair. ``Channel`` connects an engine to it."""
+
+    statement: Statement = field(kw_only=True)
+    gap_asked: float = field(kw_only=True)
     matrix: Floats | None = None
     value: float = np.inf
     bound: Bound = field(default_factory=lambda: Bound(-np.inf, 0.0))
@@ -93,20 +149,9 @@ class Session:
         """Relative gap of the best pair; inf while there is no mechanism."""
         return relative_gap(self.value, self.bound.value) if self.matrix is not None else np.inf
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
-
-    def remaining(self) -> float:
-        return np.inf if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
-
     def should_stop(self) -> bool:
         done = self.gap <= self.gap_asked and not self.anchoring
-        return self.interrupted or self.remaining() <= 0 or done
-
-    def report(self, text: str) -> None:
-        if self.progress is not None:
-            self.progress(text)
+        return self.remaining() <= 0 or done
 
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
@@ -198,18 +243,8 @@ class Session:
 
     def serve_unseen(self) -> None:
         """Where secrets have no prior weight, release rows of less loss for them."""
-        if self.released is not None and not self.interrupted and self.remaining() > 0:
+        if self.released is not None and self.remaining() > 0:
             self.released = improved(self.inequalities, self.cone, self.released) or self.released
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
-        with noticed(self._interrupt):
-            yield
-
-    def _interrupt(self) -> None:
-        self.interrupted = True
-        self.report("interrupted: finishing with the best verified result so far")
 
 
 def _tells_apart(statement: Statement, matrix: Floats) -> bool:
@@ -246,3 +281,49 @@ class Channel:
 
     def report(self, text: str) -> None:
         self.session.report(text)
+
+
+@dataclass(eq=False)
+class Witness:
+    """The first multipliers that prove infeasibility."""
+
+    statement: Statement
+    reason: str = ""
+    multipliers: Multipliers = field(default_factory=Multipliers)
+
+
+@dataclass(eq=False)
+class WitnessChannel(Channel):
+    """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
+
+    witness: Witness = field(kw_only=True)
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        matrix, multipliers = self.recover(point)
+        reason = multiplier_reason(self.witness.statement, multipliers)
+        if reason and not self.witness.reason:
+            self.witness.reason, self.witness.multipliers = reason, multipliers
+        elif not reason:
+            self.session.offer_matrix(matrix)
+        return 0.0 if reason else math.inf
+
+
+@dataclass(eq=False)
+class RelaxedChannel(Channel):
+    """The monitor of a program without some constraints, ``left_out``: stops once they bind."""
+
+    left_out: Inequalities = field(kw_only=True)
+    binding: bool = False
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        matrix, multipliers = self.recover(point)
+        if dual and self.dual:
+            self.session.offer_bound(multipliers)
+        if primal and self.primal:
+            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+            self.binding |= self.left_out.violation(matrix / sums) > _BINDING
+            self.session.offer_matrix(matrix)
+        return self.session.gap
+
+    def should_stop(self) -> bool:
+        return self.binding or self.session.should_stop()

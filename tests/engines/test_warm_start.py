@@ -16,7 +16,7 @@ from optmech.engines.structured.model import build
 from optmech.engines.structured.rows import make_cone
 from optmech.lp.compile import compile_lp
 from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.warm_start import hint
+from optmech.pipeline.search import hint
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
