@@ -57,6 +57,13 @@ class Links:
     start: Floats
     """u at the start, (U,)."""
 
+    @classmethod
+    def none(cls, unknowns: int) -> Links:
+        """No rows."""
+        nothing = np.zeros(0)
+        empty = sp.csr_array((0, unknowns))
+        return cls(empty, np.zeros((0, 0)), nothing, nothing, nothing)
+
     def scaled(self, reports: int, objective: float) -> tuple[Links, Floats]:
         """The same with rows whose terms are about one where all reports are as likely, costs over
         ``objective``, and what each row was divided by."""

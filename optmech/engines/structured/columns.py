@@ -16,12 +16,11 @@ import scipy.sparse as sp
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured import blas, factoring, kernels
-from optmech.engines.structured.bounds import Bounds
 from optmech.engines.structured.compiled import Workers, candidates, free_panels, packed
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.recovery import coupling, pair_entries
-from optmech.engines.structured.repair import Duals, mechanism, restored
+from optmech.engines.structured.points import Duals, coupling, mechanism, pair_entries, restored
 from optmech.engines.structured.rows import Cone, Rows, add_rows, bare, first_rows, worst
+from optmech.engines.structured.run import Bounds
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING

@@ -19,11 +19,10 @@ from optmech.base.compiling import has_numba
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.bounds import AllColumns
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, make_cone
-from optmech.engines.structured.run import Run
+from optmech.engines.structured.run import AllColumns, Run
 from optmech.engines.structured.state import State, start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP

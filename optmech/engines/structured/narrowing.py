@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.bounds import AllColumns, Bounds
 from optmech.engines.structured.columns import ColumnSet, SomeColumns, joined, suits, taken
 from optmech.engines.structured.compiled import CompiledBackend
 from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows, first_dense
+from optmech.engines.structured.run import AllColumns, Bounds
 from optmech.engines.structured.state import Residuals, State
 from optmech.engines.structured.tuning import TUNING
 
@@ -167,9 +167,7 @@ def _with_more(state: State, cone: Cone, columns: Floats, rows: Rows, share: flo
     up the rest of a constant, which is in the cone where the constant is large enough, so that
     rows still sum to one and no pair loses more than what the room takes."""
     q = share * columns[:, :-1].sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        needed = (cone.e * q[None, :] - q[:, None]) / (cone.e - 1)
-    room = 1.05 * float(needed[np.isfinite(needed)].max(initial=0.0))
+    room = 1.05 * cone.least_constant(q)
     if room > TUNING.most_room:
         return _with_more(state, cone, columns, rows, 0.9 * share * TUNING.most_room / room)
     rest = np.append(room - q, 0.0)

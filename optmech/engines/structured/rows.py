@@ -52,6 +52,11 @@ class Rows:
         """The block of every row."""
         return np.repeat(np.arange(len(self.offset) - 1), np.diff(self.offset))
 
+    def ends(self, P: Floats) -> tuple[Floats, Floats]:
+        """v_i and v_j of every row, of columns P (blocks, m + 1)."""
+        flat, first = P.ravel(), self.block * P.shape[1]
+        return flat[first + self.i], flat[first + self.j]
+
 
 @dataclass(frozen=True, eq=False)
 class Cone:
@@ -64,6 +69,12 @@ class Cone:
     short: NDArray[np.bool_]
     later: Floats
     """(m, m): e^-r of the pairs that may be added, 0 elsewhere."""
+
+    def least_constant(self, q: Floats) -> float:
+        """The least t for which t - q, of q (m,) in the cone, is in the cone as far as pairs go."""
+        with np.errstate(invalid="ignore"):
+            needed = (self.e * q[None, :] - q[:, None]) / (self.e - 1)
+        return float(needed[np.isfinite(self.e)].max(initial=0.0))
 
 
 def make_cone(model: Model) -> Cone:

@@ -121,7 +121,7 @@ def start(model: Model, cone: Cone) -> State:
     nu = _coupling_prices(model)
     dense.lam = _even_prices(dense, auxiliary_cost(model, nu))
     y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.on_variables()))
-    _slacks(rows, P)
+    set_slacks(rows, P)
     return State(P, a, g, sigma, y, nu, rows, dense)
 
 
@@ -162,10 +162,9 @@ def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
     return np.where(dense.live, lam, 0.0)
 
 
-def _slacks(rows: Rows, P: Floats) -> None:
-    flat, width = P.ravel(), P.shape[1]
-    block = rows.block
-    smaller, larger = flat[block * width + rows.i], flat[block * width + rows.j]
+def set_slacks(rows: Rows, P: Floats) -> None:
+    """The rows' slacks of columns P, and a little where there are none."""
+    smaller, larger = rows.ends(P)
     rows.s = np.maximum(rows.e * larger - smaller, 1e-3 * larger * (rows.e - 1))
 
 
@@ -192,10 +191,9 @@ def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
     else:
         for o, (matrix, solution) in enumerate(systems):
             R[o, :-1] = np.maximum(solution + np.linalg.solve(matrix, -y), 0.1 * lift)
-    flat, width, block = R.ravel(), m + 1, rows.block
-    own_i = np.where(rows.i < m, rows.i, rows.j)
-    pressure = flat[block * width + own_i] + flat[block * width + rows.j]
-    rows.z = pressure / np.where(rows.i < m, rows.e - 1, 1.0)
+    one, other = rows.ends(R)
+    pairs = rows.i < m
+    rows.z = (np.where(pairs, one, other) + other) / np.where(pairs, rows.e - 1, 1.0)
     return y
 
 

@@ -21,7 +21,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.columns import ColumnSet, Outside, part, suits
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.rows import Cone, Rows, add_rows, distinct, first_dense, first_rows
-from optmech.engines.structured.state import State
+from optmech.engines.structured.state import State, set_slacks
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import Start
 
@@ -131,9 +131,7 @@ def _weights(rows: Rows, m: int, keys: Ints, weight: Floats) -> Floats:
 
 def _balance(rows: Rows, P: Floats, weight: Floats, value: float) -> None:
     """Slacks and multipliers with products from the mean to a few times that."""
-    flat, width, block = P.ravel(), P.shape[1], rows.block
-    larger = flat[block * width + rows.j]
-    s = np.maximum(rows.e * larger - flat[block * width + rows.i], 1e-3 * larger * (rows.e - 1))
+    set_slacks(rows, P)
     mu = TUNING.first_gap * value / len(rows)
-    rows.z = np.maximum(weight, mu / s)
-    rows.s = np.minimum(s, TUNING.spread * mu / rows.z)
+    rows.z = np.maximum(weight, mu / rows.s)
+    rows.s = np.minimum(rows.s, TUNING.spread * mu / rows.z)
