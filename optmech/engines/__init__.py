@@ -1,8 +1,6 @@
 """Engines by name, each imported when it is asked for; and the choice of one by the size and kind
 of a program."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from optmech.engines.base import Engine

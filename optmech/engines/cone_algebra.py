@@ -1,8 +1,6 @@
 """Cones x_0 >= ‖(x_1, x_2)‖ in the last axis of an array: products, scalings, how far they reach
 (Nesterov and Todd 1997)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base.arrays import Floats

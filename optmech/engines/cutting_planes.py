@@ -1,7 +1,5 @@
 """HiGHS round after round: rows join that the last point breaks or nearly breaks."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

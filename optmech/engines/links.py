@@ -6,8 +6,6 @@ inverse, the rows' own are I + √D (B K Bᵀ) √D, as many as there are rows. 
 enters through its roots, so that neither tight nor slack rows make it badly scaled.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

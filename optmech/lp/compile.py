@@ -1,7 +1,5 @@
 """From inequalities to a BlockLP, and from its points back to matrices and multipliers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -103,5 +101,5 @@ def _objective(given: Inequalities, lp: Assembly) -> Callable[[Point], Floats | 
     if statement.objective == "minimize_leakage":
         played = add_gains(lp, statement.target, 1.0, regrets=given.pairs > 0)
         return lambda point: played.strategy(point, 1.0)
-    _, attack = lp.attack_rows(statement.target, -1.0)
+    _, attack = lp.extreme_rows(statement.target, -1.0)
     return lambda point: point.local[attack].T

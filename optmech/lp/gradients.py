@@ -4,8 +4,6 @@ where a finer mesh helps most.
 Nothing here is trusted: what comes of it is decided by ``certificate.gradients``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a session that has ended to its design."""
 
-from __future__ import annotations
-
 from optmech.base.compiling import has_numba
 from optmech.certificate import Bound, Multipliers, lower_bound, values
 from optmech.certificate.families.ratio import everywhere, shared_out

@@ -5,8 +5,6 @@ The gap between the two is what the coarser view costs. It falls with the square
 in units of 1/ε (theory: "Cells and landmarks").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``solve``: from a problem to a certified design. Thin: every step lives in its own module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """One solve in progress: the best verified mechanism and the best bound, whatever comes in."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """``om.solve``: a design for a problem of any sort."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from optmech.designs.design import Design

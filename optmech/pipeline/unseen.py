@@ -8,8 +8,6 @@ fixed, each row is a continuous knapsack. Nothing that the certificate says of t
 changes: its value is that of the same rows. Proof: docs/theory.md, "Secrets without prior weight".
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints

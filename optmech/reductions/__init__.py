@@ -1,7 +1,5 @@
 """Smaller programs, equivalent or safely approximate, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from optmech.errors import ProblemError

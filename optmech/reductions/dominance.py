@@ -1,8 +1,6 @@
 """Leave out what another one is never worse than: estimates of the adversary, and observables.
 Numbers are compared exactly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fewer pairs: without those that follow from shorter ones, or those of a sparse spanner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -7,8 +7,6 @@ cost more than they are worth are merged into others first. Proofs: docs/theory.
 result is still to be decided by the certificate: nothing is promised here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Constants have no gradient: added to a column they raise what its gradient may b
 still have one sum (theory: "Privacy at every point").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

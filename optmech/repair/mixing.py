@@ -4,8 +4,6 @@ Every constraint beyond the ratio cone is g(P) <= 0 with g convex, so on the seg
 feasible anchor A the feasible part is an interval that ends in A.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

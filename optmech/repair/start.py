@@ -4,8 +4,6 @@ Each observable is centred on the secret it suits best, and its column falls off
 fast as the ratios allow. Solvers cannot see entries far below their tolerances; this pair can.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base.arrays import Floats

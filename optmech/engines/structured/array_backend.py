@@ -7,8 +7,6 @@ is copied back after every step. What differs between rows changes in ``structur
 only, so nothing else has to be looked at.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

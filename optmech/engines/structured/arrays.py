@@ -1,7 +1,5 @@
 """Array libraries behind one interface: the array API standard, and the little it leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

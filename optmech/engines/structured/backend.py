@@ -1,7 +1,5 @@
 """What the Newton iteration asks of the blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -4,8 +4,6 @@ Numba cannot cache a function that holds a C pointer as a global, so kernels rec
 addresses of scipy's routines in an array and call them by number.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

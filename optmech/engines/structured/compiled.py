@@ -1,8 +1,6 @@
 """The blocks' work in compiled kernels, over a few threads, with dense panels or sparse factors;
 and orders of the variables in which a block's matrix is nearly block tridiagonal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -5,8 +5,6 @@ pairs of the metric are held at first; long ones join the blocks where they come
 violated, so the result holds over all pairs.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -26,8 +26,6 @@ addresses that ``blas.fortran`` calls.
 """
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

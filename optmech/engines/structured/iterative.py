@@ -8,8 +8,6 @@ products are solves in the blocks, are enough. It is a sum of principal parts of
 matrices, hence positive definite itself.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits

@@ -13,8 +13,6 @@ no column of the cone has a negative price, so it ends as soon as that is clear 
 """
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.engines.structured.blas import jit, part

@@ -12,8 +12,6 @@ Nothing is lost by a wrong guess but time. The columns that left are priced for 
 leave a second time. After many such times the run goes back to where the first left, with all.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One iteration: Mehrotra's predictor and corrector, then Gondzio's (1996) with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

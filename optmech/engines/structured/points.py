@@ -37,8 +37,6 @@ entry, where in the end it costs nothing:
 So the furthest entries are raised to the prices of their secrets first, then those that paid.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

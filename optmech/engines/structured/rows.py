@@ -1,8 +1,6 @@
 """Which rows a block holds: short pairs of the cone from the start, long ones when they bite; few
 of those beyond pairs (distortion, lifted ratios, loss limits), more when nearly violated."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any

@@ -11,8 +11,6 @@ Kernels do the blocks ``t, t + nt, ...``; ``lapack`` are the addresses that ``bl
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.engines.structured.blas import LOWER, NO, SYRK, fortran, jit, part

@@ -1,7 +1,5 @@
 """A primal-dual iterate, its residuals, and where it starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

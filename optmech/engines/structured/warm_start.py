@@ -11,8 +11,6 @@ Three things are taken from the neighbour, none of them on trust:
   the mean.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

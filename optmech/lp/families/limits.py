@@ -88,7 +88,7 @@ class DistortionPart(Part):
     prior: Floats
 
     def write(self, lp: Assembly) -> Reader:
-        column, rows = lp.attack_rows(self.weighted, 0.0)
+        column, rows = lp.extreme_rows(self.weighted, 0.0)
         total = lp.over_blocks(np.array([-1.0]), np.array([column]))
         limit = lp.link(Sense.AT_MOST, np.array([-float(self.minimum)]), total)
 
@@ -184,7 +184,8 @@ def add_gains(lp: Assembly, weighted: Floats, cost: float, *, regrets: bool) -> 
     weighted[w,s]) v_s for every guess w, which the structured engine keeps apart; else as
     x >= Σ_s weighted[w,s] v_s, which has fewer entries.
     """
-    if not regrets and (sparse := lp.gains_rows(weighted, cost)) is not None:
-        return Gains(weighted, *sparse, 1.0, 0.0)
+    # x >= 0 must cut off nothing
+    if not regrets and (weighted >= 0).all(axis=1).any():
+        return Gains(weighted, *lp.extreme_rows(weighted, cost, -1.0), 1.0, 0.0)
     best = weighted.max(axis=0)
-    return Gains(weighted, *lp.attack_rows(best - weighted, -cost), -1.0, float(best.sum()))
+    return Gains(weighted, *lp.extreme_rows(best - weighted, -cost), -1.0, float(best.sum()))
