@@ -124,7 +124,7 @@ UNWEIGHED = np.r_[np.full(8, 1 / 8), np.zeros(4)]
     [
         ("optmech.engines.highs.HighsEngine.run", "failed"),
         ("optmech.pipeline.session.improved", "without prior weight"),
-        ("optmech.pipeline.finish._thin", "multipliers"),
+        ("optmech.pipeline.session._thin", "multipliers"),
         ("optmech.pipeline.search.compile_lp", "the search failed"),
         ("optmech.pipeline.search._recovering", "the search failed"),
     ],
@@ -141,7 +141,7 @@ def test_finite_designs(
 
 
 def test_measuring_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optmech.pipeline.finish.measure_approximations", fails)
+    monkeypatch.setattr("optmech.pipeline.session.measure_approximations", fails)
     design = om.solve(problem(om.MetricPrivacy(1, E, threshold=2)))
     assert design.verified
     assert any("thresholds leave out failed" in note for note in design.notes)

@@ -23,13 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base import cores
 from optmech.base.arrays import Floats, Ints
-from optmech.engines import cone_algebra as algebra
 from optmech.engines.links import Bordered, Linked
 from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.lp.gradients import cone_rows
 from optmech.lp.place_rows import Links
 from optmech.mesh import Mesh
 
+TINY = 1e-300
+J = np.array([1.0, -1.0, -1.0])
 _MOST = 100
 _SMALL = 300
 """Control points up to which one thread is enough."""
@@ -39,6 +40,68 @@ _MISSED = 1e-8
 _LARGER = 10
 """Multipliers at a start that was given, in units of the costs."""
 _REFINED = 2
+
+
+def root(x: Floats) -> Floats:
+    """√(x_0² − ‖x_1‖²)."""
+    size = np.hypot(x[..., 1], x[..., 2])
+    return np.asarray(np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), TINY)))
+
+
+def scaling(s: Floats, z: Floats) -> tuple[Floats, Floats]:
+    """w and β of the Nesterov-Todd scaling W = β (…) with W z = W⁻¹ s."""
+    a, b = root(s), root(z)
+    one, other = s / a[..., None], z / b[..., None]
+    gamma = np.sqrt((1 + (one * other).sum(axis=-1)) / 2)
+    return (one + other * J) / (2 * gamma)[..., None], np.sqrt(a / b)
+
+
+def apply(w: Floats, x: Floats) -> Floats:
+    """The product of x with the scaling's matrix for β = 1."""
+    inner = w[..., 1] * x[..., 1] + w[..., 2] * x[..., 2]
+    out = np.empty_like(x)
+    out[..., 0] = w[..., 0] * x[..., 0] + inner
+    factor = x[..., 0] + inner / (1 + w[..., 0])
+    out[..., 1:] = x[..., 1:] + factor[..., None] * w[..., 1:]
+    return out
+
+
+def circle(x: Floats, y: Floats) -> Floats:
+    """x ∘ y, whose first component is the scalar product."""
+    out = x[..., :1] * y + y[..., :1] * x
+    out[..., 0] = (x * y).sum(axis=-1)
+    return np.asarray(out)
+
+
+def divide(x: Floats, y: Floats) -> Floats:
+    """The u with x ∘ u = y."""
+    square = root(x) ** 2
+    inner = x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
+    first = (x[..., 0] * y[..., 0] - inner) / square
+    out = np.empty_like(y)
+    out[..., 0] = first
+    out[..., 1:] = (y[..., 1:] - first[..., None] * x[..., 1:]) / x[..., :1]
+    return out
+
+
+def longest(x: Floats, dx: Floats) -> float:
+    """The longest step from x along dx that stays in all cones, at most 1e8."""
+    a = (dx[..., 0] ** 2 - dx[..., 1] ** 2 - dx[..., 2] ** 2).ravel()
+    b = (x[..., 0] * dx[..., 0] - x[..., 1] * dx[..., 1] - x[..., 2] * dx[..., 2]).ravel()
+    c = (root(x) ** 2).ravel()
+    # the least positive root of a t² + 2 b t + c
+    disc = b * b - a * c
+    with np.errstate(all="ignore"):
+        found = c / (-b + np.sqrt(np.maximum(disc, 0.0)))
+        down = np.where(dx[..., 0] < 0, -x[..., 0] / dx[..., 0], np.inf).ravel()
+    leaves = (disc >= 0) & (found > 0)
+    return float(min(1e8, np.where(leaves, found, np.inf).min(), down.min()))
+
+
+def ahead(x: Floats, dx: Floats) -> float:
+    """The longest step from x > 0 along dx that stays there, at most 1e8."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(np.where(dx < 0, -x / dx, 1e8).min(initial=1e8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +146,7 @@ class ConePoint:
         """The relative difference of value and bound."""
         if not np.isfinite(self.value):
             return np.inf
-        return (self.value - self.bound) / max(abs(self.value), algebra.TINY)
+        return (self.value - self.bound) / max(abs(self.value), TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +253,7 @@ class _State:
         self.z[..., 0] = most * count / (elements * each) / steep
         if start is not None:
             # on the central path, but for the equations, and larger than the costs
-            inverse = self.s * algebra.J / algebra.root(self.s)[..., None] ** 2
+            inverse = self.s * J / root(self.s)[..., None] ** 2
             self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))
         mu = float((self.s * self.z).sum()) / self.s[..., 0].size
         scaled, self._sizes = (links or Links.none(costs.size)).scaled(reports, scale)
@@ -246,12 +309,12 @@ class _State:
         """One step: predictor, corrector."""
         system = _System(self, threads)
         mu, linked = self.mu, self.linked
-        product = -algebra.circle(system.scaled, system.scaled)
+        product = -circle(system.scaled, system.scaled)
         own = -linked.s * linked.v
         first = system.direction(1.0, product, own)
         long = min(first.longest(self, primal=True), first.longest(self, primal=False), 1.0)
         centre = (1 - long) ** 3
-        product -= algebra.circle(system.unscale(first.s), system.scale(first.z))
+        product -= circle(system.unscale(first.s), system.scale(first.z))
         product[..., 0] += centre * mu
         own = own + centre * mu - first.slack * first.price
         step = system.direction(1 - centre, product, own)
@@ -270,7 +333,7 @@ class _State:
         self.z += other * step.z
         for _ in range(_REFINED):
             dy, dz, dv = system.correction(self.dual - wanted, linked.dual - wanted_free)
-            if not (algebra.longest(self.z, dz) > 1 and algebra.ahead(linked.v, dv) > 1):
+            if not (longest(self.z, dz) > 1 and ahead(linked.v, dv) > 1):
                 break
             self.y += dy
             self.z += dz
@@ -293,18 +356,18 @@ class _Direction:
         """The longest step that stays inside, at most 1e8."""
         linked = state.linked
         if primal:
-            return min(algebra.longest(state.s, self.s), algebra.ahead(linked.s, self.slack))
-        return min(algebra.longest(state.z, self.z), algebra.ahead(linked.v, self.price))
+            return min(longest(state.s, self.s), ahead(linked.s, self.slack))
+        return min(longest(state.z, self.z), ahead(linked.v, self.price))
 
 
 class _System:
     """The Newton equations at one point."""
 
     def __init__(self, state: _State, threads: int) -> None:
-        w, beta = algebra.scaling(state.s, state.z)
+        w, beta = scaling(state.s, state.z)
         # W⁻² = (2 q qᵀ − J) / β², q = J w
-        q = w * algebra.J
-        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(algebra.J)
+        q = w * J
+        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(J)
         self._inner = inner / (beta**2)[..., None, None]
         self._state, self._w, self._beta = state, w, beta
         # the report with the least matrix, about, is the one that the others determine
@@ -316,11 +379,11 @@ class _System:
 
     def scale(self, x: Floats) -> Floats:
         """W x."""
-        return algebra.apply(self._w, x) * self._beta[..., None]
+        return apply(self._w, x) * self._beta[..., None]
 
     def unscale(self, x: Floats) -> Floats:
         """W⁻¹ x."""
-        return algebra.apply(self._w * algebra.J, x) / self._beta[..., None]
+        return apply(self._w * J, x) / self._beta[..., None]
 
     def weigh(self, x: Floats) -> Floats:
         """W⁻² x."""
@@ -336,7 +399,7 @@ class _System:
         """Towards ``share`` less of what equations miss, with λ ∘ (W dz + W⁻¹ ds) = product, and
         s dv + v ds = own in the rows across the reports."""
         state, linked, links = self._state, self._state.linked, self._state.linked.links
-        wanted = self.unscale(algebra.divide(self.scaled, product))
+        wanted = self.unscale(divide(self.scaled, product))
         missed = share * (linked.left(state.p) - linked.s)
         price = (own - linked.v * missed) / linked.s
         right = state.columns(wanted) - share * state.dual - linked.columns(price)

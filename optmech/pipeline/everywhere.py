@@ -31,10 +31,9 @@ from optmech.designs.outer import (
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
 from optmech.pipeline.beside import Found, Infeasible, solve_beside, with_vectors
-from optmech.pipeline.finish import ending, infeasible_design
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
-from optmech.pipeline.session import Clock, Progress, attempted
+from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
 from optmech.repair.gradients import released_inside

@@ -19,9 +19,7 @@ from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.interior import Interior, interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
-from optmech.lp.compile import Compiled, compile_feasibility, compile_lp
-from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.finish import make_design
+from optmech.lp.inequalities import Compiled, Inequalities, compile_feasibility, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import (
     Channel,
@@ -31,6 +29,7 @@ from optmech.pipeline.session import (
     Session,
     Witness,
     WitnessChannel,
+    make_design,
     told,
 )
 from optmech.problem import Problem

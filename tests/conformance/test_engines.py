@@ -11,8 +11,7 @@ import optmech as om
 from optmech.certificate.families import Divergence, Information
 from optmech.engines import load_engine
 from optmech.engines.structured import engine
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 LINEAR = ["highs", "lazy", "structured", "structured-compiled", "structured-device"]

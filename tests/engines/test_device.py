@@ -23,8 +23,7 @@ from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.rows import Cone, Rows, add_rows, first_rows, make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 pytest.importorskip("array_api_compat")

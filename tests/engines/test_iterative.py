@@ -16,8 +16,7 @@ from optmech.engines.structured.newton import factored
 from optmech.engines.structured.rows import Rows, make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 pytest.importorskip("numba")
 E = om.distances.euclidean()

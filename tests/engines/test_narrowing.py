@@ -17,8 +17,7 @@ from optmech.engines.structured.narrowing import Narrowing
 from optmech.engines.structured.rows import make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 pytestmark = pytest.mark.skipif(not has_numba(), reason="blocks are not compiled")
 

@@ -20,8 +20,7 @@ from optmech.engines.structured.arrays import lower_inverse, on_host
 from optmech.engines.structured.backend import gondzio
 from optmech.engines.structured.model import Model, build
 from optmech.engines.structured.rows import Cone, Rows, first_rows, make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 E = om.distances.euclidean()
 

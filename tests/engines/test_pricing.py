@@ -13,8 +13,7 @@ import optmech as om
 from optmech.base.arrays import Floats
 from optmech.engines.structured.model import build
 from optmech.engines.structured.rows import make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)

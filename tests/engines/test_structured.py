@@ -23,9 +23,8 @@ from optmech.engines.structured.engine import make_backend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.rows import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
-from optmech.lp.compile import Compiled, compile_lp
 from optmech.lp.flatten import flatten
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 from optmech.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()

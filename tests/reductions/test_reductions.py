@@ -11,8 +11,7 @@ from conformance.problems import prior
 
 import optmech as om
 from optmech.errors import ProblemError
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 from optmech.reductions import ImpliedPairs, parse_reduction
 from optmech.reductions.pairs import greedy_spanner, implied

@@ -119,7 +119,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     if options.start is not None and not options.device and starts_warm(model):
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.compiled import CompiledBackend
-        from optmech.engines.structured.warm_start import WarmStart
+        from optmech.engines.structured.narrowing import WarmStart
 
         def on(columns: ColumnSet, state: State) -> Run:
             backend = CompiledBackend(columns.model, cone, options.threads)
