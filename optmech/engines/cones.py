@@ -45,7 +45,7 @@ _REFINED = 2
 def root(x: Floats) -> Floats:
     """√(x_0² − ‖x_1‖²)."""
     size = np.hypot(x[..., 1], x[..., 2])
-    return np.asarray(np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), TINY)))
+    return np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), TINY))
 
 
 def scaling(s: Floats, z: Floats) -> tuple[Floats, Floats]:
@@ -70,7 +70,7 @@ def circle(x: Floats, y: Floats) -> Floats:
     """x ∘ y, whose first component is the scalar product."""
     out = x[..., :1] * y + y[..., :1] * x
     out[..., 0] = (x * y).sum(axis=-1)
-    return np.asarray(out)
+    return out
 
 
 def divide(x: Floats, y: Floats) -> Floats:
@@ -427,4 +427,4 @@ class _System:
         """Aᵀ W⁻² A x + Bᵀ w − right."""
         state = self._state
         own = state.columns(self.weigh(state.cones(x)))
-        return np.asarray(own + state.linked.columns(weight) - right)
+        return own + state.linked.columns(weight) - right

@@ -148,7 +148,7 @@ def _is_largest(ratio: Floats, end: Ints) -> NDArray[np.bool_]:
     order = np.argsort(end, kind="stable")
     values, starts = np.unique(end[order], return_index=True)
     largest = np.maximum.reduceat(ratio[order], starts, axis=0)
-    return np.asarray(ratio >= largest[np.searchsorted(values, end)])
+    return ratio >= largest[np.searchsorted(values, end)]
 
 
 def _neighbours(given: object) -> int:

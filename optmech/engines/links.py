@@ -53,7 +53,7 @@ class Linked:
     @property
     def dual(self) -> Floats:
         """What multipliers miss of the equations of u: f + Eᵀ v."""
-        return np.asarray(self.links.costs + self.links.free.T @ self.v)
+        return self.links.costs + self.links.free.T @ self.v
 
     def move(self, p: Floats, primal: float, du: Floats, ds: Floats) -> None:
         """u and s along their directions; where s is what is left of the rows but for rounding, it

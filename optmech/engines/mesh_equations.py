@@ -312,7 +312,7 @@ class LevelFactor:
             return self._summed(reports)
         with ThreadPoolExecutor(threads) as pool:
             parts = list(pool.map(self._summed, [reports[k::threads] for k in range(threads)]))
-        return np.asarray(sum(parts[1:], start=parts[0]))
+        return sum(parts[1:], start=parts[0])
 
     def _summed(self, reports: range) -> Floats:
         ends = self._levels.ends

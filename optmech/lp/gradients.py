@@ -22,7 +22,7 @@ def _slopes(mesh: Mesh) -> Floats:
     across = corners[:, (2, 0, 1)] - corners[:, (1, 2, 0)]
     area = across[:, 0, 0] * across[:, 1, 1] - across[:, 0, 1] * across[:, 1, 0]
     turned = np.stack([-across[..., 1], across[..., 0]], axis=2)
-    return np.asarray(turned / area[:, None, None])
+    return turned / area[:, None, None]
 
 
 def cone_rows(mesh: Mesh, epsilon: float) -> Floats:

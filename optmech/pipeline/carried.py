@@ -121,7 +121,7 @@ class Places:
 
     @property
     def _near(self) -> Floats:
-        return np.asarray(0.5 * self.problem.prior.weights + 0.5 / len(self))
+        return 0.5 * self.problem.prior.weights + 0.5 / len(self)
 
     def reports(self, count: int, used: Floats | None = None) -> Ints:
         """At most so many observables: the likeliest in parts of the plane of about the same

@@ -297,7 +297,7 @@ def radii(ratio: Floats) -> Floats:
         f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
     missing = float((both - f[:, None] - f).max(initial=0.0))
     # two roundings in the sums above, and two in whoever adds these, of such numbers
-    return np.asarray(up(f + max(0.5 * missing, 0.0) + 16 * _UNIT * float(both.max(initial=0.0))))
+    return up(f + max(0.5 * missing, 0.0) + 16 * _UNIT * float(both.max(initial=0.0)))
 
 
 def box_radii(members: Members, limits: Limits) -> list[Floats]:
@@ -337,7 +337,7 @@ def _cheapest_high(high: Floats, low: Floats) -> Floats:
     none = np.zeros((1, high.shape[1]))
     before = np.vstack([none, np.cumsum(high, axis=0)])
     after = np.vstack([np.cumsum(low[::-1], axis=0)[::-1], none])
-    return np.asarray(before + after)
+    return before + after
 
 
 def _columns(rows: int, columns: int) -> list[slice]:
@@ -349,4 +349,4 @@ def above(rate: float, first: Floats, second: Floats) -> Floats:
     """Floats >= ``rate`` times the Euclidean distance of points (..., 2); two differences, two
     squares, a sum and a root lose less than four units, the product another."""
     apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
-    return np.asarray(up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500))
+    return up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500)

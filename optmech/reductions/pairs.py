@@ -61,7 +61,7 @@ def essential(lp: BlockLP) -> NDArray[np.bool_]:
 def implied(ratio: Floats) -> NDArray[np.bool_]:
     """implied[i, k]: some j has ratio[i,j] + ratio[j,k] <= ratio[i,k], both strictly shorter."""
     detour = near_detour(ratio)
-    return np.asarray(np.isfinite(detour) & (detour <= ratio * (1 + _RELATIVE)))
+    return np.isfinite(detour) & (detour <= ratio * (1 + _RELATIVE))
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class LiftedRows:
 
     def _over(self, columns: Floats) -> Floats:
         """a·v - f b·v."""
-        return np.asarray(self.left @ columns - self.factor[:, None] * (self.right @ columns))
+        return self.left @ columns - self.factor[:, None] * (self.right @ columns)
 
     def _room(self) -> Floats:
         """What a constant of one leaves below the limit, > 0."""
@@ -68,7 +68,7 @@ class LiftedRows:
         if not len(self):
             return columns
         short = (self._over(columns) / self._room()[:, None]).max(axis=0)
-        return np.asarray(columns + np.where(usable, np.maximum(short, 0.0), 0.0))
+        return columns + np.where(usable, np.maximum(short, 0.0), 0.0)
 
     def least_total(self, sums: Floats) -> float:
         """The least t with which the vector t - ``sums`` meets all rows; 0 without rows."""
@@ -193,7 +193,7 @@ def _shrunk(log_ratio: Floats, loose: float) -> Floats:
     tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
     tight[log_ratio < 2 * MARGIN] = 0.0
     np.fill_diagonal(tight, np.inf)
-    return np.asarray(tight)
+    return tight
 
 
 def _closed(log_ratio: Floats) -> Floats:

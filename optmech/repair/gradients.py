@@ -120,4 +120,4 @@ def toward(
             high = middle
         else:
             low = middle
-    return np.asarray((1 - high) * matrix + high * other)
+    return (1 - high) * matrix + high * other

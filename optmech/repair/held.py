@@ -129,7 +129,7 @@ class HeldRows:
         """Free secrets, those that are nearest to a row that is held first."""
         free = self.held.free(self.given.statement.secrets)
         near = self.given.log_ratio[np.ix_(free, self.held.secrets)].min(axis=1, initial=np.inf)
-        return np.asarray(free[np.argsort(near, kind="stable")])
+        return free[np.argsort(near, kind="stable")]
 
     @cached_property
     def _limits(self) -> list[Ratio]:

@@ -224,7 +224,7 @@ class _Equations:
             weight = np.maximum(values, _LEAST) * free
             step = np.linalg.lstsq(table * weight, wanted - table @ values, rcond=1e-12)[0]
             values = values + weight * step
-        return np.asarray(values.reshape(matrix.shape))
+        return values.reshape(matrix.shape)
 
     def _rest(self) -> list[int]:
         """For every row the column that takes what rounding leaves: one for all rows that

@@ -86,7 +86,7 @@ class Outside:
             self._solve(doubtful, prices, goal)
             negative = (self.left - prices).min(axis=1, initial=0.0) < -goal
             doubtful = self._with_more_pairs(doubtful[negative[doubtful]])
-        return np.asarray(self.left - prices)
+        return self.left - prices
 
     def values(self, prices: Floats, goal: float) -> Floats:
         """Prices of the best columns whose sums are one, over the pairs held."""

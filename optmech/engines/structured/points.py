@@ -285,7 +285,7 @@ def _costs(
     pair, block, value = pairs
     np.add.at(cost, (lp.cone.i[pair], block), value)
     np.add.at(cost, (lp.cone.j[pair], block), -value * np.exp(lp.cone.log_ratio[pair]))
-    return np.asarray(cost)
+    return cost
 
 
 def _ties(model: Model, left: Floats) -> _Entries:

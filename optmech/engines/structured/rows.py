@@ -323,7 +323,7 @@ def _slack_share(model: Model, P: Floats, a: Floats) -> Floats:
     negative = P @ np.maximum(-model.pool, 0).T + np.maximum(-a @ model.sides.T, 0)
     slack = P @ model.pool.T + a @ model.sides.T
     scale = np.where(negative > 0, negative, 1.0)
-    return np.asarray(slack / scale)
+    return slack / scale
 
 
 def _make(model: Model, index: Ints) -> DenseRows:

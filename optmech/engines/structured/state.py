@@ -59,12 +59,12 @@ def reduced_cost(model: Model, y: Floats, nu: Floats, priced: Floats) -> Floats:
     for variable, value, weight in zip(coupling.variable, coupling.value, nu, strict=True):
         result[:, variable] += value * weight
     result[:, -1] = 0.0
-    return np.asarray(result)
+    return result
 
 
 def auxiliary_cost(model: Model, nu: Floats) -> Floats:
     """f + Cᵀnu: what Bᵀlam has to be in every block, (blocks, p)."""
-    return np.asarray(model.auxiliary_cost + nu @ model.coupling.auxiliary)
+    return model.auxiliary_cost + nu @ model.coupling.auxiliary
 
 
 def coupling_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
@@ -145,7 +145,7 @@ def _coupling_prices(model: Model) -> Floats:
     for column, cost in zip(coupling.shared.T, model.shared_cost, strict=True):
         users = column < 0
         nu[users] = cost / -column[users] / max(1, users.sum())
-    return np.asarray(nu)
+    return nu
 
 
 def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:

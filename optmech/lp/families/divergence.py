@@ -53,7 +53,7 @@ class DivergencePart(PushedPart):
 
     @property
     def nearly_equal(self) -> NDArray[np.bool_]:
-        return np.asarray(self.limit < NO_ROOM**2)
+        return self.limit < NO_ROOM**2
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class BiasPart(Part):
     maximum: float
 
     def _apart(self) -> Floats:
-        return np.asarray(self.reported - self.meant[:, None])
+        return self.reported - self.meant[:, None]
 
     def write(self, lp: Assembly) -> Reader:
         rows = lp.weighted_rows(self._apart(), per_secret=True)

@@ -210,7 +210,7 @@ class LiftedPart(PushedPart):
 
     @property
     def nearly_equal(self) -> NDArray[np.bool_]:
-        return np.asarray(self.log_ratio < NO_ROOM)
+        return self.log_ratio < NO_ROOM
 
 
 @dataclass(frozen=True, eq=False)
