@@ -231,7 +231,7 @@ class _Search:
         if self.looked is not implied.given:
             compiled = compile_lp(implied.given)
             options = replace(self.profile.options(), parameters={})
-            channel = Channel(self.session, _recovering(compiled, implied))
+            channel = Channel(self.session, _recovering(compiled, implied, Reduced(compiled.lp)))
             self.looked, self.inside = implied.given, interior(compiled.lp, options, channel)
         return self.inside
 
@@ -358,12 +358,11 @@ class _Search:
         return programs
 
 
-def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced | None = None) -> Recover:
+def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced) -> Recover:
     """From points of a program to matrices and multipliers of the statement."""
 
     def recover(point: Point) -> tuple[Floats, Multipliers]:
-        whole = point if reduced is None else reduced.recover(point)
-        matrix, multipliers = compiled.recover(whole)
+        matrix, multipliers = compiled.recover(reduced.recover(point))
         return matrix, implied.recover(multipliers)
 
     return recover

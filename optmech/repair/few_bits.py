@@ -71,12 +71,10 @@ class WholeCone:
         return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))
 
 
-def few_bits(
-    statement: Statement, matrix: Floats, bits: int, given: Inequalities | None = None
-) -> Released | None:
+def few_bits(statement: Statement, matrix: Floats, bits: int) -> Released | None:
     """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
     was found. ``bits`` is at most 48."""
-    given = Inequalities.of(statement) if given is None else given
+    given = Inequalities.of(statement)
     held = HeldRows.of(given, bits)
     if held is not None:
         return held.near(matrix)

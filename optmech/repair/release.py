@@ -253,7 +253,7 @@ def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64
     denominator in the free places, so that the pivots are whole."""
     table, den, pivots = solver
     out = [0] * len(values)
-    steps = [_floor(float(values[s]), bits) // abs(den) for s in free.tolist()]
+    steps = [floored(float(values[s]), bits) // abs(den) for s in free.tolist()]
     for k in pivots:
         steps[k] = 0
     for s, step in zip(free.tolist(), steps, strict=True):
@@ -266,7 +266,8 @@ def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64
     return out
 
 
-def _floor(value: float, bits: int) -> int:
+def floored(value: float, bits: int) -> int:
+    """The largest whole number up to value · 2^bits."""
     top, bottom = value.as_integer_ratio()
     return (top << bits) // bottom
 
