@@ -30,7 +30,7 @@ from optmech.designs.outer import (
 )
 from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import Found, Infeasible, solve_beside, with_vectors
+from optmech.pipeline.mesh_search import Found, Infeasible, solve_beside, with_vectors
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
 from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design

@@ -26,10 +26,10 @@ from optmech.exact.number import rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline import search
-from optmech.pipeline.carried import Carried, Places
-from optmech.pipeline.fitting import too_large
+from optmech.pipeline.landmarks import Carried, Places
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.session import Clock, Progress, attempted, ending
+from optmech.pipeline.sizes import too_large
 from optmech.problem import Problem
 from optmech.reductions.aggregation import MEMBERS
 from optmech.repair.release import Released, release

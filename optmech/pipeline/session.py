@@ -35,7 +35,7 @@ from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.unseen import improved
 from optmech.problem import Problem
 from optmech.repair import Cone, Implied, repair
-from optmech.repair.held import HeldRows
+from optmech.repair.held_rows import HeldRows
 from optmech.repair.mixing import constant_anchors, first_matrix, first_multipliers
 from optmech.repair.release import Released, release
 from optmech.statement import Statement

@@ -17,7 +17,7 @@ from optmech.base.minplus import max_times
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
-from optmech.repair.held import HeldRows
+from optmech.repair.held_rows import HeldRows
 from optmech.repair.implied import Implied
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released
