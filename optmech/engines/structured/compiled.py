@@ -19,7 +19,6 @@ from optmech.engines.structured.factoring import (
     Factors,
     PairRows,
     Panels,
-    SparseFactors,
     Totals,
 )
 from optmech.engines.structured.model import Model
@@ -271,7 +270,7 @@ class SparseBackend(CompiledBackend):
         blocks, m = model.blocks, model.variables
         self._ordered = np.zeros(blocks, dtype=np.int64)
         position = least_degree(sp.csc_array(self._cone.short.astype(np.float64)))
-        self._factors = SparseFactors(
+        self._factors = sparse.SparseFactors(
             position=np.tile(position, (blocks, 1)),
             parent=np.zeros((blocks, m), dtype=np.int32),
             column=np.zeros((blocks, m + 1), dtype=np.int64),

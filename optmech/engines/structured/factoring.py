@@ -99,27 +99,6 @@ class Factors(NamedTuple):
     """(blocks,): 1 where a matrix was not positive definite."""
 
 
-class SparseFactors(NamedTuple):
-    """The factors of all blocks as ``sparse`` has them."""
-
-    position: Ints
-    """(blocks, m): the place of every variable."""
-    parent: Indices
-    """(blocks, m): the elimination tree, -1 at its roots."""
-    column: Ints
-    """(blocks, m + 1): where columns begin, from 0 on."""
-    base: Ints
-    """(blocks + 1,): where each block begins in ``row`` and ``value``."""
-    row: Indices
-    value: Floats
-    scale: Floats
-    """(blocks, m), in places: what rows and columns were multiplied by, 0 without rows."""
-    ridge: Floats
-    """(blocks,): added to the unit diagonals."""
-    failed: Ints
-    """(blocks,): 1 where a matrix was not positive definite."""
-
-
 class CouplingEntries(NamedTuple):
     """Row l across blocks has value[l, o] at variable[l] of block o; variable m is none."""
 
