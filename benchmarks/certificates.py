@@ -26,9 +26,8 @@ from optmech.audit import Fault, audit
 from optmech.base.arrays import Floats
 from optmech.certificate import check_exact
 from optmech.exact.numerators import Numerators
-from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 E, H = om.distances.euclidean(), om.distances.hamming()

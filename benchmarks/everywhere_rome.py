@@ -19,7 +19,7 @@ from optmech.analysis.measures import everywhere
 from optmech.certificate import Multipliers, lower_bound
 from optmech.engines import pairs
 from optmech.mesh import Mesh
-from optmech.reductions.aggregation import aggregated_places, partition
+from optmech.reductions.aggregation import above, aggregated, partition
 
 CENTRE = (12.49, 41.9)
 REPORTS, SEED = 20, 7
@@ -104,8 +104,13 @@ def lower(rome: Rome, epsilon: float, cells: int) -> dict[str, Any]:
     """A bound for every mechanism that is private at the crossings, from a coarser problem."""
     clock = Clock()
     parts = partition(rome.points, rome.weights, cells)
-    coarse = aggregated_places(rome.weights, rome.costs, rome.points, epsilon, parts, NEIGHBOURS)
-    aggregated = clock.read()
+    prior = om.Prior(om.Domain(range(len(parts))), rome.weights)
+
+    def limits(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return above(epsilon, rome.points[i], rome.points[j])
+
+    coarse = aggregated(prior, rome.costs, limits, parts, NEIGHBOURS, boxes=False)
+    taken = clock.read()
     problem = om.Problem(
         prior=om.Prior(om.Domain(range(len(coarse.prior))), coarse.prior),
         loss=coarse.cost,
@@ -129,7 +134,7 @@ def lower(rome: Rome, epsilon: float, cells: int) -> dict[str, Any]:
         "cells": len(coarse.prior),
         "lower_bound": bound.value,
         "coarse_gap": gaps[-1],
-        "aggregation": aggregated,
+        "aggregation": taken,
         **clock.read(),
         "memory": memory(),
     }

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from optmech.packed.make import pack as pack
     from optmech.packed.sticky import StickyReports as StickyReports
     from optmech.pipeline.profiles import Profile as Profile
-    from optmech.pipeline.redesigning import redesign as redesign
+    from optmech.pipeline.redesign import redesign as redesign
     from optmech.pipeline.solve import solve as solve
     from optmech.problem import AdditiveCapacity as AdditiveCapacity
     from optmech.problem import Bias as Bias

@@ -14,7 +14,7 @@ import optmech as om
 from optmech import audit
 from optmech.base.interrupts import noticed
 from optmech.designs import outer
-from optmech.pipeline import by_cells
+from optmech.pipeline import everywhere
 
 E = om.distances.euclidean()
 
@@ -114,8 +114,8 @@ def test_the_second_interrupt_is_as_usual(interruptible: None) -> None:
 
 
 def test_memory_limits_the_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    room = outer.bytes_of(40, 4) / by_cells._MEMORY
-    monkeypatch.setattr(by_cells.memory, "available_bytes", lambda: int(room) + 1)
+    room = outer.bytes_of(40, 4) / everywhere._MEMORY
+    monkeypatch.setattr(everywhere.memory, "available_bytes", lambda: int(room) + 1)
     monkeypatch.setattr("optmech.base.memory.require", lambda *_, **__: None)
     design = solved()
     assert cells(design) == 40
@@ -124,8 +124,7 @@ def test_memory_limits_the_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_time_limits_the_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(by_cells.Clock, "remaining", lambda _: 1e-3)
-    monkeypatch.setattr(by_cells.Clock, "stops", lambda *_: False)
+    monkeypatch.setattr(everywhere.Clock, "remaining", lambda *_: 1e-3)
     design = solved()
     assert cells(design) == 16
     assert any("by 16 cells, where it may use 64: there was no time" in n for n in design.notes)

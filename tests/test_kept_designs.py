@@ -59,9 +59,8 @@ def judge(design: om.Design, words: str, path: Path) -> None:
         "optmech.pipeline.everywhere.outer_problem",
         "optmech.pipeline.everywhere.solve",
         "optmech.pipeline.everywhere.bound_by_cells",
-        "optmech.pipeline.by_cells.outer_problem",
-        "optmech.pipeline.by_cells.cells_of",
-        "optmech.pipeline.by_cells.witnessed_by",
+        "optmech.pipeline.everywhere.cells_of",
+        "optmech.pipeline.everywhere.witnessed_by",
         "optmech.engines.pairs.solve",
         "optmech.certificate.families.gradient.Gradient._least",
         "optmech.pipeline.everywhere.cones.solve",
@@ -102,15 +101,15 @@ def test_a_finer_bound_that_fails_leaves_the_coarser(
 ) -> None:
     for number, value in (("FEW", 0), ("_CELLS", 3), ("_MEMBERS", 1)):
         monkeypatch.setattr(f"optmech.designs.outer.{number}", value)
-    from optmech.pipeline import by_cells
+    from optmech.pipeline import everywhere
 
-    proved, times = by_cells._proved, []
+    proved, times = everywhere._proved, []
 
     def once(*args: Any) -> Any:
         times.append(1)
         return proved(*args) if len(times) == 1 else fails()
 
-    monkeypatch.setattr(by_cells, "_proved", once)
+    monkeypatch.setattr(everywhere, "_proved", once)
     design = om.solve(problem(PROMISE), gap=1e-2)
     assert len(times) == 2
     assert design.lower_bound > 0
@@ -125,7 +124,7 @@ UNWEIGHED = np.r_[np.full(8, 1 / 8), np.zeros(4)]
     [
         ("optmech.engines.highs.HighsEngine.run", "failed"),
         ("optmech.pipeline.session.improved", "without prior weight"),
-        ("optmech.pipeline.finish._thin", "multipliers"),
+        ("optmech.pipeline.session._thin", "multipliers"),
         ("optmech.pipeline.search.compile_lp", "the search failed"),
         ("optmech.pipeline.search._recovering", "the search failed"),
     ],
@@ -142,7 +141,7 @@ def test_finite_designs(
 
 
 def test_measuring_what_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("optmech.pipeline.finish.measure_approximations", fails)
+    monkeypatch.setattr("optmech.pipeline.session.measure_approximations", fails)
     design = om.solve(problem(om.MetricPrivacy(1, E, threshold=2)))
     assert design.verified
     assert any("thresholds leave out failed" in note for note in design.notes)

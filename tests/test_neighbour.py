@@ -14,8 +14,8 @@ import optmech as om
 from optmech.certificate import Multipliers
 from optmech.certificate.families import PairMultipliers
 from optmech.errors import ProblemError
+from optmech.pipeline.search import offer
 from optmech.pipeline.session import Session
-from optmech.pipeline.warm_start import offer
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 
@@ -76,7 +76,7 @@ def test_a_design_over_a_divergence_starts_from_its_neighbour() -> None:
         return om.Problem(prior, H, constraints=[private])
 
     first, wanted = om.solve(limited(0.05)), limited(0.051)
-    session = Session(wanted.statement, 1e-6)
+    session = Session(statement=wanted.statement, gap_asked=1e-6)
     cold = session.bound.value
     offer(session, first)
     assert cold == 0.0

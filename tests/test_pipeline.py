@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech.base import memory
-from optmech.engines.auto import select
+from optmech.engines import select
 from optmech.errors import ProblemError, SolverError, TooLargeError
-from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import flatten
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 E, H = om.distances.euclidean(), om.distances.hamming()

@@ -19,11 +19,10 @@ from optmech import audit
 from optmech.certificate import check_exact
 from optmech.designs.resolution import limits_of, problem_of_cells
 from optmech.exact.numerators import Numerators
-from optmech.pipeline import fitting, search
-from optmech.pipeline.carried import Carried, Places
+from optmech.pipeline import search, sizes
+from optmech.pipeline.landmarks import Carried, Places, lifted
 from optmech.reading.sealed import seal
-from optmech.reductions.aggregation import Members
-from optmech.reductions.cells import box_radii, boxed_costs, lifted, radii
+from optmech.reductions.aggregation import Members, box_radii, boxed_costs, radii
 
 E = om.distances.euclidean()
 
@@ -63,7 +62,9 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
     ratio = epsilon * np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))
     weight = rng.dirichlet(np.ones(count))
     cost = rng.uniform(0, 3, (count, 2))
-    members = Members.of(weight, np.zeros(count, dtype=np.int64), count)
+    members = Members.of(
+        om.Prior(om.Domain(range(count)), weight), np.zeros(count, dtype=np.int64), count
+    )
     found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))[0]
     f = radii(ratio.copy())
     apart = ratio - f[:, None] - f
@@ -81,7 +82,7 @@ def test_costs_of_cells_are_below_the_least_of_any_column(
 def test_costs_of_cells_too_wide_for_floats_are_no_more_than_the_cheapest(apart: float) -> None:
     # p = (1, e^-apart) keeps the ratios, and its mean cost is the first one's up to e^-1000
     ratio = np.array([[0.0, apart], [apart, 0.0]])
-    members = Members.of(np.array([0.5, 0.5]), np.zeros(2, dtype=np.int64), 2)
+    members = Members.of(om.Prior.uniform(om.Domain(range(2))), np.zeros(2, dtype=np.int64), 2)
     for cheap in (0.0, 1.0, 1e10):
         cost = np.array([[cheap], [cheap + 1e10]])
         found = boxed_costs(members, cost, box_radii(members, lambda i, j: ratio[i, j]))
@@ -238,8 +239,8 @@ def test_places_in_parts_far_apart_have_cells() -> None:
 
 def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = grid_problem(6, 0.5)
-    monkeypatch.setattr(fitting.memory, "available_bytes", lambda: 2**20)
-    monkeypatch.setattr(fitting, "CELLS", 9)
+    monkeypatch.setattr(sizes.memory, "available_bytes", lambda: 2**20)
+    monkeypatch.setattr(sizes, "CELLS", 9)
     monkeypatch.setattr("optmech.base.memory.require", lambda *_, **__: None)
     design = om.solve(problem)
     assert design.engine == "resolution"
@@ -250,9 +251,9 @@ def test_what_does_not_fit_is_solved_by_cells_and_says_so(monkeypatch: pytest.Mo
 
 
 def test_what_takes_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "_LARGE", 30)
-    monkeypatch.setattr(fitting, "CELLS", 9)
-    monkeypatch.setattr(fitting, "whole_seconds", lambda *_: 1e6)
+    monkeypatch.setattr(sizes, "_LARGE", 30)
+    monkeypatch.setattr(sizes, "CELLS", 9)
+    monkeypatch.setattr(sizes, "whole_seconds", lambda *_: 1e6)
     design = om.solve(grid_problem(6, 0.5), time_limit=30)
     assert design.engine == "resolution"
     assert "1,000,000 processor seconds, for 30 s: 9 cells instead" in design.engine_reason
@@ -302,9 +303,9 @@ def test_problems_without_cells_are_refused() -> None:
 
 def by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small problems count as long ones: eight cells first, then the whole program."""
-    monkeypatch.setattr(fitting, "_LARGE", 30)
-    monkeypatch.setattr(fitting, "_LONG", 0.0)
-    monkeypatch.setattr(fitting, "CELLS", 8)
+    monkeypatch.setattr(sizes, "_LARGE", 30)
+    monkeypatch.setattr(sizes, "_LONG", 0.0)
+    monkeypatch.setattr(sizes, "CELLS", 8)
 
 
 def test_long_programs_follow_cells_and_the_better_is_kept(

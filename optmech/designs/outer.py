@@ -23,8 +23,7 @@ from optmech.problem.constraint import Constraint
 from optmech.spaces import distances
 
 if TYPE_CHECKING:
-    from optmech.reductions.aggregation import Coarse
-    from optmech.reductions.cells import Limits
+    from optmech.reductions.aggregation import Limits
     from optmech.reductions.witness import Witness
 
 FEW = 150
@@ -57,7 +56,7 @@ def cells_of(problem: Problem, gradient: Gradient, count: int) -> Ints:
     """A cell for every place, (n,), about ``count`` of them."""
     from optmech.reductions.aggregation import partition
 
-    return partition(_plane(problem, gradient), problem.prior, count)
+    return partition(_plane(problem, gradient), problem.prior.weights, count)
 
 
 def bytes_of(cells: int, reports: int) -> float:
@@ -107,13 +106,18 @@ def outer_problem(
         )
     if limits is None:
         limits = limits_in(problem, gradient)
+    # checking a design over few places needs nothing of these
     if witness is not None:
         from optmech.reductions.witness import witnessed
 
         found = witnessed(problem.prior, problem.loss_matrix, limits, cells, witness)
-        return problem_over(found, problem.observables)
-    coarse = _aggregated(problem, gradient, cells, limits)
-    return problem_over(coarse, problem.observables)
+    else:
+        from optmech.reductions.aggregation import aggregated
+
+        neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
+        given = problem.prior, problem.loss_matrix, limits, cells
+        found = aggregated(*given, neighbours, boxes=False)
+    return problem_over(found, problem.observables)
 
 
 def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
@@ -171,15 +175,6 @@ def _worth(value: Floats) -> Ints:
     sums = np.cumsum(np.maximum(value[order], 0.0))
     first = int(np.searchsorted(sums, _LEFT_OUT * sums[-1], side="right")) if len(sums) else 0
     return np.sort(order[first:])
-
-
-def _aggregated(problem: Problem, gradient: Gradient, cells: Ints, limits: Limits) -> Coarse:
-    # checking a design over few places needs nothing of this
-    from optmech.reductions.aggregation import aggregated_by
-
-    prior, loss = problem.prior, problem.loss_matrix
-    neighbours = _NEIGHBOURS if gradient.mesh.coordinates == "plane" else None
-    return aggregated_by(prior, loss, limits, cells, neighbours).undivided(prior)
 
 
 def _apart_up(problem: Problem, gradient: Gradient) -> Floats:

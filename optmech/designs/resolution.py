@@ -11,9 +11,12 @@ from optmech.designs.coarse import problem_over
 from optmech.exact.exponentials import stated_up
 from optmech.exact.outward import up
 from optmech.problem import Problem
-from optmech.reductions.cells import Limits, coarsened
+from optmech.reductions.aggregation import Limits, aggregated
 from optmech.reductions.witness import Witness, witnessed
 from optmech.statement import Statement
+
+_CLOSE = 24
+"""Nearest cells of each whose exact ratios are found."""
 
 
 def refusal(statement: Statement) -> str:
@@ -48,9 +51,9 @@ def problem_of_cells(problem: Problem, cells: Ints, witness: Witness | None = No
     """The problem over ``cells`` (n,) of the secrets, its numbers as ``witness`` proves them if one
     is given. Raises ProblemError on cells or a witness that do not fit."""
     statement = problem.statement
-    limits = limits_of(statement)
+    given = problem.prior, statement.loss, limits_of(statement), cells
     if witness is None:
-        found = coarsened(problem.prior, statement.loss, limits, cells)
+        found = aggregated(*given, _CLOSE, boxes=True)
     else:
-        found = witnessed(problem.prior, statement.loss, limits, cells, witness)
+        found = witnessed(*given, witness)
     return problem_over(found, problem.observables)

@@ -4,8 +4,6 @@ Engines are searched with, never believed: every proposal is repaired, checked a
 monitor, which keeps the best verified mechanism and the best bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ with y, and a root is found where it is the one allowed. For every y the slopes 
 multipliers with a bound that is Blahut's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

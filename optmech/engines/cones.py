@@ -23,14 +23,14 @@ from threadpoolctl import threadpool_limits
 
 from optmech.base import cores
 from optmech.base.arrays import Floats, Ints
-from optmech.engines import cone_algebra as algebra
-from optmech.engines.fronts import Fronts
-from optmech.engines.levels import Levels, Summed
 from optmech.engines.links import Bordered, Linked
+from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.lp.gradients import cone_rows
-from optmech.lp.links import Links
+from optmech.lp.place_rows import Links
 from optmech.mesh import Mesh
 
+TINY = 1e-300
+J = np.array([1.0, -1.0, -1.0])
 _MOST = 100
 _SMALL = 300
 """Control points up to which one thread is enough."""
@@ -39,6 +39,69 @@ _MISSED = 1e-8
 """By a row across reports, in units of its own, without the value being inf."""
 _LARGER = 10
 """Multipliers at a start that was given, in units of the costs."""
+_REFINED = 2
+
+
+def root(x: Floats) -> Floats:
+    """√(x_0² − ‖x_1‖²)."""
+    size = np.hypot(x[..., 1], x[..., 2])
+    return np.sqrt(np.maximum((x[..., 0] - size) * (x[..., 0] + size), TINY))
+
+
+def scaling(s: Floats, z: Floats) -> tuple[Floats, Floats]:
+    """w and β of the Nesterov-Todd scaling W = β (…) with W z = W⁻¹ s."""
+    a, b = root(s), root(z)
+    one, other = s / a[..., None], z / b[..., None]
+    gamma = np.sqrt((1 + (one * other).sum(axis=-1)) / 2)
+    return (one + other * J) / (2 * gamma)[..., None], np.sqrt(a / b)
+
+
+def apply(w: Floats, x: Floats) -> Floats:
+    """The product of x with the scaling's matrix for β = 1."""
+    inner = w[..., 1] * x[..., 1] + w[..., 2] * x[..., 2]
+    out = np.empty_like(x)
+    out[..., 0] = w[..., 0] * x[..., 0] + inner
+    factor = x[..., 0] + inner / (1 + w[..., 0])
+    out[..., 1:] = x[..., 1:] + factor[..., None] * w[..., 1:]
+    return out
+
+
+def circle(x: Floats, y: Floats) -> Floats:
+    """x ∘ y, whose first component is the scalar product."""
+    out = x[..., :1] * y + y[..., :1] * x
+    out[..., 0] = (x * y).sum(axis=-1)
+    return out
+
+
+def divide(x: Floats, y: Floats) -> Floats:
+    """The u with x ∘ u = y."""
+    square = root(x) ** 2
+    inner = x[..., 1] * y[..., 1] + x[..., 2] * y[..., 2]
+    first = (x[..., 0] * y[..., 0] - inner) / square
+    out = np.empty_like(y)
+    out[..., 0] = first
+    out[..., 1:] = (y[..., 1:] - first[..., None] * x[..., 1:]) / x[..., :1]
+    return out
+
+
+def longest(x: Floats, dx: Floats) -> float:
+    """The longest step from x along dx that stays in all cones, at most 1e8."""
+    a = (dx[..., 0] ** 2 - dx[..., 1] ** 2 - dx[..., 2] ** 2).ravel()
+    b = (x[..., 0] * dx[..., 0] - x[..., 1] * dx[..., 1] - x[..., 2] * dx[..., 2]).ravel()
+    c = (root(x) ** 2).ravel()
+    # the least positive root of a t² + 2 b t + c
+    disc = b * b - a * c
+    with np.errstate(all="ignore"):
+        found = c / (-b + np.sqrt(np.maximum(disc, 0.0)))
+        down = np.where(dx[..., 0] < 0, -x[..., 0] / dx[..., 0], np.inf).ravel()
+    leaves = (disc >= 0) & (found > 0)
+    return float(min(1e8, np.where(leaves, found, np.inf).min(), down.min()))
+
+
+def ahead(x: Floats, dx: Floats) -> float:
+    """The longest step from x > 0 along dx that stays there, at most 1e8."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(np.where(dx < 0, -x / dx, 1e8).min(initial=1e8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +146,7 @@ class ConePoint:
         """The relative difference of value and bound."""
         if not np.isfinite(self.value):
             return np.inf
-        return (self.value - self.bound) / max(abs(self.value), algebra.TINY)
+        return (self.value - self.bound) / max(abs(self.value), TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,33 +253,23 @@ class _State:
         self.z[..., 0] = most * count / (elements * each) / steep
         if start is not None:
             # on the central path, but for the equations, and larger than the costs
-            inverse = self.s * algebra.J / algebra.root(self.s)[..., None] ** 2
+            inverse = self.s * J / root(self.s)[..., None] ** 2
             self.z = inverse * (_LARGER * most / float(np.abs(self.columns(inverse)).mean()))
-        self.linked: Linked | None = None
-        if links is not None:
-            scaled, self._sizes = links.scaled(reports, scale)
-            self.linked = Linked(scaled, self.p, float((self.s * self.z).sum()) / self._cones)
-
-    @property
-    def _cones(self) -> int:
-        return int(self.s[..., 0].size)
+        mu = float((self.s * self.z).sum()) / self.s[..., 0].size
+        scaled, self._sizes = (links or Links.none(costs.size)).scaled(reports, scale)
+        self.linked = Linked(scaled, self.p, mu)
 
     @property
     def mu(self) -> float:
         """The mean product of slacks and multipliers."""
-        total, count = float((self.s * self.z).sum()), self._cones
-        if self.linked is not None:
-            total += float(self.linked.s @ self.linked.v)
-            count += len(self.linked.s)
-        return total / count
+        total = float((self.s * self.z).sum()) + float(self.linked.s @ self.linked.v)
+        return total / (self.s[..., 0].size + len(self.linked.s))
 
     @property
     def dual(self) -> Floats:
         """What the multipliers miss of the equations of p."""
         left = self.costs - self.y - self.columns(self.z)
-        return np.asarray(
-            left if self.linked is None else left + self.linked.columns(self.linked.v)
-        )
+        return np.asarray(left + self.linked.columns(self.linked.v))
 
     def cones(self, p: Floats) -> Floats:
         """A p: (O, T, m, 3)."""
@@ -230,14 +283,10 @@ class _State:
         return np.asarray(self._spread @ at.reshape(-1, len(z))).T.copy()
 
     def point(self, iterations: int, scale: float) -> ConePoint:
-        value = float((self.costs * self.p).sum())
-        bound = float(self.y.sum() + self.dual.min(axis=0).sum())
-        links, linked = np.zeros(0), self.linked
-        if linked is not None:
-            bound -= float(linked.links.most @ linked.v)
-            value += float(linked.links.costs @ linked.u)
-            value = value if (linked.left(self.p) >= -_MISSED).all() else np.inf
-            links = scale * linked.v / self._sizes
+        linked, links = self.linked, self.linked.links
+        value = float((self.costs * self.p).sum()) + float(links.costs @ linked.u)
+        value = value if (linked.left(self.p) >= -_MISSED).all() else np.inf
+        bound = float(self.y.sum() + self.dual.min(axis=0).sum()) - float(links.most @ linked.v)
         return ConePoint(
             self.p.T.copy(),
             scale * self.y,
@@ -245,7 +294,7 @@ class _State:
             scale * value,
             scale * bound,
             iterations,
-            links,
+            scale * linked.v / self._sizes,
         )
 
     def factored(self, inner: Floats, pivots: Ints, threads: int) -> _Solver:
@@ -260,43 +309,35 @@ class _State:
         """One step: predictor, corrector."""
         system = _System(self, threads)
         mu, linked = self.mu, self.linked
-        product = -algebra.circle(system.scaled, system.scaled)
-        own = None if linked is None else -linked.s * linked.v
+        product = -circle(system.scaled, system.scaled)
+        own = -linked.s * linked.v
         first = system.direction(1.0, product, own)
         long = min(first.longest(self, primal=True), first.longest(self, primal=False), 1.0)
         centre = (1 - long) ** 3
-        product -= algebra.circle(system.unscale(first.s), system.scale(first.z))
+        product -= circle(system.unscale(first.s), system.scale(first.z))
         product[..., 0] += centre * mu
-        if own is not None:
-            own = own + centre * mu - first.slack * first.price
+        own = own + centre * mu - first.slack * first.price
         step = system.direction(1 - centre, product, own)
         primal = min(1.0, _STEP * step.longest(self, primal=True))
         other = min(1.0, _STEP * step.longest(self, primal=False))
         # rounding grows with the weights: what it left of the dual equations is taken out
         wanted = (1 - other * (1 - centre)) * self.dual
-        wanted_free = None if linked is None else (1 - other * (1 - centre)) * linked.dual
+        wanted_free = (1 - other * (1 - centre)) * linked.dual
         self.p += primal * step.p
         # rows keep their sums but for rounding
         self.p /= self.p.sum(axis=0)
         self.s = self.cones(self.p)
-        if linked is not None:
-            linked.move(self.p, primal, step.free, step.slack)
-            linked.v += other * step.price
+        linked.move(self.p, primal, step.free, step.slack)
+        linked.v += other * step.price
         self.y += other * step.y
         self.z += other * step.z
         for _ in range(_REFINED):
-            dy, dz, dv = system.correction(
-                self.dual - wanted,
-                None if linked is None or wanted_free is None else linked.dual - wanted_free,
-            )
-            if not algebra.longest(self.z, dz) > 1:
-                break
-            if linked is not None and not algebra.ahead(linked.v, dv) > 1:
+            dy, dz, dv = system.correction(self.dual - wanted, linked.dual - wanted_free)
+            if not (longest(self.z, dz) > 1 and ahead(linked.v, dv) > 1):
                 break
             self.y += dy
             self.z += dz
-            if linked is not None:
-                linked.v += dv
+            linked.v += dv
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,92 +354,77 @@ class _Direction:
 
     def longest(self, state: _State, *, primal: bool) -> float:
         """The longest step that stays inside, at most 1e8."""
-        if primal:
-            most, own = algebra.longest(state.s, self.s), self.slack
-        else:
-            most, own = algebra.longest(state.z, self.z), self.price
         linked = state.linked
-        if linked is None:
-            return most
-        return min(most, algebra.ahead(linked.s if primal else linked.v, own))
+        if primal:
+            return min(longest(state.s, self.s), ahead(linked.s, self.slack))
+        return min(longest(state.z, self.z), ahead(linked.v, self.price))
 
 
 class _System:
     """The Newton equations at one point."""
 
     def __init__(self, state: _State, threads: int) -> None:
-        w, beta = algebra.scaling(state.s, state.z)
+        w, beta = scaling(state.s, state.z)
         # W⁻² = (2 q qᵀ − J) / β², q = J w
-        q = w * algebra.J
-        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(algebra.J)
+        q = w * J
+        inner = 2 * q[..., :, None] * q[..., None, :] - np.diag(J)
         self._inner = inner / (beta**2)[..., None, None]
         self._state, self._w, self._beta = state, w, beta
         # the report with the least matrix, about, is the one that the others determine
         self._pivots = state.p.argmax(axis=0)
         self._solver = state.factored(self._inner, self._pivots, threads)
-        self._rows: Bordered | None = None
-        if state.linked is not None:
-            self._rows = Bordered(state.linked, self._solver.solve)
+        some = len(state.linked.s)
+        self._rows = Bordered(state.linked, self._solver.solve) if some else None
         self.scaled = self.scale(state.z)
 
     def scale(self, x: Floats) -> Floats:
         """W x."""
-        return algebra.apply(self._w, x) * self._beta[..., None]
+        return apply(self._w, x) * self._beta[..., None]
 
     def unscale(self, x: Floats) -> Floats:
         """W⁻¹ x."""
-        return algebra.apply(self._w * algebra.J, x) / self._beta[..., None]
+        return apply(self._w * J, x) / self._beta[..., None]
 
     def weigh(self, x: Floats) -> Floats:
         """W⁻² x."""
         return np.asarray((self._inner @ x[..., None])[..., 0])
 
-    def correction(
-        self, error: Floats, free: Floats | None = None
-    ) -> tuple[Floats, Floats, Floats]:
+    def correction(self, error: Floats, free: Floats) -> tuple[Floats, Floats, Floats]:
         """dy and the least dz and dv, in the scaling's norm, with dy + Aᵀdz − Bᵀdv = error and
         −Eᵀdv = free."""
-        moved, same, _, weight = self._solved(error, _EMPTY if free is None else free)
+        moved, same, _, weight = self._solved(error, free)
         return -same, self.weigh(self._state.cones(moved)), -weight
 
-    def direction(self, share: float, product: Floats, own: Floats | None) -> _Direction:
+    def direction(self, share: float, product: Floats, own: Floats) -> _Direction:
         """Towards ``share`` less of what equations miss, with λ ∘ (W dz + W⁻¹ ds) = product, and
         s dv + v ds = own in the rows across the reports."""
-        state = self._state
-        wanted = self.unscale(algebra.divide(self.scaled, product))
-        right = state.columns(wanted) - share * state.dual
-        price = free = missed = _EMPTY
-        if state.linked is not None and own is not None:
-            linked = state.linked
-            missed = share * (linked.left(state.p) - linked.s)
-            price = (own - linked.v * missed) / linked.s
-            right = right - linked.columns(price)
-            free = -share * linked.dual - linked.links.free.T @ price
-        dp, dy, du, weight = self._solved(right, free)
-        ds, slack = state.cones(dp), _EMPTY
-        if state.linked is not None:
-            links = state.linked.links
-            slack = missed - links.rows @ dp.ravel() - links.free @ du
+        state, linked, links = self._state, self._state.linked, self._state.linked.links
+        wanted = self.unscale(divide(self.scaled, product))
+        missed = share * (linked.left(state.p) - linked.s)
+        price = (own - linked.v * missed) / linked.s
+        right = state.columns(wanted) - share * state.dual - linked.columns(price)
+        dp, dy, du, weight = self._solved(right, -share * linked.dual - links.free.T @ price)
+        ds = state.cones(dp)
+        slack = missed - links.rows @ dp.ravel() - links.free @ du
         return _Direction(dp, dy, ds, wanted - self.weigh(ds), du, slack, price + weight)
 
     def _solved(self, right: Floats, free: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """x (O, N) with Σ_o x_o = 0, Aᵀ W⁻² A x + Bᵀ w − right, which is the same for all reports,
         du, and w; with Eᵀ w = ``free``."""
-        state = self._state
         at = self._pivots, np.arange(right.shape[1])
-        if self._rows is None or state.linked is None:
+        if self._rows is None:
             found = self._solver.solve(right)
-            off = state.columns(self.weigh(state.cones(found))) - right
-            return found, off[at], _EMPTY, _EMPTY
+            return found, self._off(found, free, right)[at], free, free
         found, du, weight = self._rows.solved(right, free)
-        linked = state.linked
-        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
+        off = self._off(found, weight, right)
         # what rounding left of the equations, once more
-        more = self._rows.solved(off[at] - off, free - linked.links.free.T @ weight)
+        links = self._state.linked.links
+        more = self._rows.solved(off[at] - off, free - links.free.T @ weight)
         found, du, weight = found + more[0], du + more[1], weight + more[2]
-        off = state.columns(self.weigh(state.cones(found))) + linked.columns(weight) - right
-        return found, off[at], du, weight
+        return found, self._off(found, weight, right)[at], du, weight
 
-
-_EMPTY = np.zeros(0)
-_REFINED = 2
+    def _off(self, x: Floats, weight: Floats, right: Floats) -> Floats:
+        """Aᵀ W⁻² A x + Bᵀ w − right."""
+        state = self._state
+        own = state.columns(self.weigh(state.cones(x)))
+        return own + state.linked.columns(weight) - right

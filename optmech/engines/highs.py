@@ -4,8 +4,6 @@ Default is the interior-point method without crossover at tight tolerances; wher
 not reach the asked gap, crossover and then the simplex method are tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ a hair, and shows which are equalities in disguise; the second makes the least o
 as large as it can be. Divergences are replaced by ratios near one, which imply them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

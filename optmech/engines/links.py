@@ -6,8 +6,6 @@ inverse, the rows' own are I + √D (B K Bᵀ) √D, as many as there are rows. 
 enters through its roots, so that neither tight nor slack rows make it badly scaled.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from optmech.base.arrays import Floats
-from optmech.lp.links import Links
+from optmech.lp.place_rows import Links
 
 _ROWS = 32
 """Rows whose solutions are held at a time."""
@@ -55,7 +53,7 @@ class Linked:
     @property
     def dual(self) -> Floats:
         """What multipliers miss of the equations of u: f + Eᵀ v."""
-        return np.asarray(self.links.costs + self.links.free.T @ self.v)
+        return self.links.costs + self.links.free.T @ self.v
 
     def move(self, p: Floats, primal: float, du: Floats, ds: Floats) -> None:
         """u and s along their directions; where s is what is left of the rows but for rounding, it

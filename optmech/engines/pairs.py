@@ -5,8 +5,6 @@ It bounds the loss of many thousands of places through some thousand cells of th
 complement over all row sums would be the most work by far. Nothing here is believed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

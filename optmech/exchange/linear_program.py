@@ -12,10 +12,9 @@ from optmech.base import memory
 from optmech.base.storage import write_atomically
 from optmech.errors import ProblemError
 from optmech.lp.blocks import BlockLP, HeldColumns
-from optmech.lp.compile import compile_lp
 from optmech.lp.flatten import FlatLP, flatten
 from optmech.lp.highs import highs_model
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.problem import Problem
 from optmech.reductions import ImpliedPairs
 

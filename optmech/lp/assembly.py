@@ -3,8 +3,6 @@
 What is added is known by the place that it gets, by which its multipliers are read again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,31 +94,20 @@ class Assembly:
         shape = (self.secrets if per_secret else 1, self.secrets * self.blocks)
         return sp.coo_array((weighted[s, o], (row, s * self.blocks + o)), shape=shape)
 
-    def attack_rows(self, weighted: Floats, cost: float) -> tuple[int, int]:
-        """x_o <= Σ_s weighted[t,s] v_s for every estimate t (PG 21b): the local index of x, and the
-        place of the rows."""
+    def extreme_rows(self, weighted: Floats, cost: float, sign: float = 1.0) -> tuple[int, int]:
+        """x_o <= Σ_s weighted[t,s] v_s for every estimate t (PG 21b), or >= for every guess where
+        ``sign`` is -1: the local index of x, and the place of the rows."""
         (column,) = self.auxiliary(1, cost).tolist()
-        estimates = len(weighted)
+        count = len(weighted)
         t, s = np.nonzero(weighted)
-        x = (np.ones(estimates), np.arange(estimates), np.full(estimates, column))
-        rows = entries((estimates, column + 1), x, (-weighted[t, s], t, s))
+        x = (np.full(count, sign), np.arange(count), np.full(count, column))
+        rows = entries((count, column + 1), x, (-sign * weighted[t, s], t, s))
         return column, self.local(rows)
 
     @property
     def has_pairs(self) -> bool:
         """Whether the cone has any pairs so far."""
         return self._count > 0
-
-    def gains_rows(self, weighted: Floats, cost: float = 0.0) -> tuple[int, int] | None:
-        """x_o >= Σ_s weighted[w,s] v_s for every guess w: the local index of x, and the place of
-        the rows. None where x >= 0 would cut off anything."""
-        if not (weighted >= 0).all(axis=1).any():
-            return None
-        (column,) = self.auxiliary(1, cost).tolist()
-        guesses = len(weighted)
-        w, s = np.nonzero(weighted)
-        x = (-np.ones(guesses), np.arange(guesses), np.full(guesses, column))
-        return column, self.local(entries((guesses, column + 1), x, (weighted[w, s], w, s)))
 
     def add_elastic(self) -> None:
         """Multiply by 1 - e, with one shared e >= 0, every right side that zero misses, and the

@@ -1,7 +1,5 @@
 """A BlockLP as one sparse matrix, its rows scaled, and the way back for the duals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

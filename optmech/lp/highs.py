@@ -1,7 +1,5 @@
 """HiGHS: filling its model and running it so that it can be stopped."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

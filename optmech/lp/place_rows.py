@@ -7,9 +7,10 @@ linear in Q is linear in P. Nothing here is trusted: ``certificate.places`` deci
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +31,7 @@ from optmech.certificate.families import (
     Ratio,
 )
 from optmech.lp.families.base import LARGEST_LOG
-from optmech.lp.links import Links
-from optmech.statement import Statement
+from optmech.statement import Family, Statement
 
 _MOST = 3
 """Rows that are added at a time, for a report or a family of single losses."""
@@ -41,42 +41,81 @@ Row = tuple[Ints, Ints, Floats, dict[int, float], float]
 """Reports, control points, coefficients, those of the free unknowns, and the limit."""
 
 
-class Part(Protocol):
-    """One constraint."""
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Rows across the reports of a program over a mesh, B p + E u <= h with free unknowns u, and
+    what the objective has of these."""
 
-    @property
-    def free(self) -> int:
-        """Free unknowns that it has."""
+    rows: sp.csr_array
+    """B, (K, O·N): the unknowns of a report one after the other."""
+    free: Floats
+    """E, (K, U)."""
+    most: Floats
+    """h, (K,)."""
+    costs: Floats
+    """(U,)."""
+    start: Floats
+    """u at the start, (U,)."""
 
-    @property
-    def standing(self) -> int:
-        """Rows that are always there, before those of keys."""
+    @classmethod
+    def none(cls, unknowns: int) -> Links:
+        """No rows."""
+        nothing = np.zeros(0)
+        empty = sp.csr_array((0, unknowns))
+        return cls(empty, np.zeros((0, 0)), nothing, nothing, nothing)
 
-    def excess(self, at: Floats) -> float:
-        """How far Q (S, O) is beyond it, relative to its numbers; <= 0 where it holds."""
-
-    def wanted(self, at: Floats) -> list[Key]:
-        """The rows that bind most at Q."""
-
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        """Those of ``keys``, after the ones that are always there."""
-
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
-        """Those of its family from those of its rows."""
-
-    def inside(self, at: Floats) -> Floats:
-        """Its free unknowns at Q such that no row is tight, where the constraint is not."""
+    def scaled(self, reports: int, objective: float) -> tuple[Links, Floats]:
+        """The same with rows whose terms are about one where all reports are as likely, costs over
+        ``objective``, and what each row was divided by."""
+        size = np.asarray(abs(self.rows).sum(axis=1)).ravel() / reports
+        size = np.maximum(
+            np.maximum(size, np.abs(self.most)), np.abs(self.free).max(axis=1, initial=0.0)
+        )
+        size = np.where(size > 0, size, 1.0)
+        rows = sp.csr_array(sp.diags_array(1 / size) @ self.rows)
+        free, most = self.free / size[:, None], self.most / size
+        return Links(rows, free, most, self.costs / objective, self.start), size
 
 
 @dataclass(frozen=True, eq=False)
-class _Total:
+class _Part(ABC):
+    """One constraint, on the mechanism at the places Q (S, O)."""
+
+    weights: sp.csr_array
+    """W, (S, N)."""
+    free = 0
+    """Free unknowns that it has."""
+    standing = 0
+    """Rows that are always there, before those of keys."""
+
+    @abstractmethod
+    def excess(self, at: Floats) -> float:
+        """How far Q is beyond it, relative to its numbers; <= 0 where it holds."""
+
+    @abstractmethod
+    def wanted(self, at: Floats) -> list[Key]:
+        """The rows that bind most at Q."""
+
+    @abstractmethod
+    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
+        """Those of ``keys``, after the ones that are always there."""
+
+    @abstractmethod
+    def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
+        """Those of its family from those of its rows, >= 0."""
+
+    def inside(self, at: Floats) -> Floats:
+        """Its free unknowns at Q such that no row is tight, where the constraint is not."""
+        return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Total(_Part):
     """Σ weighted[s,o] Q[s,o] <= most."""
 
     weighted: Floats
     most: float
-    weights: sp.csr_array
-    free: int = 0
-    standing: int = 1
+    standing = 1
 
     def excess(self, at: Floats) -> float:
         return (float((self.weighted * at).sum()) - self.most) / _size(self.most)
@@ -85,64 +124,67 @@ class _Total:
         return []
 
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        count, reports = self.weights.shape[1], self.weighted.shape[1]
         both = np.asarray(self.weights.T @ self.weighted)
-        report, point = np.tile(np.arange(reports), count), np.repeat(np.arange(count), reports)
+        point, report = (index.ravel() for index in np.indices(both.shape))
         yield report, point, both.ravel(), {}, self.most
 
     def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
-        return np.maximum(values, 0.0)
-
-    def inside(self, at: Floats) -> Floats:
-        return np.zeros(0)
+        return values
 
 
 @dataclass(frozen=True, eq=False)
-class _Each:
-    """Σ_o loss[s,o] Q[s,o] <= most for every place s."""
+class _Each(_Part):
+    """Σ_o spent[k,s,o] Q[s,o] - known[k,s] <= most for every k and every place s."""
 
-    loss: Floats
+    spent: Floats
+    known: Floats
     most: float
-    weights: sp.csr_array
-    free: int = 0
-    standing: int = 0
+    near: float
+    """Share of the limit up to which a row that is not tight is worth adding."""
+
+    def _sums(self, at: Floats) -> Floats:
+        return np.asarray((self.spent * at).sum(axis=2) - self.known)
 
     def excess(self, at: Floats) -> float:
-        return (float((self.loss * at).sum(axis=1).max()) - self.most) / _size(self.most)
+        return (float(self._sums(at).max()) - self.most) / _size(self.most)
 
     def wanted(self, at: Floats) -> list[Key]:
-        spent = (self.loss * at).sum(axis=1)
-        worst = np.argsort(-spent, kind="stable")[: _MOST * self.loss.shape[1]]
-        return [(int(s), 0) for s in worst if spent[s] > self.most * (1 - 1e-3)]
+        sums = self._sums(at)
+        worst = np.argsort(-sums, axis=1, kind="stable")[:, : _MOST * at.shape[1]]
+        least = self.most * (1 - self.near)
+        return [(k, s) for k, own in enumerate(worst.tolist()) for s in own if sums[k, s] > least]
 
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        reports = self.loss.shape[1]
-        for s, _ in keys:
+        reports = self.spent.shape[2]
+        for k, s in keys:
             begin, end = self.weights.indptr[s : s + 2]
             points, own = self.weights.indices[begin:end], self.weights.data[begin:end]
-            both = own[:, None] * self.loss[s]
+            both = own[:, None] * self.spent[k, s]
             report = np.tile(np.arange(reports), len(points))
-            yield report, np.repeat(points, reports), both.ravel(), {}, self.most
+            most = self.most + float(self.known[k, s])
+            yield report, np.repeat(points, reports), both.ravel(), {}, most
 
     def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
-        out = np.zeros(len(self.loss))
-        for (s, _), value in zip(keys, values, strict=True):
-            out[s] = max(float(value), 0.0)
-        return out
-
-    def inside(self, at: Floats) -> Floats:
-        return np.zeros(0)
+        out = np.zeros(self.known.shape)
+        for key, value in zip(keys, values.tolist(), strict=True):
+            out[key] = value
+        return out if len(out) > 1 else out[0]
 
 
 @dataclass(frozen=True, eq=False)
-class _Guesses:
+class _Guesses(_Part):
     """Σ_o max_w Σ_s table[w,s] Q[s,o] <= most; u_o is the largest of a report."""
 
     table: Floats
     most: float
-    weights: sp.csr_array
-    free: int
-    standing: int = 1
+    kept: Ints
+    """The reports, out of ``observables``."""
+    observables: int
+    standing = 1
+
+    @property
+    def free(self) -> int:  # type: ignore[override]
+        return len(self.kept)
 
     def excess(self, at: Floats) -> float:
         return (float((self.table @ at).max(axis=0).sum()) - self.most) / _size(self.most)
@@ -167,10 +209,10 @@ class _Guesses:
             yield np.full(len(points), o), points, own[points], {o: -1.0}, 0.0
 
     def multipliers(self, keys: Sequence[Key], values: Floats) -> AttackMultipliers:
-        strategy = np.zeros((self.free, len(self.table)))
-        for (w, o), value in zip(keys, values[1:], strict=True):
-            strategy[o, w] = max(float(value), 0.0)
-        return AttackMultipliers(max(float(values[0]), 0.0), strategy)
+        strategy = np.zeros((self.observables, len(self.table)))
+        for (w, o), value in zip(keys, values[1:].tolist(), strict=True):
+            strategy[self.kept[o], w] = value
+        return AttackMultipliers(float(values[0]), strategy)
 
     def inside(self, at: Floats) -> Floats:
         values = (self.table @ at).max(axis=0)
@@ -178,16 +220,26 @@ class _Guesses:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ratios:
-    """table Q <= 0 in every report, or where ``window`` (K, kept) says so; table (K, S)."""
+class _Pushed(_Part):
+    """Of combinations of the places' rows, table (K, S)."""
 
     table: sp.csr_array
+    read: Callable[[Ints, Any, Floats], Any]
+    """From rows, reports or tests, and values to multipliers."""
+
+    def _row(self, k: int, used: Ints | list[int], most: float) -> Row:
+        """Σ_o table[k]·Q[:, o] <= most over the reports ``used``."""
+        own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
+        points = np.flatnonzero(own)
+        report, point = np.repeat(used, len(points)), np.tile(points, len(used))
+        return report, point, np.tile(own[points], len(used)), {}, most
+
+
+@dataclass(frozen=True, eq=False)
+class _Ratios(_Pushed):
+    """table Q <= 0 in every report, or where ``window`` (K, kept) says so."""
+
     window: NDArray[np.bool_] | None
-    weights: sp.csr_array
-    read: Callable[[Ints, Ints, Floats], Any]
-    """From rows, reports and values to multipliers."""
-    free: int = 0
-    standing: int = 0
 
     def _tightness(self, at: Floats) -> Floats:
         """(left - right) / left, (K, kept); -1 where there is nothing on the left."""
@@ -207,33 +259,21 @@ class _Ratios:
         ]
 
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        for k, o in keys:
-            own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
-            points = np.flatnonzero(own)
-            yield np.full(len(points), o), points, own[points], {}, 0.0
+        return (self._row(k, [o], 0.0) for k, o in keys)
 
     def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
         places = np.array(keys, dtype=np.int64).reshape(-1, 2)
-        return self.read(places[:, 0], places[:, 1], np.maximum(values, 0.0))
-
-    def inside(self, at: Floats) -> Floats:
-        return np.zeros(0)
+        return self.read(places[:, 0], places[:, 1], values)
 
 
 @dataclass(frozen=True, eq=False)
-class _Tests:
+class _Tests(_Pushed):
     """Σ_o max(0, table[k]·Q[:, o]) <= most for every k: Σ_o φ_o table[k]·Q[:, o] <= most for every
     test φ, of which those are taken that bind."""
 
-    table: sp.csr_array
     most: float
-    weights: sp.csr_array
-    read: Callable[[Ints, Floats, Floats], Any]
-    """From rows, tests and values to multipliers."""
-    free: int = 0
-    standing: int = 0
     tests: dict[tuple[int, bytes], int] = field(default_factory=dict)
-    taken: list[tuple[int, Floats]] = field(default_factory=list)
+    taken: list[Floats] = field(default_factory=list)
 
     def excess(self, at: Floats) -> float:
         spent = np.maximum(np.asarray(self.table @ at), 0.0).sum(axis=1)
@@ -248,71 +288,16 @@ class _Tests:
                 test = (over[k] > 0).astype(np.float64)
                 number = self.tests.setdefault((k, test.tobytes()), len(self.taken))
                 if number == len(self.taken):
-                    self.taken.append((k, test))
+                    self.taken.append(test)
                 out.append((k, number))
         return out
 
     def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        for k, number in keys:
-            own = np.asarray((self.table[[k]] @ self.weights).todense()).ravel()
-            points, used = np.flatnonzero(own), np.flatnonzero(self.taken[number][1])
-            report, point = np.repeat(used, len(points)), np.tile(points, len(used))
-            yield report, point, np.tile(own[points], len(used)), {}, self.most
+        return (self._row(k, np.flatnonzero(self.taken[test]), self.most) for k, test in keys)
 
     def multipliers(self, keys: Sequence[Key], values: Floats) -> Any:
         rows = np.array([k for k, _ in keys], dtype=np.int64)
-        tests = np.array([self.taken[number][1] for _, number in keys])
-        return self.read(rows, tests, np.maximum(values, 0.0))
-
-    def inside(self, at: Floats) -> Floats:
-        return np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Means:
-    """|Σ_o reported[o] Q[s,o] - meant[s]| <= most for every place s."""
-
-    reported: Floats
-    meant: Floats
-    most: float
-    weights: sp.csr_array
-    free: int = 0
-    standing: int = 0
-
-    def _off(self, at: Floats) -> Floats:
-        """By how much the means are too large, and too small, (2, S)."""
-        off = at @ self.reported - self.meant
-        return np.stack([off, -off])
-
-    def excess(self, at: Floats) -> float:
-        return (float(self._off(at).max()) - self.most) / _size(self.most)
-
-    def wanted(self, at: Floats) -> list[Key]:
-        off = self._off(at)
-        worst = np.argsort(-off, axis=1, kind="stable")[:, : _MOST * at.shape[1]]
-        return [
-            (int(s), side) for side in (0, 1) for s in worst[side] if off[side, s] > self.most / 2
-        ]
-
-    def rows(self, keys: Sequence[Key]) -> Iterator[Row]:
-        reports = len(self.reported)
-        for s, side in keys:
-            sign = 1.0 - 2.0 * side
-            begin, end = self.weights.indptr[s : s + 2]
-            points, own = self.weights.indices[begin:end], self.weights.data[begin:end]
-            both = sign * own[:, None] * self.reported
-            report = np.tile(np.arange(reports), len(points))
-            most = self.most + sign * float(self.meant[s])
-            yield report, np.repeat(points, reports), both.ravel(), {}, most
-
-    def multipliers(self, keys: Sequence[Key], values: Floats) -> Floats:
-        out = np.zeros((2, len(self.meant)))
-        for (s, side), value in zip(keys, values, strict=True):
-            out[side, s] = max(float(value), 0.0)
-        return out
-
-    def inside(self, at: Floats) -> Floats:
-        return np.zeros(0)
+        return self.read(rows, [self.taken[test] for _, test in keys], values)
 
 
 @dataclass(eq=False)
@@ -323,35 +308,38 @@ class PlaceRows:
     statement: Statement
     weights: sp.csr_array
     kept: Ints
-    chosen: list[dict[Key, None]] = field(init=False)
-    """The rows of every part that are there by now."""
 
     def __post_init__(self) -> None:
-        self.parts = [self._part(family) for family in self.statement.families]
-        self.chosen = [{} for _ in self.parts]
+        made = ((place, self._part(own)) for place, own in enumerate(self.statement.families))
+        self.parts = {place: part for place, part in made if part is not None}
+        self.chosen: dict[int, dict[Key, None]] = {place: {} for place in self.parts}
+        """The rows of every part that are there by now."""
 
-    def _part(self, family: object) -> Part | None:
-        if isinstance(family, LossLimit):
-            most = float(family.most(self.statement)[0])
-            if family.per_secret:
-                return _Each(family.loss[:, self.kept], most, self.weights)
-            return _Total(family.weighted[:, self.kept], most, self.weights)
-        if isinstance(family, Distortion):
-            table, least = -family.weighted, float(family.least[1])
-            return _Guesses(table, -least, self.weights, len(self.kept))
-        if isinstance(family, Leakage):
-            most = float(family.most[0])
-            return _Guesses(family.weighted, most, self.weights, len(self.kept))
-        if isinstance(family, Bias):
-            reported = family.reported[self.kept]
-            return _Means(reported, family.meant, float(family.maximum), self.weights)
-        if isinstance(family, Ratio):
-            return self._ratios(family)
-        if isinstance(family, LiftedRatio):
-            return _Ratios(_differences(family), None, self.weights, self._lifted(family))
-        if isinstance(family, Approximate):
-            most = float(family.delta)
-            return _Tests(_differences(family), most, self.weights, self._tested(family))
+    def _part(self, family: Family) -> _Part | None:
+        guessed = self.kept, self.statement.observables
+        match family:
+            case LossLimit():
+                most = float(family.most(self.statement)[0])
+                if not family.per_secret:
+                    return _Total(self.weights, family.weighted[:, self.kept], most)
+                loss = family.loss[:, self.kept]
+                return _Each(self.weights, loss[None], np.zeros((1, len(loss))), most, 1e-3)
+            case Distortion():
+                return _Guesses(self.weights, -family.weighted, -float(family.least[1]), *guessed)
+            case Leakage():
+                return _Guesses(self.weights, family.weighted, float(family.most[0]), *guessed)
+            case Bias():
+                signs = np.array([1.0, -1.0])
+                reported = np.multiply.outer(signs, family.reported[self.kept])[:, None]
+                known, most = np.multiply.outer(signs, family.meant), float(family.maximum)
+                return _Each(self.weights, reported.repeat(len(family.meant), 1), known, most, 0.5)
+            case Ratio():
+                return self._ratios(family)
+            case LiftedRatio():
+                return _Ratios(self.weights, _differences(family), self._lifted(family), None)
+            case Approximate():
+                table, most = _differences(family), float(family.delta)
+                return _Tests(self.weights, table, self._tested(family), most)
         return None
 
     def _ratios(self, family: Ratio) -> _Ratios:
@@ -367,7 +355,7 @@ class PlaceRows:
         def read(rows: Ints, reports: Ints, values: Floats) -> PairMultipliers:
             return PairMultipliers(i[rows], j[rows], self.kept[reports], values)
 
-        return _Ratios(table, window, self.weights, read)
+        return _Ratios(self.weights, table, read, window)
 
     def _lifted(self, family: LiftedRatio) -> Callable[[Ints, Ints, Floats], Floats]:
         def read(rows: Ints, reports: Ints, values: Floats) -> Floats:
@@ -379,8 +367,8 @@ class PlaceRows:
 
     def _tested(
         self, family: Approximate
-    ) -> Callable[[Ints, Floats, Floats], ApproximateMultipliers]:
-        def read(rows: Ints, tests: Floats, values: Floats) -> ApproximateMultipliers:
+    ) -> Callable[[Ints, list[Floats], Floats], ApproximateMultipliers]:
+        def read(rows: Ints, tests: list[Floats], values: Floats) -> ApproximateMultipliers:
             weight: Floats = np.zeros(len(family.scale))
             np.add.at(weight, rows, values)
             played = np.zeros((len(weight), self.statement.observables))
@@ -392,80 +380,64 @@ class PlaceRows:
 
     @property
     def any(self) -> bool:
-        return any(part is not None for part in self.parts)
+        return bool(self.parts)
 
     def excess(self, matrix: Floats) -> float:
         """How far P (N, kept) is beyond the worst of the constraints."""
         at = np.asarray(self.weights @ matrix)
-        return max((part.excess(at) for part in self.parts if part is not None), default=-np.inf)
+        return max((part.excess(at) for part in self.parts.values()), default=-np.inf)
 
     def add(self, matrix: Floats) -> bool:
         """Take the rows that bind most at P (N, kept) as well; whether there are new ones."""
-        at, new = np.asarray(self.weights @ matrix), False
-        for part, chosen in zip(self.parts, self.chosen, strict=True):
-            if part is not None:
-                keys = [key for key in part.wanted(at) if key not in chosen]
-                chosen.update(dict.fromkeys(keys))
-                new = new or bool(keys)
-        return new
+        at, before = np.asarray(self.weights @ matrix), sum(map(len, self.chosen.values()))
+        for place, part in self.parts.items():
+            self.chosen[place].update(dict.fromkeys(part.wanted(at)))
+        return sum(map(len, self.chosen.values())) > before
 
     def links(self, matrix: Floats, slack: bool = False) -> Links | None:
         """The rows, to start from P (N, kept); None where there are none yet. With ``slack`` a last
         free unknown is what is minimised: by how much limits are missed, in units of each."""
         count, reports = self.weights.shape[1], len(self.kept)
-        rows: list[Row] = []
-        own: list[bool] = []
-        columns = 0
-        for part, chosen in zip(self.parts, self.chosen, strict=True):
-            if part is None:
-                continue
-            for k, (report, point, value, free, most) in enumerate(part.rows(list(chosen))):
-                moved = {u + columns: v for u, v in free.items()}
-                rows.append((report, point, value, moved, most))
-                own.append(part.free == 0 or k == 0)
-            columns += part.free
-        if not rows:
+        columns = sum(part.free for part in self.parts.values()) + slack
+        at: list[Ints] = []
+        values: list[Floats] = []
+        limits: list[float] = []
+        unknowns: list[Floats] = []
+        first = 0
+        for place, part in self.parts.items():
+            for k, row in enumerate(part.rows(list(self.chosen[place]))):
+                report, point, value, free, most = row
+                at.append(report * count + point)
+                values.append(value)
+                limits.append(most)
+                own = np.zeros(columns)
+                for u, v in free.items():
+                    own[first + u] = v
+                if slack and (part.free == 0 or k == 0):
+                    own[-1] = -_size(most)
+                unknowns.append(own)
+            first += part.free
+        if not limits:
             return None
-        unknowns = np.zeros((len(rows), columns + slack))
-        for k, row in enumerate(rows):
-            for u, v in row[3].items():
-                unknowns[k, u] = v
-            if slack and own[k]:
-                unknowns[k, -1] = -_size(row[4])
-        ends = np.cumsum([0] + [len(row[0]) for row in rows])
-        at = [row[0] * count + row[1] for row in rows]
-        parts = np.concatenate([row[2] for row in rows]), np.concatenate(at), ends
-        table = sp.csr_array(parts, shape=(len(rows), reports * count))
-        costs, at_start = np.zeros(columns + slack), np.asarray(self.weights @ matrix)
-        inside = [part.inside(at_start) for part in self.parts if part is not None]
-        start = np.concatenate([*inside, np.zeros(int(slack))])
+        ends = np.cumsum([0, *map(len, at)])
+        parts = np.concatenate(values), np.concatenate(at), ends
+        table = sp.csr_array(parts, shape=(len(limits), reports * count))
+        places = np.asarray(self.weights @ matrix)
+        costs, start = np.zeros(columns), np.zeros(columns)
+        start[:first] = np.concatenate([part.inside(places) for part in self.parts.values()])
         if slack:
-            costs[-1] = 1.0
-            start[-1] = 1.0 + 2 * max(self.excess(matrix), 0.0)
-        return Links(table, unknowns, np.array([row[4] for row in rows]), costs, start)
+            costs[-1], start[-1] = 1.0, 1.0 + 2 * max(self.excess(matrix), 0.0)
+        return Links(table, np.array(unknowns), np.array(limits), costs, start)
 
     def multipliers(self, values: Floats) -> Multipliers:
         """Those of the statement's families, from those of the rows."""
-        out: list[Any] = []
-        begin = 0
-        for part, chosen in zip(self.parts, self.chosen, strict=True):
-            if part is None:
-                out.append(None)
-                continue
-            keys = list(chosen)
-            end = begin + len(keys) + part.standing
-            given = part.multipliers(keys, values[begin:end])
-            if isinstance(given, AttackMultipliers):
-                given = AttackMultipliers(given.weight, self._spread(given.strategy))
-            out.append(given)
-            begin = end
-        return Multipliers(tuple(out))
-
-    def _spread(self, strategy: Floats) -> Floats:
-        """For all reports."""
-        out = np.zeros((self.statement.observables, strategy.shape[1]))
-        out[self.kept] = strategy
-        return out
+        found: dict[int, Any] = {}
+        rest = np.maximum(values, 0.0)
+        for place, part in self.parts.items():
+            keys = list(self.chosen[place])
+            own, rest = np.split(rest, [len(keys) + part.standing])
+            found[place] = part.multipliers(keys, own)
+        return Multipliers(tuple(map(found.get, range(len(self.statement.families)))))
 
 
 def _differences(family: LiftedRatio | Approximate) -> sp.csr_array:

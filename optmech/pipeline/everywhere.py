@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import math
+import time
+from functools import partial
 
 import numpy as np
 
 from optmech.base import memory
-from optmech.base.interrupts import noticed
+from optmech.base.arrays import Floats, Ints
 from optmech.certificate import Multipliers, check_exact, lower_bound
-from optmech.certificate.families import MeshMultipliers
+from optmech.certificate.families import Gradient, MeshMultipliers, Ratio
 from optmech.certificate.infeasible import closed_form_reason, multiplier_reason, support_reason
 from optmech.certificate.objective import claimable, figures_of
 from optmech.designs.design import Certificate, Design, OuterProof, mechanism_of
 from optmech.designs.notes import design_notes
-from optmech.designs.outer import FEW, counts_of, has_outer, outer_problem
-from optmech.engines import cones
+from optmech.designs.outer import (
+    FEW,
+    bytes_of,
+    cells_of,
+    counts_of,
+    has_outer,
+    limits_in,
+    middles_of,
+    outer_problem,
+    witnessed_by,
+)
+from optmech.engines import cones, pairs
 from optmech.lp.gradients import row_costs
-from optmech.pipeline.beside import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
-from optmech.pipeline.beyond import attempted
-from optmech.pipeline.by_cells import Bounded, Clock, bound_by_cells
-from optmech.pipeline.finish import ending, infeasible_design
+from optmech.pipeline.mesh_search import SLACK, Found, Infeasible, Stop, solve_beside, with_vectors
 from optmech.pipeline.profiles import Profile
 from optmech.pipeline.search import solve
-from optmech.pipeline.session import Progress
+from optmech.pipeline.session import Clock, Progress, attempted, ending, infeasible_design
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_in
 from optmech.repair.gradients import released_inside
@@ -36,6 +45,16 @@ _OUTER_GAP, _BESIDE_GAP = 1e-5, 5e-4
 distance of its optimum to every mechanism."""
 _MESH_TIME = 0.7
 """Share of the time for the program of the mesh; the bound for every mechanism has the rest."""
+_GAP = 2e-3
+"""Of the program over cells: less than the distance of its optimum to every mechanism."""
+_POWER = 1.6
+"""Seconds grow with this power of the number of cells; measured 1.4 from 1,050 to 3,000."""
+_SHARE = 0.8
+"""Of the time that is left, for what is begun in it."""
+_WORTH = 1.3
+"""Times as many cells as before are worth another program."""
+_MEMORY = 0.6
+"""Share of the available memory that cells may take."""
 
 
 def solve_everywhere(
@@ -51,7 +70,7 @@ def solve_everywhere(
         Where the triangles are too small for floating point.
     """
     clock = Clock(profile.time_limit, progress)
-    with noticed(clock.interrupt):
+    with clock.interruptible():
         return _solved(problem, profile, clock)
 
 
@@ -72,7 +91,7 @@ def _solved(problem: Problem, profile: Profile, clock: Clock) -> Design:
         if program == SLACK:
             found = f"{point.value:.3g} beyond the other constraints at most"
         clock.report(f"step {point.iterations}{program}: {found}")
-        return clock.stops(_MESH_TIME)
+        return clock.remaining(_MESH_TIME) <= 0
 
     reason = closed_form_reason(statement) or support_reason(statement)
     if reason:
@@ -175,3 +194,104 @@ def _why(profile: Profile) -> str:
     if profile.engine != "auto":
         why += f"; {profile.engine}, asked for by profile {profile.name}, has no such program"
     return why
+
+
+Bounded = tuple[OuterProof | None, float, tuple[str, ...]]
+
+
+class _Stopped(Exception):  # noqa: N818
+    """Before there were multipliers."""
+
+
+def bound_by_cells(
+    problem: Problem,
+    gradient: Gradient,
+    profile: Profile,
+    clock: Clock,
+    counts: tuple[int, int],
+) -> Bounded:
+    """The best proof that was found, its bound, and notes; ``counts`` of cells to begin and to end
+    with. A bound that was proved is kept when the time is over or somebody stops it."""
+    count, wanted = counts
+    room = _MEMORY * memory.available_bytes() / bytes_of(1, len(problem.observables))
+    most = min(wanted, max(count, math.isqrt(int(room))))
+    best: tuple[OuterProof | None, float] = None, 0.0
+    made, late = 0, False
+    said: tuple[str, ...] = ()
+    while not late:
+        begun = time.monotonic()
+        cells = cells_of(problem, gradient, count)
+        own = len(np.unique(cells[problem.prior.weights > 0]))
+        if own <= made:
+            break
+        work = partial(_of_cells, problem, gradient, profile, clock, cells)
+        found, said = attempted(work, f"the lower bound by {own:,} cells")
+        if found is None:
+            late = not said
+            break
+        made = own
+        if found[1] > best[1] or best[0] is None:
+            best = found
+        clock.report(f"bound from {made:,} cells: {best[1]:.6g} for every mechanism")
+        if count >= most:
+            break
+        left = _SHARE * clock.remaining() / (time.monotonic() - begun)
+        count = most if left == math.inf else min(most, int(made * left ** (1 / _POWER)))
+        late = count < min(_WORTH * made, most)
+    if best[0] is None:
+        late_words = "no lower bound for every mechanism was proved in the time there was"
+        return None, 0.0, said or (late_words,)
+    by = f"the lower bound is by {made:,} cells, where it may use {wanted:,}"
+    if late:
+        said = (f"{by}: there was no time for more",)
+    elif most < wanted:
+        said = (*said, f"{by}: the memory at hand allows no more")
+    return *best, said
+
+
+def _of_cells(
+    problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
+) -> tuple[OuterProof, float] | None:
+    """The bound of one partition, as good as there is time for; None without any."""
+    try:
+        return _proved(problem, gradient, profile, clock, cells)
+    except _Stopped:
+        return None
+
+
+def _proved(
+    problem: Problem, gradient: Gradient, profile: Profile, clock: Clock, cells: Ints
+) -> tuple[OuterProof, float]:
+    """The same; _Stopped without any time."""
+    begun = time.monotonic()
+    limits = limits_in(problem, gradient)
+
+    def watched(i: Ints, j: Ints) -> Floats:
+        if clock.remaining() <= 0:
+            raise _Stopped
+        return limits(i, j)
+
+    statement = outer_problem(problem, gradient, cells, limits=watched).statement
+    ratio = statement.families[0]
+    assert isinstance(ratio, Ratio)
+    # the numbers are proved again at the end, which takes about as long
+    prepared = time.monotonic() - begun
+    count = statement.secrets
+
+    def stop(point: cones.ConePoint) -> bool:
+        clock.report(
+            f"{count:,} cells, step {point.iterations}: {point.bound:.6g} for every mechanism"
+        )
+        return clock.remaining() <= prepared
+
+    middles = middles_of(problem, gradient, cells)
+    log_ratio = np.array(ratio.log_ratio)
+    found = pairs.solve(log_ratio, middles, statement.cost, _GAP, stop, profile.threads)
+    return witnessed_by(
+        lambda witness: outer_problem(problem, gradient, cells, witness, limits),
+        problem,
+        limits,
+        cells,
+        Multipliers((found,)),
+        boxes=False,
+    )

@@ -5,10 +5,7 @@ The gap between the two is what the coarser view costs. It falls with the square
 in units of 1/ε (theory: "Cells and landmarks").
 """
 
-from __future__ import annotations
-
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +13,6 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
-from optmech.base.interrupts import noticed
 from optmech.certificate import Bound, Multipliers
 from optmech.certificate.objective import figures_of, relative_gap
 from optmech.certificate.values import objective
@@ -30,12 +26,10 @@ from optmech.exact.number import rounded_up
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline import search
-from optmech.pipeline.beyond import attempted
-from optmech.pipeline.carried import Carried, Places
-from optmech.pipeline.finish import ending
-from optmech.pipeline.fitting import too_large
+from optmech.pipeline.landmarks import Carried, Places
 from optmech.pipeline.profiles import Profile
-from optmech.pipeline.session import Progress
+from optmech.pipeline.session import Clock, Progress, attempted, ending
+from optmech.pipeline.sizes import too_large
 from optmech.problem import Problem
 from optmech.reductions.aggregation import MEMBERS
 from optmech.repair.release import Released, release
@@ -79,9 +73,9 @@ def solve_at_resolution(
     if reason:
         raise ProblemError(reason, where="resolution", remedy="Solve the whole program")
     _require_memory(problem, profile.resolution)
-    if progress is not None:
-        progress(why)
-    return _Resolved(problem, profile, progress, why, onward).run()
+    clock = Clock(profile.time_limit, progress)
+    clock.report(why)
+    return _Resolved(problem, profile, clock, why, onward).run()
 
 
 @dataclass(eq=False)
@@ -90,12 +84,11 @@ class _Resolved:
 
     problem: Problem
     profile: Profile
-    progress: Progress | None
+    clock: Clock
     why: str
     onward: bool = False
 
     def __post_init__(self) -> None:
-        self._started = time.monotonic()
         self._statement = self.problem.statement
         self._places = Places(self.problem)
         self._released: Released | None = None
@@ -105,8 +98,6 @@ class _Resolved:
         self._used: Floats | None = None
         self._done: set[tuple[str, int]] = set()
         self._message = self._after = ""
-        self._interrupted = False
-        self._until = self.profile.time_limit or np.inf
         # a first part of the time, where the whole program is to have the rest
         self._whole_fits = self.onward and not too_large(self._statement, self.profile)
         self._share = _FIRST if self._whole_fits else 1.0
@@ -114,7 +105,7 @@ class _Resolved:
     def run(self) -> Design:
         """Coarse first, then as fine as the profile says, then the whole, until the gap or the time
         is reached, or somebody stops it."""
-        with noticed(self._interrupt):
+        with self.clock.interruptible():
             for work in self._works():
                 if self._gap <= self.profile.gap or (self._remaining() <= 0 and self._released):
                     break
@@ -132,9 +123,6 @@ class _Resolved:
                 remedy="Use more cells, or solve the whole program",
             )
         return self._made()
-
-    def _interrupt(self) -> None:
-        self._interrupted = True
 
     def _works(self) -> Iterator[_Work]:
         """What is to be done, in the order in which it lowers the gap most for its time."""
@@ -162,14 +150,11 @@ class _Resolved:
         return relative_gap(self._value, self._bound.value) if self._released else np.inf
 
     def _remaining(self) -> float:
-        if self._interrupted:
-            return 0.0
-        return self._share * self._until - (time.monotonic() - self._started)
+        return self.clock.remaining(self._share)
 
     def _report(self, text: str) -> None:
-        if self.progress is not None:
-            bound = self._bound.value
-            self.progress(f"{text}: {self._value:.9g} / {bound:.9g}, gap {self._gap:.2e}")
+        bound = self._bound.value
+        self.clock.report(f"{text}: {self._value:.9g} / {bound:.9g}, gap {self._gap:.2e}")
 
     def _is_new(self, kind: str, size: int) -> bool:
         """Whether something of this kind and size was not tried before."""
@@ -185,8 +170,8 @@ class _Resolved:
 
     def _inner(self, text: str) -> None:
         """What a smaller problem says of itself: its gap is not this problem's."""
-        if self.progress is not None and text:
-            self.progress("smaller: " + re.sub(r"\bgap (?=[0-9i])", "within ", text))
+        if text:
+            self.clock.report("smaller: " + re.sub(r"\bgap (?=[0-9i])", "within ", text))
 
     def _prove(self, count: int, stage: int) -> None:
         """A lower bound from so many cells of the secrets, or from more where they would be too
@@ -230,8 +215,7 @@ class _Resolved:
         reports = self._places.reports(MESH_REPORTS[stage], self._used)
 
         def stop(point: cones.ConePoint) -> bool:
-            if self.progress is not None:
-                self.progress(f"step {point.iterations}: {point.value:.6g} on the mesh")
+            self.clock.report(f"step {point.iterations}: {point.value:.6g} on the mesh")
             return self._remaining() <= 0
 
         rows = min(MESH_ROWS[stage], _ROWS_EACH * len(self._places))
@@ -286,7 +270,7 @@ class _Resolved:
             return
         self._report("going on to the whole program")
         found, failed = attempted(
-            lambda: search.solve(self.problem, own, progress=self.progress),
+            lambda: search.solve(self.problem, own, progress=self.clock.progress),
             "the whole program",
         )
         if found is None:
@@ -329,7 +313,7 @@ class _Resolved:
             certificate=Certificate(released.checks, self._multipliers, self._bound, self._proof),
             engine="resolution",
             engine_reason="; ".join(filter(None, [self.why, self._after])),
-            seconds=time.monotonic() - self._started,
+            seconds=self.clock.seconds,
             reason=ending(figures.gap, self.profile.gap, message),
             notes=(*design_notes(problem, released.exact.matrix), *notes),
         )

@@ -1,8 +1,6 @@
 """``solve``: from a problem to a certified design. Thin: every step lives in its own module."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,29 +10,35 @@ import numpy as np
 
 from optmech.base import memory
 from optmech.base.arrays import Floats
+from optmech.certificate import Multipliers
 from optmech.certificate.infeasible import closed_form_reason, support_reason
-from optmech.certificate.multipliers import Multipliers
+from optmech.certificate.multipliers import pairs_of
 from optmech.designs.design import Design
-from optmech.engines import load_engine
-from optmech.engines.auto import second, select
+from optmech.engines import load_engine, second, select
 from optmech.engines.base import EngineResult, Outcome
 from optmech.engines.interior import Interior, interior
 from optmech.errors import OptmechError, ProblemError, SolverError
 from optmech.lp.blocks import BlockLP, Point, Start
-from optmech.lp.compile import Compiled, compile_feasibility, compile_lp
-from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.beyond import told
-from optmech.pipeline.finish import make_design
-from optmech.pipeline.monitors import RelaxedChannel, Witness, WitnessChannel
+from optmech.lp.inequalities import Compiled, Inequalities, compile_feasibility, compile_lp
 from optmech.pipeline.profiles import Profile, load_profile
-from optmech.pipeline.session import Channel, Progress, Recover, Session
-from optmech.pipeline.warm_start import hint, offer, require_fit
+from optmech.pipeline.session import (
+    Channel,
+    Progress,
+    Recover,
+    RelaxedChannel,
+    Session,
+    Witness,
+    WitnessChannel,
+    make_design,
+    told,
+)
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_of
 from optmech.reductions import Reduced
 from optmech.repair import Implied
-from optmech.repair.exactly import released_near
 from optmech.repair.mixing import constant_anchors
+from optmech.repair.release import released_near
+from optmech.statement import Statement
 
 T = TypeVar("T")
 
@@ -77,7 +81,7 @@ def solve(
         open_device(chosen.device)
     neighbour = None if start is None else require_fit(problem, start)
     statement = problem.statement
-    session = Session(statement, chosen.gap, chosen.time_limit, progress)
+    session = Session(chosen.time_limit, progress, statement=statement, gap_asked=chosen.gap)
     reason = support_reason(statement) or closed_form_reason(statement)
     if reason:
         return make_design(problem, session, "closed form", "no search was needed", reason)
@@ -221,7 +225,7 @@ class _Search:
         if self.looked is not implied.given:
             compiled = compile_lp(implied.given)
             options = replace(self.profile.options(), parameters={})
-            channel = Channel(self.session, _recovering(compiled, implied))
+            channel = Channel(self.session, _recovering(compiled, implied, Reduced(compiled.lp)))
             self.looked, self.inside = implied.given, interior(compiled.lp, options, channel)
         return self.inside
 
@@ -348,12 +352,11 @@ class _Search:
         return programs
 
 
-def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced | None = None) -> Recover:
+def _recovering(compiled: Compiled, implied: Implied, reduced: Reduced) -> Recover:
     """From points of a program to matrices and multipliers of the statement."""
 
     def recover(point: Point) -> tuple[Floats, Multipliers]:
-        whole = point if reduced is None else reduced.recover(point)
-        matrix, multipliers = compiled.recover(whole)
+        matrix, multipliers = compiled.recover(reduced.recover(point))
         return matrix, implied.recover(multipliers)
 
     return recover
@@ -373,3 +376,58 @@ def _chained(outer: Reduced, inner: Reduced) -> Reduced:
         outer.dual and inner.dual,
         lambda start: inner.enter(outer.enter(start)),
     )
+
+
+def require_fit(problem: Problem, start: Design) -> Design:
+    """``start``, whose matrix has the problem's shape. Raises ProblemError where it is one over
+    other numbers of secrets or observables, or for every point of a region."""
+    if start.mesh is not None:
+        raise ProblemError(
+            "is a design for every point of a region, whose rows are not those of secrets",
+            where="start",
+            remedy="Start from a design over the same secrets and observables, or from none",
+        )
+    given, wanted = start.problem.loss_matrix.shape, problem.loss_matrix.shape
+    if given != wanted:
+        raise ProblemError(
+            f"a design of {given[0]} secrets and {given[1]} observables does not fit a problem of "
+            f"{wanted[0]} and {wanted[1]}",
+            where="start",
+            remedy="Start from a design over the same secrets and observables, or from none",
+        )
+    return start
+
+
+def offer(session: Session, start: Design) -> None:
+    """Offer the neighbour's matrix, repaired, and those of its multipliers that still fit."""
+    if start.matrix is not None:
+        session.offer_matrix(start.matrix)
+        session.unrepaired = None
+    multipliers = start.certificate.multipliers
+    session.offer_bound(_fitting(multipliers, start.problem.statement, session.statement))
+
+
+def hint(design: Design) -> Start | None:
+    """What an engine may begin with; None where there is no mechanism, or the neighbour's problem
+    has more than pairs and the hint would mislead."""
+    given = Inequalities.of(design.problem.statement)
+    ratio = pairs_of(design.problem.statement, design.certificate.multipliers)
+    if design.matrix is None or ratio is None or len(given.parts) > 1:
+        return None
+    # one order, however they were stored: sums depend on it
+    order = np.lexsort((ratio.j, ratio.i, ratio.o))
+    i, j, block = (part[order] for part in (ratio.i, ratio.j, ratio.o))
+    return Start(design.matrix, given.log_ratio, i, j, block, ratio.value[order])
+
+
+def _fitting(multipliers: Multipliers, old: Statement, new: Statement) -> Multipliers:
+    """Multipliers of those inequalities that the new statement has in the same numbers: of its
+    families, those of the next old one with the same signature."""
+    given: dict[Hashable, list[object]] = {}
+    for family, part in multipliers.of(old):
+        given.setdefault(family.signature(), []).append(part)
+    fitting = [given.get(family.signature(), []) for family in new.families]
+    families = tuple(parts.pop(0) if parts else None for parts in fitting)
+    shapes = [None if stated.target is None else stated.target.shape for stated in (old, new)]
+    same = old.objective == new.objective and shapes[0] == shapes[1]
+    return Multipliers(families, multipliers.objective if same else None)

@@ -1,47 +1,120 @@
-"""One solve in progress: the best verified mechanism and the best bound, whatever comes in."""
+"""One solve in progress: the best verified mechanism and the best bound, whatever comes in; what
+connects engines to it, and the design that it ends with."""
 
-from __future__ import annotations
-
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.compiling import has_numba
 from optmech.base.interrupts import noticed
-from optmech.certificate import Bound, Multipliers, lower_bound
-from optmech.certificate.objective import objective_value, relative_gap, trivial_bound
+from optmech.certificate import Bound, Multipliers, lower_bound, values
+from optmech.certificate.families.ratio import everywhere, shared_out
+from optmech.certificate.infeasible import multiplier_reason
+from optmech.certificate.multipliers import pairs_of
+from optmech.certificate.objective import (
+    Figures,
+    figures_of,
+    is_optimal,
+    objective_value,
+    relative_gap,
+    trivial_bound,
+)
+from optmech.designs.approximation import measure_approximations
+from optmech.designs.design import Certificate, Design
+from optmech.designs.notes import design_notes
+from optmech.errors import OptmechError
 from optmech.exact.numerators import Numerators
 from optmech.lp.blocks import Point
 from optmech.lp.inequalities import Inequalities
 from optmech.pipeline.unseen import improved
-from optmech.repair import Cone, Implied, repair, start
-from optmech.repair.held import HeldRows
-from optmech.repair.mixing import constant_anchors
+from optmech.problem import Problem
+from optmech.repair import Cone, Implied, repair
+from optmech.repair.held_rows import HeldRows
+from optmech.repair.mixing import constant_anchors, first_matrix, first_multipliers
 from optmech.repair.release import Released, release
 from optmech.statement import Statement
 
-_SPARE = 1e-13
-"""Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
-
-_DUST = 1e-6
-"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
-
+T = TypeVar("T")
 Recover = Callable[[Point], tuple[Floats, Multipliers]]
 Progress = Callable[[str], None]
+_SPARE = 1e-13
+"""Room, relatively, that repair leaves below limits on sums: rounding must not use it up."""
+_DUST = 1e-6
+"""Where no more than this of any row costs anything, none at all may do: the rest is tried."""
+_BINDING = 1e-3
+"""Constraints that were left out bind once they are broken by this share."""
+_MANY = 2
+"""Multipliers of ratios for every entry of the matrix; without cycles there is at most one."""
+_WORTH = 100_000
+"""Multipliers up to which loading compiled code takes longer than writing them."""
+
+
+def attempted(work: Callable[[], T], what: str) -> tuple[T | None, tuple[str, ...]]:
+    """What ``work`` returns; or, where it fails in whatever way, None and a note in which ``what``
+    failed. Ctrl-C is none of its failures."""
+    try:
+        return work(), ()
+    except Exception as error:
+        return None, (f"{what} failed: {told(error)}",)
+
+
+def told(error: Exception) -> str:
+    """An exception in a line."""
+    if isinstance(error, OptmechError):
+        return str(error)
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 @dataclass(eq=False)
-class Session:
-    """Keeps the incumbent pair and the clock. ``Channel`` connects an engine to it."""
+class Clock:
+    """How much time is left, whether somebody asked to stop, and whom to tell."""
 
-    statement: Statement
-    gap_asked: float
     time_limit: float | None = None
     progress: Progress | None = None
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=time.monotonic, kw_only=True)
+    interrupted: bool = field(default=False, kw_only=True)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.monotonic() - self.started
+
+    def remaining(self, share: float = 1.0) -> float:
+        """Seconds of a share of the time; inf without a limit, 0 after an interrupt."""
+        if self.interrupted:
+            return 0.0
+        return (
+            np.inf if self.time_limit is None else max(0.0, share * self.time_limit - self.seconds)
+        )
+
+    def report(self, text: str) -> None:
+        """Say how far it is."""
+        if self.progress is not None:
+            self.progress(text)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
+        with noticed(self._interrupt):
+            yield
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self.report("interrupted: finishing with the best verified result so far")
+
+
+@dataclass(eq=False)
+class Session(Clock):
+    """Keeps the incumbent pair. ``Channel`` connects an engine to it."""
+
+    statement: Statement = field(kw_only=True)
+    gap_asked: float = field(kw_only=True)
     matrix: Floats | None = None
     value: float = np.inf
     bound: Bound = field(default_factory=lambda: Bound(-np.inf, 0.0))
@@ -67,7 +140,7 @@ class Session:
         self.bound = Bound(trivial_bound(self.statement), 0.0)
         self.offer_bound(Multipliers())
         if self.remaining() > 0:
-            self.offer_matrix(start.matrix(self.statement, self.cone))
+            self.offer_matrix(first_matrix(self.statement, self.cone))
         uniform = np.full(
             (self.statement.secrets, self.statement.observables), 1 / self.statement.observables
         )
@@ -78,7 +151,7 @@ class Session:
             if objective_value(self.statement, anchor) < self.value:
                 self.offer_matrix(anchor)
         if self.remaining() > 0:
-            self.offer_bound(start.multipliers(self.statement))
+            self.offer_bound(first_multipliers(self.statement))
         self.unrepaired = None
 
     def work_on(self, implied: Implied) -> None:
@@ -93,20 +166,9 @@ class Session:
         """Relative gap of the best pair; inf while there is no mechanism."""
         return relative_gap(self.value, self.bound.value) if self.matrix is not None else np.inf
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.started
-
-    def remaining(self) -> float:
-        return np.inf if self.time_limit is None else max(0.0, self.time_limit - self.seconds)
-
     def should_stop(self) -> bool:
         done = self.gap <= self.gap_asked and not self.anchoring
-        return self.interrupted or self.remaining() <= 0 or done
-
-    def report(self, text: str) -> None:
-        if self.progress is not None:
-            self.progress(text)
+        return self.remaining() <= 0 or done
 
     def offer_matrix(self, matrix: Floats) -> None:
         """Repair, check, and keep the matrix if it is the best so far."""
@@ -198,18 +260,8 @@ class Session:
 
     def serve_unseen(self) -> None:
         """Where secrets have no prior weight, release rows of less loss for them."""
-        if self.released is not None and not self.interrupted and self.remaining() > 0:
+        if self.released is not None and self.remaining() > 0:
             self.released = improved(self.inequalities, self.cone, self.released) or self.released
-
-    @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Turn the first Ctrl-C into a request to stop; a second one interrupts as usual."""
-        with noticed(self._interrupt):
-            yield
-
-    def _interrupt(self) -> None:
-        self.interrupted = True
-        self.report("interrupted: finishing with the best verified result so far")
 
 
 def _tells_apart(statement: Statement, matrix: Floats) -> bool:
@@ -246,3 +298,148 @@ class Channel:
 
     def report(self, text: str) -> None:
         self.session.report(text)
+
+
+@dataclass(eq=False)
+class Witness:
+    """The first multipliers that prove infeasibility."""
+
+    statement: Statement
+    reason: str = ""
+    multipliers: Multipliers = field(default_factory=Multipliers)
+
+
+@dataclass(eq=False)
+class WitnessChannel(Channel):
+    """The monitor of a feasibility program: looks for a proof, offers matrices all the same."""
+
+    witness: Witness = field(kw_only=True)
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        matrix, multipliers = self.recover(point)
+        reason = multiplier_reason(self.witness.statement, multipliers)
+        if reason and not self.witness.reason:
+            self.witness.reason, self.witness.multipliers = reason, multipliers
+        elif not reason:
+            self.session.offer_matrix(matrix)
+        return 0.0 if reason else math.inf
+
+
+@dataclass(eq=False)
+class RelaxedChannel(Channel):
+    """The monitor of a program without some constraints, ``left_out``: stops once they bind."""
+
+    left_out: Inequalities = field(kw_only=True)
+    binding: bool = False
+
+    def propose(self, point: Point, *, primal: bool = True, dual: bool = True) -> float:
+        matrix, multipliers = self.recover(point)
+        if dual and self.dual:
+            self.session.offer_bound(multipliers)
+        if primal and self.primal:
+            sums = np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+            self.binding |= self.left_out.violation(matrix / sums) > _BINDING
+            self.session.offer_matrix(matrix)
+        return self.session.gap
+
+    def should_stop(self) -> bool:
+        return self.binding or self.session.should_stop()
+
+
+def make_design(
+    problem: Problem,
+    session: Session,
+    engine: str,
+    engine_reason: str,
+    infeasible: str = "",
+    message: str = "",
+) -> Design:
+    """The design that a session ends with."""
+    if infeasible:
+        return infeasible_design(
+            problem, session.multipliers, infeasible, engine, engine_reason, session.seconds
+        )
+    unseen = attempted(session.serve_unseen, "better rows for secrets without prior weight")
+    assert session.released is not None
+    released = session.released
+    thin = attempted(lambda: _thin(session), "leaving out multipliers that prove nothing")
+    approximations, unmeasured = attempted(
+        lambda: measure_approximations(problem, released.exact.matrix),
+        "measuring what thresholds leave out",
+    )
+    figures = figures_of(problem.statement, released.exact, session.bound, session.multipliers)
+    return Design(
+        problem,
+        released.exact,
+        *figures,
+        verified=True,
+        certificate=Certificate(released.checks, session.multipliers, session.bound),
+        engine=engine,
+        engine_reason=engine_reason,
+        seconds=session.seconds,
+        reason=ending(figures.gap, session.gap_asked, message),
+        notes=(*design_notes(problem, released.exact.matrix), *unseen[1], *thin[1], *unmeasured),
+        approximations=approximations or (),
+        rounding_cost=_rounding_cost(problem.statement, session),
+    )
+
+
+def infeasible_design(
+    problem: Problem,
+    multipliers: Multipliers,
+    reason: str,
+    engine: str,
+    engine_reason: str,
+    seconds: float,
+) -> Design:
+    """The result where ``reason`` proves that nothing is feasible."""
+    nan = float("nan")
+    return Design(
+        problem,
+        None,
+        *Figures(nan, nan, nan, nan, nan),
+        verified=False,
+        certificate=Certificate((), multipliers, Bound(nan, nan)),
+        engine=engine,
+        engine_reason=engine_reason,
+        seconds=seconds,
+        reason=reason,
+        notes=problem.notes,
+    )
+
+
+def ending(gap: float, asked: float, message: str) -> str:
+    """Why the search ended before the mechanism was optimal, or short of what was asked for."""
+    if gap > asked:
+        return message
+    return "" if is_optimal(gap) else f"stopped at the gap asked for, {asked:g}"
+
+
+def _thin(session: Session) -> None:
+    """Leave out multipliers that prove nothing, where there are so many that a file shows it."""
+    statement = session.statement
+    pairs = pairs_of(statement, session.multipliers)
+    least = max(_WORTH, _MANY * statement.loss.size)
+    if pairs is None or len(pairs.value) <= least or not has_numba():
+        return
+    # compiled, and needed for large problems only
+    from optmech.reductions.thinning import thinned
+
+    fewer = shared_out(statement, thinned(pairs, statement.log_ratio))
+    joint = everywhere(statement)
+    given = [part for _, part in session.multipliers.of(statement)]
+    families = tuple(fewer.get(k) if k in joint else part for k, part in enumerate(given))
+    multipliers = Multipliers(families, session.multipliers.objective)
+    bound = lower_bound(statement, multipliers)
+    allowed = max(session.gap_asked, session.gap)
+    # rounding may take from the bound what nobody asked for, and no more
+    if relative_gap(session.value, bound.value) <= allowed:
+        session.bound, session.multipliers = bound, multipliers
+
+
+def _rounding_cost(statement: Statement, session: Session) -> float:
+    """What release cost relative to the repaired matrix before it was rounded."""
+    assert session.released is not None
+    exact = float(values.objective(statement, session.released.exact))
+    change = exact - session.value
+    return change / abs(session.value) if session.value else change

@@ -1,15 +1,13 @@
 """``om.solve``: a design for a problem of any sort."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.pipeline import search
-from optmech.pipeline.fitting import resolution_for
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.session import Progress
+from optmech.pipeline.sizes import resolution_for
 from optmech.problem import Problem
 from optmech.problem.regions import gradient_of
 from optmech.spaces.arguments import checked_arguments

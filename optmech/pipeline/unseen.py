@@ -8,8 +8,6 @@ fixed, each row is a continuous knapsack. Nothing that the certificate says of t
 changes: its value is that of the same rows. Proof: docs/theory.md, "Secrets without prior weight".
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
@@ -18,7 +16,7 @@ from optmech.errors import ProblemError
 from optmech.exact.numerators import MAX_BITS, Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone
-from optmech.repair.release import Released
+from optmech.repair.release import Released, floored
 from optmech.statement import Statement
 
 _BITS = 64
@@ -150,7 +148,6 @@ def _exact(released: Numerators, matrix: Floats, moved: np.ndarray) -> Numerator
     for s in np.flatnonzero(moved.any(axis=1)).tolist():
         entries = np.flatnonzero(moved[s]).tolist()
         for o in entries:
-            top, bottom = float(matrix[s, o]).as_integer_ratio()
-            out[s][o] = (top << bits) // bottom
+            out[s][o] = floored(float(matrix[s, o]), bits)
         out[s][max(entries, key=out[s].__getitem__)] += (1 << bits) - sum(out[s])
     return Numerators(bits, tuple(map(tuple, out)))

@@ -1,16 +1,14 @@
 """Smaller programs, equivalent or safely approximate, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from optmech.errors import ProblemError
 from optmech.reductions.base import Reduced as Reduced
 from optmech.reductions.base import Reduction as Reduction
-from optmech.reductions.dominated_estimates import DominatedEstimates as DominatedEstimates
-from optmech.reductions.dominated_observables import DominatedObservables as DominatedObservables
-from optmech.reductions.implied_pairs import ImpliedPairs as ImpliedPairs
-from optmech.reductions.spanner import Spanner as Spanner
+from optmech.reductions.dominance import DominatedEstimates as DominatedEstimates
+from optmech.reductions.dominance import DominatedObservables as DominatedObservables
+from optmech.reductions.pairs import ImpliedPairs as ImpliedPairs
+from optmech.reductions.pairs import Spanner as Spanner
 
 _PLAIN: dict[str, Callable[[], Reduction]] = {
     "dominated-observables": DominatedObservables,

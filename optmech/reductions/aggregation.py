@@ -6,7 +6,9 @@ every P that keeps the ratios r gives Q[C,o] <= Λ(a^C, a^C') Q[C',o], and its l
 column inside the cone can have. So the coarse problem with these ratios, these costs and all
 observables has an optimum that no fine mechanism undercuts. Every number is rounded to the side
 that keeps this true; far pairs of cells may have larger ratios than they need, or none (``inf``).
-Proof: docs/theory.md, "Carrying a guarantee over to distributions".
+Thousands of observables need costs in closed form: the columns inside a cell lie in a box around a
+level of their own, and the least mean cost over a box is found by sorting.
+Proofs: docs/theory.md, "Carrying a guarantee over to distributions", "Cells and landmarks".
 """
 
 from __future__ import annotations
@@ -17,30 +19,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints, normalised
 from optmech.errors import ProblemError
-from optmech.exact.checked import nonnegative, weights, whole
-from optmech.exact.exponentials import stated_up
-from optmech.exact.number import Number, parse_exact, rounded_down
-from optmech.exact.outward import down, exp_down, log_floats, up
+from optmech.exact.number import rounded_down
+from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
-from optmech.transport.carry import closed, normalised_logs
+from optmech.transport.carry import normalised_logs
 from optmech.transport.gains import Logs, gains
 
 MEMBERS = 64
 """Of a cell, unless said otherwise: the time for a pair of cells grows with their square."""
-_ENTRIES = 1_000_000
+_ENTRIES, _BOXED = 1_000_000, 4_000_000
 """Of the arrays that are worked on at a time."""
 _LINKS = 8
 """Parts that each part is linked with at first."""
 _PADDED = 8
 """Cells with as many members up to this multiple are worked on together."""
+_SWEEPS = 40
 _UNIT = 2.0**-53
 
-Blocks = Callable[[Ints, Ints], Floats]
-"""Upper bounds of r between members, shapes (k, n) and (k, m) → (k, n, m)."""
+Limits = Callable[[Ints, Ints], Floats]
+"""Floats not below the log ratios r between places, for index arrays that broadcast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,106 +57,59 @@ class Coarse:
     labels: Ints
     """The cells that have mass, as they were numbered."""
 
-    def undivided(self, prior: Prior) -> Coarse:
-        """With costs for the weights of ``prior`` as they are: the aggregation divides them by
-        their sum, which may be a little below one, and a loss does not."""
-        total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
-        least = np.maximum(down(self.cost * min(total, 1.0)), 0.0)
-        return Coarse(self.prior, least, self.log_ratio, self.labels)
-
 
 def aggregated(
-    prior: ArrayLike | Prior,
-    cost: ArrayLike,
-    log_ratio: ArrayLike,
-    cells: ArrayLike,
-    neighbours: int | None = None,
+    prior: Prior,
+    cost: Floats,
+    limits: Limits,
+    cells: Ints,
+    neighbours: int | None,
+    *,
+    boxes: bool,
 ) -> Coarse:
-    """Aggregate a problem with ratios in a matrix.
+    """The coarse problem of n places.
 
     Parameters
     ----------
-    prior:
-        Weights of the n places; normalised, and then as their floats are.
-    cost:
-        c >= 0, shape (n, O), in any unit.
-    log_ratio:
-        r >= 0, shape (n, n), floats not below what mechanisms keep (ε d rounded up).
+    prior, cost:
+        Of the places, and c >= 0, shape (n, O), in any unit.
+    limits:
+        Floats not below what mechanisms keep (ε d rounded up).
     cells:
         The cell of every place, whole numbers, shape (n,).
     neighbours:
         For how many nearest cells of each the exact ratios are found, the others being reached by
-        paths over them; all unless given.
+        paths over them; all where it is None.
+    boxes:
+        Whether costs are those in closed form.
 
     Raises
     ------
     ProblemError
-        On arrays that do not fit.
+        On cells that do not fit.
     """
-    ratio = closed(log_ratio)[1]
-    costs = nonnegative(cost, "cost", (len(ratio), np.shape(cost)[-1]))
-    return aggregated_by(prior, costs, lambda i, j: ratio[i, j], cells, neighbours)
-
-
-def aggregated_places(
-    prior: ArrayLike | Prior,
-    cost: ArrayLike,
-    places: ArrayLike,
-    epsilon: Number,
-    cells: ArrayLike,
-    neighbours: int = 24,
-) -> Coarse:
-    """Aggregate tens of thousands of places in the plane, ε per unit of the Euclidean distance.
-
-    ``places`` has shape (n, 2), in any unit; everything else is as in ``aggregated``. The bound
-    holds for mechanisms that are private at these places, hence for those that are at all points.
-    Raises ProblemError on arrays that do not fit.
-    """
-    points = np.asarray(places, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
-        raise ProblemError(f"shape {points.shape} is not (n, 2)", where="places")
-    rate = stated_up(parse_exact(epsilon, where="epsilon"))
-    costs = nonnegative(cost, "cost", (len(points), np.shape(cost)[-1]))
-    return aggregated_by(
-        prior, costs, lambda i, j: above(rate, points[i], points[j]), cells, neighbours
-    )
-
-
-def aggregated_by(
-    prior: ArrayLike | Prior,
-    cost: ArrayLike,
-    limits: Blocks,
-    cells: ArrayLike,
-    neighbours: int | None = 24,
-) -> Coarse:
-    """The same with ``limits``, floats not below r between places, for index arrays that
-    broadcast."""
-    costs = np.asarray(cost, dtype=np.float64)
-    members = Members.of(prior, cells, len(costs))
+    members = Members.of(prior, cells, len(cost))
     centres = members.representatives
-    return _coarse(
-        members,
-        nonnegative(costs, "cost", costs.shape),
-        lambda i, j: limits(i[:, :, None], j[:, None, :]),
-        limits(centres[:, None], centres[None, :]),
-        neighbours,
-    )
+    near = near_pairs(limits(centres[:, None], centres[None, :]), neighbours)
+    ratio = _ratios(members, limits, near)
+    if boxes:
+        least = boxed_costs(members, cost, box_radii(members, limits))
+    else:
+        least = np.zeros((len(members.groups), cost.shape[1]))
+        for _, index, own, a, b in members.within(cost, limits):
+            least[index] = exp_down(-gains(own, a, b).upper)
+    return assembled(members, prior, least, ratio)
 
 
-def partition(
-    places: ArrayLike, prior: ArrayLike | Prior, count: int, members: int = MEMBERS
-) -> Ints:
-    """Cells for ``aggregated_places``, shape (n,): ``count`` of them, or more where one would have
-    more than ``members`` places. They are halved where mass times squared size is largest, which
-    the error of the bound follows."""
-    points = np.asarray(places, dtype=np.float64)
-    mass = _weights(prior, len(points))
+def partition(points: Floats, mass: Floats, count: int, members: int = MEMBERS) -> Ints:
+    """Cells of ``points`` (n, 2) with weights ``mass``, shape (n,): ``count`` of them, or more
+    where one would have more than ``members`` places. They are halved where mass times squared size
+    is largest, which the error of the bound follows."""
     groups = [np.arange(len(points))]
-    wanted, most = whole(count, "count", least=1), whole(members, "members", least=1)
-    errors = [_error(points, mass, groups[0], most)]
+    errors = [_error(points, mass, groups[0], members)]
     while True:
         k = int(np.argmax(errors))
-        if errors[k] <= 0 or (len(groups) >= wanted and errors[k] < np.inf):
+        if errors[k] <= 0 or (len(groups) >= count and errors[k] < np.inf):
             break
         group = groups[k]
         wide = int(np.argmax(np.ptp(points[group], axis=0)))
@@ -164,8 +118,8 @@ def partition(
         half = int(np.clip(np.searchsorted(points[order, wide], middle), 1, len(order) - 1))
         groups[k], later = order[:half], order[half:]
         groups.append(later)
-        errors[k] = _error(points, mass, groups[k], most)
-        errors.append(_error(points, mass, later, most))
+        errors[k] = _error(points, mass, groups[k], members)
+        errors.append(_error(points, mass, later, members))
     cells = np.empty(len(points), dtype=np.int64)
     for k, group in enumerate(groups):
         cells[group] = k
@@ -186,19 +140,18 @@ class Members:
     labels: Ints
 
     @classmethod
-    def of(cls, prior: ArrayLike | Prior, cells: ArrayLike, count: int) -> Members:
-        mass = _weights(prior, count)
-        own = np.asarray(cells)
-        if own.shape != (count,) or not np.issubdtype(own.dtype, np.integer):
+    def of(cls, prior: Prior, cells: Ints, count: int) -> Members:
+        """Raises ProblemError on cells that are none of ``count`` places."""
+        if cells.shape != (count,) or not np.issubdtype(cells.dtype, np.integer):
             raise ProblemError(
-                f"{own.dtype} of shape {own.shape}",
+                f"{cells.dtype} of shape {cells.shape}",
                 where="cells",
                 remedy=f"Give {count} whole numbers",
             )
-        some = np.flatnonzero(mass)
-        order = some[np.argsort(own[some], kind="stable")]
-        labels, starts = np.unique(own[order], return_index=True)
-        return cls(mass, np.split(order, starts[1:]), labels)
+        some = np.flatnonzero(prior.weights)
+        order = some[np.argsort(cells[some], kind="stable")]
+        labels, starts = np.unique(cells[order], return_index=True)
+        return cls(prior.weights, np.split(order, starts[1:]), labels)
 
     @property
     def representatives(self) -> Ints:
@@ -211,11 +164,11 @@ class Members:
         return np.array([len(group) for group in self.groups], dtype=np.int64)
 
     @property
-    def sizes(self) -> Ints:
+    def _sizes(self) -> Ints:
         """Padded numbers of members."""
-        return np.array([-(-len(group) // _PADDED) * _PADDED for group in self.groups])
+        return -(-self.counts // _PADDED) * _PADDED
 
-    def table(self, cells: Ints) -> tuple[Ints, Logs]:
+    def _table(self, cells: Ints) -> tuple[Ints, Logs]:
         """Indices of members and ln a^C, shape (k, n), for cells of one padded size; what is added
         has mass 0."""
         size = max(len(self.groups[c]) for c in cells)
@@ -226,37 +179,44 @@ class Members:
             index[k, : len(group)], mass[k, : len(group)] = group, self.mass[group]
         return index, normalised_logs(mass)
 
+    def between(
+        self, first: Ints, second: Ints, limits: Limits
+    ) -> Iterator[tuple[Ints, Floats, Logs, Logs]]:
+        """Pairs of cells that are worked on together: their numbers, ratios and distributions."""
+        shapes = np.stack([self._sizes[first], self._sizes[second]], axis=1)
+        for part in _together(shapes.prod(axis=1), shapes):
+            (i, a), (j, b) = self._table(first[part]), self._table(second[part])
+            yield part, limits(i[:, :, None], j[:, None, :]), a, b
 
-def _coarse(
-    members: Members, cost: Floats, blocks: Blocks, apart: Floats, neighbours: int | None
-) -> Coarse:
-    ratio = ratios_between(members, blocks, near_pairs(apart, neighbours))
-    return assembled(members, _costs(members, cost, blocks), ratio)
+    def within(
+        self, cost: Floats, limits: Limits
+    ) -> Iterator[tuple[Ints, tuple[Ints, int], Floats, Logs, Logs]]:
+        """Cells and an observable that are worked on together, as numbers of plans and as indices
+        of costs; ratios inside, the distribution, and the distribution times costs."""
+        observables = cost.shape[1]
+        for cells in _together(self._sizes**2 * observables, self._sizes[:, None]):
+            index, a = self._table(cells)
+            ratio = np.maximum(limits(index[:, :, None], index[:, None, :]), 0.0)
+            ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
+            for o in range(observables):
+                low, high = log_floats(cost[index, o])
+                b = Logs(down(a.low + low), up(a.up + high))
+                yield cells * observables + o, (cells, o), ratio, a, b
 
 
-def assembled(members: Members, least: Floats, ratio: Floats) -> Coarse:
+def assembled(members: Members, prior: Prior, least: Floats, ratio: Floats) -> Coarse:
     """The arrays for cells with ``least`` costs (K, O) and ``ratio`` (K, K), given as floats on the
     right sides."""
     exact = [sum(map(Fraction, members.mass[group].tolist())) for group in members.groups]
-    prior = normalised(np.array([float(mass) for mass in exact]))
+    mass = normalised(np.array([float(whole) for whole in exact]))
     factor = np.array(
-        [rounded_down(mass / Fraction(p)) for mass, p in zip(exact, prior.tolist(), strict=True)]
+        [rounded_down(whole / Fraction(p)) for whole, p in zip(exact, mass.tolist(), strict=True)]
     )
-    return Coarse(prior, np.maximum(down(least * factor[:, None]), 0.0), ratio, members.labels)
-
-
-def _costs(members: Members, cost: Floats, blocks: Blocks) -> Floats:
-    """Floats <= κ(C, o) = 1 / Λ(a, c a), shape (K, O)."""
-    out = np.zeros((len(members.groups), cost.shape[1]))
-    for cells in together(members.sizes**2 * cost.shape[1], members.sizes[:, None]):
-        index, a = members.table(cells)
-        ratio = np.maximum(blocks(index, index), 0.0)
-        ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
-        for o in range(cost.shape[1]):
-            low, high = log_floats(cost[index, o])
-            b = Logs(down(a.low + low), up(a.up + high))
-            out[cells, o] = exp_down(-gains(ratio, a, b).upper)
-    return out
+    cost = np.maximum(down(least * factor[:, None]), 0.0)
+    # the masses are divided by their sum, which may be a little below one, and a loss is not
+    total = math.nextafter(math.fsum(prior.weights.tolist()), 0.0)
+    cost = np.maximum(down(cost * min(total, 1.0)), 0.0)
+    return Coarse(mass, cost, ratio, members.labels)
 
 
 def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
@@ -265,8 +225,8 @@ def near_pairs(apart: Floats, neighbours: int | None) -> NDArray[np.bool_]:
     if neighbours is None or neighbours >= count - 1:
         return ~np.eye(count, dtype=bool)
     near = np.zeros((count, count), dtype=bool)
-    most = whole(neighbours, "neighbours", least=1)
-    np.put_along_axis(near, np.argpartition(apart, most, axis=1)[:, : most + 1], True, axis=1)
+    nearest = np.argpartition(apart, neighbours, axis=1)[:, : neighbours + 1]
+    np.put_along_axis(near, nearest, True, axis=1)
     near |= near.T
     np.fill_diagonal(near, False)
     return linked(near, apart)
@@ -298,18 +258,15 @@ def linked(near: NDArray[np.bool_], apart: Floats) -> NDArray[np.bool_]:
     return out
 
 
-def ratios_between(members: Members, blocks: Blocks, near: NDArray[np.bool_]) -> Floats:
+def _ratios(members: Members, limits: Limits, near: NDArray[np.bool_]) -> Floats:
     """Floats >= ln Λ: of near pairs the best, of others along paths of them."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
     first, second = np.nonzero(near)
     found = np.empty(len(first))
-    sizes = members.sizes
-    shapes = np.stack([sizes[first], sizes[second]], axis=1)
-    for part in together(shapes.prod(axis=1), shapes):
-        (i, a), (j, b) = members.table(first[part]), members.table(second[part])
-        found[part] = np.maximum(gains(blocks(i, j), a, b).upper, 2.0**-60)
+    for part, ratio, a, b in members.between(first, second, limits):
+        found[part] = np.maximum(gains(ratio, a, b).upper, 2.0**-60)
     out = np.full(near.shape, np.inf)
     out[first, second] = found
     if not (near | np.eye(len(near), dtype=bool)).all():
@@ -321,7 +278,7 @@ def ratios_between(members: Members, blocks: Blocks, near: NDArray[np.bool_]) ->
     return out
 
 
-def together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
+def _together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
     """Indices of equal rows of ``shapes``, in parts of not too many ``entries``."""
     for shape in np.unique(shapes, axis=0):
         alike = np.flatnonzero((shapes == shape).all(axis=1))
@@ -330,14 +287,66 @@ def together(entries: Ints, shapes: Ints) -> Iterator[Ints]:
             yield alike[begin : begin + step]
 
 
-def _weights(prior: ArrayLike | Prior, count: int) -> Floats:
-    if isinstance(prior, Prior):
-        return weights(prior.weights, "prior", count)
-    return normalised(weights(prior, "prior", count))
+def radii(ratio: Floats) -> Floats:
+    """f >= 0 with f_s + f_t >= r_st for all s, t, small ones: (k,). Every column of the cone is
+    then within factors e^{±f_s} of one level."""
+    both = np.maximum(ratio, ratio.T)
+    np.fill_diagonal(both, 0.0)
+    f = np.full(len(both), 0.5 * float(both.max(initial=0.0)))
+    for _ in range(_SWEEPS):
+        f = np.maximum(0.5 * (f + (both - f).max(axis=1)), 0.0)
+    missing = float((both - f[:, None] - f).max(initial=0.0))
+    # two roundings in the sums above, and two in whoever adds these, of such numbers
+    return up(f + max(0.5 * missing, 0.0) + 16 * _UNIT * float(both.max(initial=0.0)))
+
+
+def box_radii(members: Members, limits: Limits) -> list[Floats]:
+    """``radii`` of the members of every cell."""
+    return [radii(limits(group[:, None], group[None, :])) for group in members.groups]
+
+
+def boxed_costs(members: Members, cost: Floats, boxes: list[Floats]) -> Floats:
+    """Floats below the least mean cost of every observable over the columns of every cell, which
+    have ``boxes`` f (``radii``).
+
+    Σ a c v / Σ a v over v between e^{-f} and e^f is least where v is e^f for the cheapest and
+    e^{-f} for the others: one of as many candidates as there are members. Each is a quotient of
+    sums of numbers >= 0, whose rounding is charged. Shape (K, O).
+    """
+    out = np.empty((len(members.groups), cost.shape[1]))
+    for k, group in enumerate(members.groups):
+        f = boxes[k]
+        weight = members.mass[group]
+        high, low = weight * exp_up(f), weight * exp_down(-f)
+        for part in _columns(len(group), cost.shape[1]):
+            own = cost[group, part]
+            order = np.argsort(own, axis=0)
+            own = np.take_along_axis(own, order, axis=0)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                over = _cheapest_high(own * high[order], own * low[order])
+                under = _cheapest_high(high[order], low[order])
+                found = over / under
+            # where a sum overflows or vanishes the cheapest member still is below every mean
+            out[k, part] = np.where(np.isfinite(found), found, own[0]).min(axis=0)
+        out[k] *= 1 - (4 * len(group) + 64) * _UNIT
+    return np.maximum(out, 0.0)
+
+
+def _cheapest_high(high: Floats, low: Floats) -> Floats:
+    """Σ of the first q ``high`` and of the other ``low``, q = 0 to k, (k + 1, O)."""
+    none = np.zeros((1, high.shape[1]))
+    before = np.vstack([none, np.cumsum(high, axis=0)])
+    after = np.vstack([np.cumsum(low[::-1], axis=0)[::-1], none])
+    return before + after
+
+
+def _columns(rows: int, columns: int) -> list[slice]:
+    step = max(1, _BOXED // max(1, rows))
+    return [slice(begin, begin + step) for begin in range(0, columns, step)]
 
 
 def above(rate: float, first: Floats, second: Floats) -> Floats:
     """Floats >= ``rate`` times the Euclidean distance of points (..., 2); two differences, two
     squares, a sum and a root lose less than four units, the product another."""
     apart = np.sqrt(((first - second) ** 2).sum(axis=-1))
-    return np.asarray(up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500))
+    return up(rate * apart * (1 + 16 * _UNIT) + 2.0**-500)

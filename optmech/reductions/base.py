@@ -1,7 +1,5 @@
 """A reduction turns a program into smaller ones, and their points back into points of the first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar

@@ -12,8 +12,6 @@ fall), and it is moved until the first is zero. Proof: docs/theory.md, "Thin mul
 certificate evaluates what comes out: nothing here is trusted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -10,7 +10,7 @@ nothing (docs/theory.md, "Cells and what proves them").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,17 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
-from optmech.exact.outward import down, exp_down, log_floats, up
-from optmech.reductions.aggregation import Coarse, Members, assembled, together
-from optmech.reductions.cells import Limits, box_radii, boxed_costs
+from optmech.exact.outward import down, exp_down
+from optmech.reductions.aggregation import (
+    Coarse,
+    Limits,
+    Members,
+    assembled,
+    box_radii,
+    boxed_costs,
+)
 from optmech.spaces.prior import Prior
-from optmech.transport.gains import Arcs, Logs, gains, proved_by
+from optmech.transport.gains import Arcs, gains, proved_by
 
 Plain = Any
 _GRAIN = 2**20 - 1
@@ -131,13 +137,12 @@ def witness_of(
     boxes: bool,
 ) -> Witness:
     """Plans for the ``pairs`` of cells with mass, and for the ``cost`` (n, O) radii of ``boxes`` or
-    plans; ``limits`` as of ``coarsened``."""
+    plans; ``limits`` as of ``aggregated``."""
     members = Members.of(prior, cells, len(cost))
     first, second = pairs
     found: list[tuple[Ints, Arcs]] = []
-    for part, i, a, j, b in _between(members, first, second):
-        arcs = gains(limits(i[:, :, None], j[:, None, :]), a, b).arcs
-        found.append((part, rounded(arcs, i.shape[1])))
+    for part, ratio, a, b in members.between(first, second, limits):
+        found.append((part, rounded(gains(ratio, a, b).arcs, ratio.shape[1])))
     counts = members.counts
     plans = _listed(found, counts[first])
     if boxes:
@@ -146,8 +151,8 @@ def witness_of(
             radii[group] = own
         return Witness(first, second, plans, radii)
     found = [
-        (part, rounded(gains(ratio, a, b).arcs, a.low.shape[1]))
-        for part, _, ratio, a, b in _within(members, cost, limits)
+        (part, rounded(gains(ratio, a, b).arcs, ratio.shape[1]))
+        for part, _, ratio, a, b in members.within(cost, limits)
     ]
     return Witness(first, second, plans, _listed(found, np.repeat(counts, cost.shape[1])))
 
@@ -159,15 +164,15 @@ def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: 
     count = len(members.groups)
     ratio = np.full((count, count), _UNPROVED)
     places = _Places(witness.plans, members.counts[witness.first])
-    for part, i, a, j, b in _between(members, witness.first, witness.second):
-        found = proved_by(limits(i[:, :, None], j[:, None, :]), a, b, places.arcs(part))
+    for part, own, a, b in members.between(witness.first, witness.second, limits):
+        found = proved_by(own, a, b, places.arcs(part))
         pairs = witness.first[part], witness.second[part]
         ratio[pairs] = np.minimum(ratio[pairs], np.maximum(found, 0.0))
     np.fill_diagonal(ratio, 0.0)
     if isinstance(witness.costs, Plans):
         least = np.zeros((count, cost.shape[1]))
         places = _Places(witness.costs, np.repeat(members.counts, cost.shape[1]))
-        for part, index, own, a, b in _within(members, cost, limits):
+        for part, index, own, a, b in members.within(cost, limits):
             least[index] = exp_down(-proved_by(own, a, b, places.arcs(part)))
     else:
         boxes = [witness.costs[group] for group in members.groups]
@@ -177,7 +182,7 @@ def witnessed(prior: Prior, cost: Floats, limits: Limits, cells: Ints, witness: 
             if missing.any():
                 raise ProblemError("radii are too small", where=_WHERE)
         least = boxed_costs(members, cost, boxes)
-    return assembled(members, least, ratio).undivided(prior)
+    return assembled(members, prior, least, ratio)
 
 
 def rounded(arcs: Arcs, sources: int) -> Arcs:
@@ -196,33 +201,6 @@ def rounded(arcs: Arcs, sources: int) -> Arcs:
     largest = largest[arcs.share.ravel()[largest] > 0]
     whole.ravel()[largest] += left[source.ravel()[largest]]
     return Arcs(arcs.source, arcs.target, np.maximum(whole, 0.0))
-
-
-def _between(
-    members: Members, first: Ints, second: Ints
-) -> Iterator[tuple[Ints, Ints, Logs, Ints, Logs]]:
-    """Pairs of cells that are worked on together, their members and distributions."""
-    shapes = np.stack([members.sizes[first], members.sizes[second]], axis=1)
-    for part in together(shapes.prod(axis=1), shapes):
-        i, a = members.table(first[part])
-        j, b = members.table(second[part])
-        yield part, i, a, j, b
-
-
-def _within(
-    members: Members, cost: Floats, limits: Limits
-) -> Iterator[tuple[Ints, tuple[Ints, int], Floats, Logs, Logs]]:
-    """Cells and an observable that are worked on together, as numbers of plans and as indices of
-    costs; ratios inside, the distribution, and the distribution times costs."""
-    observables = cost.shape[1]
-    for cells in together(members.sizes**2 * observables, members.sizes[:, None]):
-        index, a = members.table(cells)
-        ratio = np.maximum(limits(index[:, :, None], index[:, None, :]), 0.0)
-        ratio[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
-        for o in range(observables):
-            low, high = log_floats(cost[index, o])
-            b = Logs(down(a.low + low), up(a.up + high))
-            yield cells * observables + o, (cells, o), ratio, a, b
 
 
 def _listed(found: Iterable[tuple[Ints, Arcs]], sources: Ints) -> Plans:

@@ -1,7 +1,5 @@
 """From an approximate matrix to one that satisfies the statement."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

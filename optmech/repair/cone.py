@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from optmech.base.arrays import Floats, Ints
 from optmech.base.minplus import max_times, open_by, shortest_paths
 from optmech.certificate.infeasible import forced_zeros
+from optmech.lp.families.base import LARGEST_LOG
+from optmech.lp.families.ratios import NO_ROOM
 from optmech.lp.inequalities import Inequalities
-from optmech.repair.lifted import LiftedRows
 
+_MARGIN = 1e-13
+"""Taken off every factor, relatively, so that later roundings cannot break an inequality."""
 _UNIT = 2.0**-53
 MARGIN = 2e-14
 """Taken off every log ratio, so that later roundings cannot break an inequality."""
@@ -27,6 +30,49 @@ _LEAST_SHARE, _MOST_SHARE = 1e-12, 1e-6
 """Of the ratios of many points that are closed as they are: room for what they were rounded by."""
 CLAMP = 650.0
 """Log ratios above this are tightened to it: e^-650 is still a normal float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedRows:
+    """All lifted rows with room to spare: (m, S), (m, S) and (m,)."""
+
+    left: Floats
+    right: Floats
+    factor: Floats
+
+    @classmethod
+    def of(cls, given: Inequalities) -> LiftedRows:
+        """Those that are given; none where their ratios are all but equal."""
+        none = np.zeros((0, given.statement.secrets))
+        parts = [rows for part in given.parts if (rows := part.column_rows()) is not None]
+        ratio = np.concatenate([np.zeros(0), *(part.log_ratio for part in parts)])
+        used = (ratio >= NO_ROOM) & (ratio < LARGEST_LOG)
+        left = np.vstack([none, *(part.left for part in parts)])[used]
+        right = np.vstack([none, *(part.right for part in parts)])[used]
+        return cls(left, right, np.exp(ratio[used]) * (1 - _MARGIN))
+
+    def __len__(self) -> int:
+        return len(self.factor)
+
+    def _over(self, columns: Floats) -> Floats:
+        """a·v - f b·v."""
+        return self.left @ columns - self.factor[:, None] * (self.right @ columns)
+
+    def _room(self) -> Floats:
+        """What a constant of one leaves below the limit, > 0."""
+        return -self._over(np.ones((self.left.shape[1], 1)))[:, 0]
+
+    def raised(self, columns: Floats, usable: NDArray[np.bool_]) -> Floats:
+        """The columns plus the least constants with which they meet all rows; only those that are
+        ``usable`` are changed."""
+        if not len(self):
+            return columns
+        short = (self._over(columns) / self._room()[:, None]).max(axis=0)
+        return columns + np.where(usable, np.maximum(short, 0.0), 0.0)
+
+    def least_total(self, sums: Floats) -> float:
+        """The least t with which the vector t - ``sums`` meets all rows; 0 without rows."""
+        return float((-self._over(sums[:, None])[:, 0] / self._room()).max(initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +193,7 @@ def _shrunk(log_ratio: Floats, loose: float) -> Floats:
     tight = np.where(np.isfinite(log_ratio), np.minimum(tight, CLAMP), np.inf)
     tight[log_ratio < 2 * MARGIN] = 0.0
     np.fill_diagonal(tight, np.inf)
-    return np.asarray(tight)
+    return tight
 
 
 def _closed(log_ratio: Floats) -> Floats:

@@ -7,8 +7,6 @@ cost more than they are worth are merged into others first. Proofs: docs/theory.
 result is still to be decided by the certificate: nothing is promised here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +17,7 @@ from optmech.base.minplus import max_times
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
-from optmech.repair.held import HeldRows
+from optmech.repair.held_rows import HeldRows
 from optmech.repair.implied import Implied
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import Released
@@ -73,12 +71,10 @@ class WholeCone:
         return np.ceil(np.where(values < _SMALL, values * (1 - self.snap), values))
 
 
-def few_bits(
-    statement: Statement, matrix: Floats, bits: int, given: Inequalities | None = None
-) -> Released | None:
+def few_bits(statement: Statement, matrix: Floats, bits: int) -> Released | None:
     """Whole numbers over 2^``bits`` near a mechanism, which pass the exact check; None where no way
     was found. ``bits`` is at most 48."""
-    given = Inequalities.of(statement) if given is None else given
+    given = Inequalities.of(statement)
     held = HeldRows.of(given, bits)
     if held is not None:
         return held.near(matrix)

@@ -4,8 +4,6 @@ Constants have no gradient: added to a column they raise what its gradient may b
 still have one sum (theory: "Privacy at every point").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -122,4 +120,4 @@ def toward(
             high = middle
         else:
             low = middle
-    return np.asarray((1 - high) * matrix + high * other)
+    return (1 - high) * matrix + high * other

@@ -1,22 +1,41 @@
-"""From a repaired float matrix to integer numerators that satisfy every inequality exactly."""
+"""From a repaired float matrix to integer numerators that satisfy every inequality exactly.
+
+Where a problem leaves no matrix strictly inside all of its inequalities, some of these are
+equations: entries that are zero, entries of a column that are equal, pushes of two distributions
+that agree. A proposal is projected onto them in floating point and solved for in whole numbers,
+column by column; what rounding leaves of the rows goes to one column, where it keeps the equations
+that hold in all columns. As little of a matrix far inside is then mixed in as makes every
+inequality hold. Proof: docs/theory.md, "Equations".
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import flint
 import numpy as np
+from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats
 from optmech.certificate import Check, check_exact
+from optmech.engines.interior import Interior
 from optmech.errors import ProblemError
-from optmech.exact.numerators import Numerators, integers
+from optmech.exact.numerators import Numerators, enough_bits, integers
 from optmech.lp.inequalities import Inequalities
+from optmech.repair.cone import components
+from optmech.repair.implied import Implied
 from optmech.statement import Statement
 
 _SHIFTS = tuple(range(48, 8, -4))
 _TOWARDS_MEAN = 40
+_STEP = 4
+_NEAREST_FIRST = tuple(range(60, -1, -_STEP))
+_PASSES = 3
+_LEAST = 1e-9
+"""Entries move in proportion to their size, and to this at least."""
+_SPARE = 40
+"""Bits beyond those that the equations need."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +130,160 @@ def _steps(row: tuple[int, ...], common: list[int], den: int, shift: int) -> lis
     steps = [((value << shift) - c) // den for value, c in zip(row, common, strict=True)]
     steps[row.index(max(row))] -= sum(steps)
     return steps
+
+
+Equation = tuple[int, ...]
+"""Whole coefficients of the secrets; their combination of a column is zero."""
+
+
+def released_near(implied: Implied, matrix: Floats, inside: Interior) -> Released | None:
+    """The matrix with as little as possible of the one inside; None where nothing passed."""
+    equations = _Equations(implied.given, inside)
+    near, anchor = (equations.projected(part) for part in (matrix, inside.matrix))
+
+    def mixed(shift: int) -> Released | None:
+        share = 2.0**-shift
+        try:
+            candidate = equations.solved((1 - share) * near + share * anchor)
+        except ProblemError:
+            return None
+        return Released.of(implied.given.statement, candidate)
+
+    for shift in _NEAREST_FIRST:
+        found = mixed(shift)
+        if found is not None:
+            less = (mixed(k) for k in range(shift + _STEP - 1, shift, -1))
+            return next((better for better in less if better is not None), found)
+    return None
+
+
+class _Equations:
+    """What all mechanisms have in common: zeros, equations of every column, and
+    more equations of some columns (ties within a window)."""
+
+    def __init__(self, given: Inequalities, inside: Interior) -> None:
+        self.zero = inside.zero
+        self.inside = inside.matrix
+        secrets, observables = self.zero.shape
+        zero = given.log_ratio == 0
+        same = components(zero & zero.T)
+        first = np.unique(same, return_index=True)[1][same]
+        self.common = [_tie(secrets, int(i), s) for s, i in enumerate(first) if i != s]
+        self.common += map(tuple, differences(given))
+        self.more: list[list[Equation]] = [[] for _ in range(observables)]
+        for i, j, o in _tied_entries(inside):
+            if same[i] != same[j]:
+                self.more[o].append(_tie(secrets, i, j))
+        self.rest = self._rest()
+        self.solvers = [self._solver(o) for o in range(observables)]
+
+    def solved(self, matrix: Floats) -> Numerators:
+        """Whole numbers near a matrix. Raises ProblemError where some are below zero, or an
+        equation holds in no column that could take what rounding leaves."""
+        widest = max(abs(den).bit_length() for _, den, _ in self.solvers)
+        bits = enough_bits(matrix) + widest + _SPARE
+        columns = [
+            _solution(matrix[:, o], solver, bits, np.flatnonzero(~self.zero[:, o]))
+            for o, solver in enumerate(self.solvers)
+        ]
+        if min(self.rest) < 0:
+            raise ProblemError("no column can take what rounding leaves", where="mechanism")
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        for row, place in zip(rows, self.rest, strict=True):
+            row[place] += (1 << bits) - sum(row)
+        return Numerators(bits, tuple(map(tuple, rows)))
+
+    def _solver(self, o: int) -> _Solver:
+        """The reduced echelon form of a column's equations over the entries that are not zero."""
+        free = np.flatnonzero(~self.zero[:, o]).tolist()
+        rows = [[equation[s] for s in free] for equation in [*self.common, *self.more[o]]]
+        rows = [row for row in rows if any(row)]
+        if not rows:
+            return [], 1, []
+        reduced, denominator, rank = flint.fmpz_mat(rows).rref()
+        table = [[int(value) for value in row] for row in reduced.table()[:rank]]
+        pivots = [next(k for k, value in enumerate(row) if value) for row in table]
+        return table, int(denominator), pivots
+
+    def projected(self, matrix: Floats) -> Floats:
+        """The nearest solution of all equations, distances being relative to the entries."""
+        matrix = np.where(self.zero, 0.0, np.maximum(matrix, 0.0))
+        secrets, observables = matrix.shape
+        free = ~self.zero.ravel()
+        sums = np.kron(np.eye(secrets), np.ones(observables))
+        unit = np.eye(observables)
+        body = [
+            np.kron(np.array(equation, dtype=float) / max(map(abs, equation)), unit[o])
+            for o in range(observables)
+            for equation in [*self.common, *self.more[o]]
+        ]
+        table = np.vstack([sums, *body]) * free
+        wanted = np.concatenate([np.ones(secrets), np.zeros(len(table) - secrets)])
+        values = matrix.ravel()
+        for _ in range(_PASSES):
+            weight = np.maximum(values, _LEAST) * free
+            step = np.linalg.lstsq(table * weight, wanted - table @ values, rcond=1e-12)[0]
+            values = values + weight * step
+        return values.reshape(matrix.shape)
+
+    def _rest(self) -> list[int]:
+        """For every row the column that takes what rounding leaves: one for all rows that
+        equations of every column tie, and there none of them may be zero or tied otherwise."""
+        secrets = len(self.zero)
+        used = np.array([[value != 0 for value in row] for row in self.common], dtype=float)
+        used = used.reshape(len(self.common), secrets)
+        component = components(used.T @ used > 0)
+        out = np.zeros(secrets, dtype=np.int64)
+        for c in range(int(component.max()) + 1):
+            rows = np.flatnonzero(component == c)
+            size = np.where(self.zero[rows], 0.0, self.inside[rows]).min(axis=0)
+            for o, equations in enumerate(self.more):
+                if any(equation[s] for equation in equations for s in rows.tolist()):
+                    size[o] = 0.0
+            out[rows] = int(size.argmax()) if size.max() > 0 else -1
+        return [int(o) for o in out]
+
+
+_Solver = tuple[list[list[int]], int, list[int]]
+"""Rows of an echelon form, its denominator, and the pivots."""
+
+
+def _solution(values: Floats, solver: _Solver, bits: int, free: NDArray[np.int64]) -> list[int]:
+    """Whole numbers near 2^bits ``values`` that solve a column's equations: multiples of the
+    denominator in the free places, so that the pivots are whole."""
+    table, den, pivots = solver
+    out = [0] * len(values)
+    steps = [floored(float(values[s]), bits) // abs(den) for s in free.tolist()]
+    for k in pivots:
+        steps[k] = 0
+    for s, step in zip(free.tolist(), steps, strict=True):
+        out[s] = max(step, 0) * abs(den)
+    sign = 1 if den > 0 else -1
+    for row, k in zip(table, pivots, strict=True):
+        out[int(free[k])] = -sign * sum(
+            v * max(step, 0) for v, step in zip(row, steps, strict=True)
+        )
+    return out
+
+
+def floored(value: float, bits: int) -> int:
+    """The largest whole number up to value · 2^bits."""
+    top, bottom = value.as_integer_ratio()
+    return (top << bits) // bottom
+
+
+def _tie(secrets: int, i: int, j: int) -> Equation:
+    out = [0] * secrets
+    out[min(i, j)], out[max(i, j)] = 1, -1
+    return tuple(out)
+
+
+def _tied_entries(inside: Interior) -> Iterator[tuple[int, int, int]]:
+    """(i, j, o) with P[i,o] = P[j,o] among the equations found."""
+    observables = inside.zero.shape[1]
+    rows = inside.rows
+    for first, last, total in zip(rows.indptr[:-1], rows.indptr[1:], inside.sums, strict=True):
+        if last - first == 2 and total == 0 and rows.data[first] == -rows.data[first + 1]:
+            (i, o), (j, other) = (divmod(int(k), observables) for k in rows.indices[first:last])
+            if o == other and not (inside.zero[i, o] and inside.zero[j, o]):
+                yield i, j, o

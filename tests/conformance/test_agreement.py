@@ -10,7 +10,7 @@ import pytest
 from conformance.problems import blind
 
 import optmech as om
-from optmech.engines.structured import choice
+from optmech.engines.structured import engine
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 INSTANCES = 234
@@ -167,7 +167,7 @@ def test_both_engines_certify_the_same(
     """Half of the instances with compiled code, half with NumPy's."""
     if compiled:
         pytest.importorskip("numba")
-        monkeypatch.setattr(choice, "SMALL", 0)
+        monkeypatch.setattr(engine, "SMALL", 0)
     else:
         monkeypatch.setenv("OPTMECH_NO_NUMBA", "1")
     first = KINDS.index(kind) + compiled * len(KINDS)

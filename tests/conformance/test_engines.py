@@ -10,9 +10,8 @@ from oracle import optimum
 import optmech as om
 from optmech.certificate.families import Divergence, Information
 from optmech.engines import load_engine
-from optmech.engines.structured import choice
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.engines.structured import engine
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 LINEAR = ["highs", "lazy", "structured", "structured-compiled", "structured-device"]
@@ -44,7 +43,7 @@ def profile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return Profile(engine=name.removesuffix("-device"), device="numpy")
     if name.endswith("-compiled"):
         pytest.importorskip("numba")
-        monkeypatch.setattr(choice, "SMALL", 0)
+        monkeypatch.setattr(engine, "SMALL", 0)
         return name.removesuffix("-compiled")
     return name
 

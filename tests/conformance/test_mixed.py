@@ -9,8 +9,7 @@ from oracle import optimum
 
 import optmech as om
 from optmech.certificate import lower_bound
-from optmech.lp.compile import ProgramMultipliers, compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, ProgramMultipliers, compile_lp
 from optmech.repair import Implied
 
 E, H = om.distances.euclidean(), om.distances.hamming()

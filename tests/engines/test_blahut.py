@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech.engines.blahut import BlahutEngine
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 import optmech as om
 from optmech.certificate.gradients import check_gradients
 from optmech.engines import cones
-from optmech.engines.fronts import Fronts
-from optmech.engines.levels import Levels, Summed
+from optmech.engines.mesh_equations import Fronts, Levels, Summed
 from optmech.exact.number import parse_exact
 from optmech.lp import gradients
 from optmech.repair.gradients import released_inside

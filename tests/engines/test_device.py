@@ -17,14 +17,13 @@ import optmech as om
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.cli.main import main
-from optmech.engines.structured import array_backend, inverses
+from optmech.engines.structured import array_backend
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import Arrays, from_numpy, on_host, open_device
 from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.model import Model, build
-from optmech.engines.structured.pairs import Cone, Rows, add_rows, first_rows, make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.engines.structured.rows import Cone, Rows, add_rows, first_rows, make_cone
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 
 pytest.importorskip("array_api_compat")
@@ -117,7 +116,7 @@ def test_every_method_agrees_with_compiled_code_and_lapack(
     cone = make_cone(model)
     assert len(model.coupling.rhs) == 25
     # panels, leaves and chunks of blocks as small as the problem
-    monkeypatch.setattr(inverses, "_PANEL", 10)
+    monkeypatch.setattr(array_backend, "_PANEL", 10)
     monkeypatch.setattr(array_backend, "chunk", lambda m, arrays: together)
     pair = Pair(model, cone, ArrayBackend(model, cone, replace(arrays, leaf=4)))
     P, R, dP, weights = pair.P, pair.R, pair.dP, np.linspace(0, 1, 11)
@@ -166,7 +165,7 @@ def test_inverse_factors_are_as_accurate_as_factors(arrays: Arrays) -> None:
                 H[o, k, k - 1] = H[o, k - 1, k] = -w[o, k]
     scale = 1 / np.sqrt(np.einsum("okk->ok", H))
     scaled = H * scale[:, :, None] * scale[:, None, :]
-    found = inverses.Inverses(arrays, blocks, size)
+    found = array_backend.Inverses(arrays, blocks, size)
     entries = arrays.from_host(np.tril(scaled, -1).reshape(blocks, -1))
     assert found.factor(0, entries, arrays.from_host(scale))
     unit = np.broadcast_to(np.eye(size), (blocks, size, size))
@@ -184,7 +183,7 @@ def test_inverse_factors_are_as_accurate_as_factors(arrays: Arrays) -> None:
 def test_blocks_that_are_not_positive_definite_are_given_up(arrays: Arrays) -> None:
     lower = np.zeros((3, 2, 2))
     lower[:, 1, 0] = [-0.5, -1.0, -0.25]
-    found = inverses.Inverses(arrays, 3, 2)
+    found = array_backend.Inverses(arrays, 3, 2)
     ones = arrays.from_host(np.ones((3, 2)))
     assert found.factor(0, arrays.from_host(lower.reshape(3, 4)), ones), "a ridge helps"
     solved = arrays.to_host(found.solve(arrays.from_host(np.array([[[1.0, 0.0]]] * 3))))

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 import optmech as om
-from optmech.engines.structured import choice, iterative
+from optmech.engines.structured import engine, iterative
+from optmech.engines.structured.compiled import SparseBackend
 from optmech.engines.structured.model import build
 from optmech.engines.structured.newton import factored
-from optmech.engines.structured.pairs import Rows, make_cone
-from optmech.engines.structured.sparse_backend import SparseBackend
+from optmech.engines.structured.rows import Rows, make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 pytest.importorskip("numba")
 E = om.distances.euclidean()
@@ -28,7 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of any size are compiled and iterated on."""
     tuned = replace(TUNING, iterated_from=1, iterated_share=1e9, likeliest=3)
     monkeypatch.setattr(iterative, "TUNING", tuned)
-    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr(engine, "SMALL", 0)
 
 
 def problem(rows: int, columns: int, reports: int, epsilon: float, seed: int) -> om.Problem:
@@ -162,7 +161,7 @@ def test_a_preconditioner_of_another_iterate_does_as_well(small: None, change: f
 def test_the_optimum_is_that_of_another_solver(
     small: None, monkeypatch: pytest.MonkeyPatch, epsilon: float, sparse: bool
 ) -> None:
-    monkeypatch.setattr(choice, "iterates", lambda *sizes: sparse)
+    monkeypatch.setattr(engine, "iterates", lambda *sizes: sparse)
     stated = problem(6, 6, 10, epsilon, 5)
     found = om.solve(stated, "structured", gap=1e-6)
     other = om.solve(stated, "highs", gap=1e-7)

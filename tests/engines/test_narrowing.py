@@ -11,14 +11,13 @@ import pytest
 
 import optmech as om
 from optmech.base.compiling import has_numba
-from optmech.engines.structured import choice, narrowing
+from optmech.engines.structured import engine, narrowing
 from optmech.engines.structured.model import build
 from optmech.engines.structured.narrowing import Narrowing
-from optmech.engines.structured.pairs import make_cone
+from optmech.engines.structured.rows import make_cone
 from optmech.engines.structured.state import start
 from optmech.engines.structured.tuning import TUNING
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 pytestmark = pytest.mark.skipif(not has_numba(), reason="blocks are not compiled")
 
@@ -37,7 +36,7 @@ def problem(loss: Any = EUCLIDEAN) -> om.Problem:
 @pytest.fixture(autouse=True)
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs of 64 places are compiled as well, and narrowed to more of their columns."""
-    monkeypatch.setattr(choice, "SMALL", 1_000)
+    monkeypatch.setattr(engine, "SMALL", 1_000)
     monkeypatch.setattr(narrowing, "TUNING", WIDER)
 
 

@@ -15,15 +15,12 @@ from hypothesis.extra.numpy import arrays
 
 import optmech as om
 from optmech.base.arrays import Floats
-from optmech.engines.structured.array_backend import ArrayBackend
-from optmech.engines.structured.arrays import on_host
+from optmech.engines.structured.array_backend import ArrayBackend, Inverses
+from optmech.engines.structured.arrays import lower_inverse, on_host
 from optmech.engines.structured.backend import gondzio
-from optmech.engines.structured.inverses import Inverses
 from optmech.engines.structured.model import Model, build
-from optmech.engines.structured.pairs import Cone, Rows, first_rows, make_cone
-from optmech.engines.structured.triangular import lower_inverse
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.engines.structured.rows import Cone, Rows, first_rows, make_cone
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 E = om.distances.euclidean()
 

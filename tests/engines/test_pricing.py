@@ -12,14 +12,13 @@ from scipy.optimize import linprog
 import optmech as om
 from optmech.base.arrays import Floats
 from optmech.engines.structured.model import build
-from optmech.engines.structured.pairs import make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.engines.structured.rows import make_cone
+from optmech.lp.inequalities import Inequalities, compile_lp
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
 
-from optmech.engines.structured.outside import Outside
+from optmech.engines.structured.columns import Outside
 
 
 def problem(side: int, seed: int) -> om.Problem:

@@ -16,16 +16,15 @@ from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.certificate import lower_bound
 from optmech.engines.base import EngineResult, Options, Outcome, program_bytes
-from optmech.engines.structured import StructuredEngine, choice, engine
+from optmech.engines.structured import StructuredEngine, engine
 from optmech.engines.structured.array_backend import ArrayBackend
 from optmech.engines.structured.arrays import open_device
-from optmech.engines.structured.choice import make_backend
+from optmech.engines.structured.engine import make_backend
 from optmech.engines.structured.model import build
-from optmech.engines.structured.pairs import add_rows, first_rows, make_cone
+from optmech.engines.structured.rows import add_rows, first_rows, make_cone
 from optmech.lp.blocks import Point
-from optmech.lp.compile import Compiled, compile_lp
 from optmech.lp.flatten import flatten
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Compiled, Inequalities, compile_lp
 from optmech.statement import Statement
 
 E, H = om.distances.euclidean(), om.distances.hamming()
@@ -48,7 +47,7 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "compiled" and not HAS_NUMBA:
         pytest.skip("numba is not installed")
     monkeypatch.setenv("OPTMECH_NO_NUMBA", "1" if request.param == "numpy" else "0")
-    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr(engine, "SMALL", 0)
     return str(request.param)
 
 

@@ -11,18 +11,17 @@ import pytest
 from starts import started_from_memory_and_file
 
 import optmech as om
-from optmech.engines.structured.choice import starts_warm
+from optmech.engines.structured.engine import starts_warm
 from optmech.engines.structured.model import build
-from optmech.engines.structured.pairs import make_cone
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
-from optmech.pipeline.warm_start import hint
+from optmech.engines.structured.rows import make_cone
+from optmech.lp.inequalities import Inequalities, compile_lp
+from optmech.pipeline.search import hint
 
 if importlib.util.find_spec("numba") is None:
     pytest.skip("pricing is compiled, and numba is not installed", allow_module_level=True)
 
 from optmech.engines.structured.columns import ColumnSet
-from optmech.engines.structured.warm_start import WarmStart
+from optmech.engines.structured.narrowing import WarmStart
 
 E, H = om.distances.euclidean(), om.distances.hamming()
 

@@ -14,8 +14,7 @@ from oracle import optimum
 
 import optmech as om
 from optmech.lp.blocks import Start
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 from optmech.reductions import DominatedEstimates, DominatedObservables
 from optmech.reductions.dominance import dominators

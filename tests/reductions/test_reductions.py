@@ -11,12 +11,10 @@ from conformance.problems import prior
 
 import optmech as om
 from optmech.errors import ProblemError
-from optmech.lp.compile import compile_lp
-from optmech.lp.inequalities import Inequalities
+from optmech.lp.inequalities import Inequalities, compile_lp
 from optmech.pipeline.profiles import Profile
 from optmech.reductions import ImpliedPairs, parse_reduction
-from optmech.reductions.implied_pairs import implied
-from optmech.reductions.spanner import greedy_spanner
+from optmech.reductions.pairs import greedy_spanner, implied
 
 E, H, M = om.distances.euclidean(), om.distances.hamming(), om.distances.manhattan()
 

@@ -46,12 +46,12 @@ def test_no_cycles_and_nothing_lowered(seed: int, secrets: int, scale: float) ->
 
 def test_the_bound_of_a_design_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """All designs are thinned here, and one has no cycles left and is still optimal."""
-    from optmech.pipeline import finish
+    from optmech.pipeline import session
 
     problem = om.load_problem("grid-5x5")
     plain = om.solve(problem)
-    monkeypatch.setattr(finish, "_MANY", -1)
-    monkeypatch.setattr(finish, "_WORTH", -1)
+    monkeypatch.setattr(session, "_MANY", -1)
+    monkeypatch.setattr(session, "_WORTH", -1)
     design = om.solve(problem)
     assert design.status == "optimal"
     assert design.bound == pytest.approx(plain.bound, rel=1e-6)

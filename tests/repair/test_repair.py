@@ -14,8 +14,8 @@ from optmech.certificate.objective import objective_value
 from optmech.exact.numerators import Numerators
 from optmech.lp.inequalities import Inequalities
 from optmech.repair import Cone, repair
-from optmech.repair.held import HeldRows
-from optmech.repair.lifted import LiftedRows
+from optmech.repair.cone import LiftedRows
+from optmech.repair.held_rows import HeldRows
 from optmech.repair.mixing import constant_anchors
 from optmech.repair.release import release
 

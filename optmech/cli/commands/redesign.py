@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.files import read_problem
     from optmech.packed.load import is_packed_file
     from optmech.pipeline.profiles import load_profile
-    from optmech.pipeline.redesigning import redesign
+    from optmech.pipeline.redesign import redesign
     from optmech.problem.attacked import choose_distance
     from optmech.show.measured import measure_constraints
     from optmech.show.version_words import measured_versions, version_notes, version_rows

@@ -160,7 +160,7 @@ def attempting(failures: list[Exception]) -> Iterator[None]:
 
 def failed(failures: list[Exception]) -> dict[str, list[str]]:
     """For JSON: what failed beside the design, where something did."""
-    from optmech.pipeline.beyond import told
+    from optmech.pipeline.session import told
 
     return {"failed": [told(failure) for failure in failures]} if failures else {}
 

@@ -1,7 +1,5 @@
 """Array libraries behind one interface: the array API standard, and the little it leaves out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +9,60 @@ from typing import Any
 import numpy as np
 
 from optmech.base import memory
+from optmech.base.arrays import Floats
 from optmech.base.needed import needed
-from optmech.engines.structured.triangular import lower_inverse
 from optmech.errors import ProblemError
+
+_LEAF = 8
+"""Triangles of this size are inverted row by row, all of them together."""
+_USE = "Use cpu, cuda or cuda:1 (PyTorch), cupy or cupy:1 (CuPy), or numpy"
+
+
+def lower_inverse(lower: Floats) -> Floats:
+    """Inverses of lower triangular matrices (k, m, m); above the diagonal nothing is read."""
+    count, m, _ = lower.shape
+    inverse = np.zeros(lower.shape)
+    whole = m - m % _LEAF
+    starts = np.arange(0, whole, _LEAF)
+    index = starts[:, None] + np.arange(_LEAF)
+    leaves = lower[:, index[:, :, None], index[:, None, :]]
+    inverse[:, index[:, :, None], index[:, None, :]] = _rowwise(
+        leaves.reshape(-1, _LEAF, _LEAF)
+    ).reshape(count, len(starts), _LEAF, _LEAF)
+    if whole < m:
+        inverse[:, whole:, whole:] = _rowwise(lower[:, whole:, whole:])
+    _merge(lower, inverse, 0, m)
+    return inverse
+
+
+def _merge(lower: Floats, inverse: Floats, start: int, stop: int) -> None:
+    """Fill in what lies between the leaves of ``inverse``, by halves."""
+    leaves = -(-(stop - start) // _LEAF)
+    if leaves <= 1:
+        return
+    middle = start + leaves // 2 * _LEAF
+    _merge(lower, inverse, start, middle)
+    _merge(lower, inverse, middle, stop)
+    between = np.matmul(inverse[:, middle:stop, middle:stop], lower[:, middle:stop, start:middle])
+    inverse[:, middle:stop, start:middle] = -np.matmul(
+        between, inverse[:, start:middle, start:middle]
+    )
+
+
+def _rowwise(lower: Floats) -> Floats:
+    """The same for small matrices."""
+    m = lower.shape[1]
+    rows = np.ascontiguousarray(lower.transpose(1, 2, 0))
+    inverse = np.zeros(rows.shape)
+    for k in range(m):
+        inverse[k, k] = 1.0
+        inverse[k, :k] = -(rows[k, :k, None] * inverse[:k, :k]).sum(axis=0)
+        inverse[k, : k + 1] /= rows[k, k]
+    return inverse.transpose(2, 0, 1)
+
 
 Array = Any
 """An array of whichever library."""
-_USE = "Use cpu, cuda or cuda:1 (PyTorch), cupy or cupy:1 (CuPy), or numpy"
 
 
 @dataclass(frozen=True, eq=False)

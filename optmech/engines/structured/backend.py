@@ -1,7 +1,5 @@
 """What the Newton iteration asks of the blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.engines.structured.pairs import Rows
+from optmech.engines.structured.rows import Rows
 
 RIDGES = (1e-15, 1e-13, 1e-11, 1e-9, 1e-7)
 """What is added to a unit diagonal, one after the other, until a block can be factored."""

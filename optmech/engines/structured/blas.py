@@ -4,8 +4,6 @@ Numba cannot cache a function that holds a C pointer as a global, so kernels rec
 addresses of scipy's routines in an array and call them by number.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba
@@ -27,6 +25,12 @@ _NAMES = (
 )
 # characters go as integers: on little-endian machines the first byte of an int32 is the character
 LOWER, NO, TRANSPOSED, LEFT = (ord(letter) for letter in "LNTL")
+_OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
 
 
 def addresses() -> Ints:
@@ -66,14 +70,6 @@ def _fortran(typing_context: Any, address: Any, arguments: Any) -> Any:
 
 
 fortran = intrinsic(_fortran)
-
-
-_OPTIONS = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"contract", "nsz"},
-    "no_cfunc_wrapper": True,
-}
 
 
 def jit(function: Any) -> Any:

@@ -5,8 +5,6 @@ pairs of the metric are held at first; long ones join the blocks where they come
 violated, so the result holds over all pairs.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,17 +13,50 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from optmech.base import memory
+from optmech.base.compiling import has_numba
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome, program_bytes
 from optmech.engines.structured import model as shape
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.bounds import AllColumns
-from optmech.engines.structured.choice import compiles, make_backend, starts_warm
+from optmech.engines.structured.iterative import iterates
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, make_cone
-from optmech.engines.structured.run import Run
+from optmech.engines.structured.rows import Cone, make_cone
+from optmech.engines.structured.run import AllColumns, Run
 from optmech.engines.structured.state import State, start
 from optmech.engines.structured.tuning import TUNING
 from optmech.lp.blocks import BlockLP
+
+SMALL = 21_000
+"""Variables times blocks up to which loading compiled code gains nothing: 144 places and metric
+privacy take as long with NumPy, and the first solve on a machine need not compile."""
+FEW = 6000
+"""Variables times blocks up to which a neighbour's columns save nothing."""
+
+
+def compiles(model: Model) -> bool:
+    """Whether compiled kernels are there, and worth loading."""
+    return has_numba() and model.blocks * model.variables > SMALL
+
+
+def starts_warm(model: Model) -> bool:
+    """Whether to begin on a neighbour's columns, which compiled kernels price: one of many solves,
+    so that loading these pays sooner than for one."""
+    return has_numba() and model.blocks * model.variables > FEW
+
+
+def make_backend(model: Model, cone: Cone, threads: int) -> Backend:
+    """The compiled backend, or NumPy's where there is no numba or nothing to gain."""
+    if compiles(model):
+        if model.pairs_only and iterates(model.variables, model.blocks):
+            from optmech.engines.structured.compiled import SparseBackend
+
+            return SparseBackend(model, cone, threads)
+        from optmech.engines.structured.compiled import CompiledBackend
+
+        return CompiledBackend(model, cone, threads)
+    from optmech.engines.structured.array_backend import ArrayBackend
+    from optmech.engines.structured.arrays import on_host
+
+    return ArrayBackend(model, cone, on_host())
 
 
 class StructuredEngine:
@@ -88,7 +119,7 @@ def _attempts(model: Model, options: Options, monitor: Monitor) -> Iterator[tupl
     if options.start is not None and not options.device and starts_warm(model):
         from optmech.engines.structured.columns import ColumnSet, SomeColumns
         from optmech.engines.structured.compiled import CompiledBackend
-        from optmech.engines.structured.warm_start import WarmStart
+        from optmech.engines.structured.narrowing import WarmStart
 
         def on(columns: ColumnSet, state: State) -> Run:
             backend = CompiledBackend(columns.model, cone, options.threads)

@@ -8,8 +8,6 @@ products are solves in the blocks, are enough. It is a sum of principal parts of
 matrices, hence positive definite itself.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
@@ -79,7 +77,7 @@ class Preconditioner:
     def scale(self, P: Floats) -> Floats:
         """What the factor's rows and columns are scaled by at the columns P, (m,): inverses go
         with the squares of columns."""
-        return np.asarray(self._scale * np.sqrt(self._squares / np.maximum(_squares(P), _TINY)))
+        return self._scale * np.sqrt(self._squares / np.maximum(_squares(P), _TINY))
 
     def apply(self, scale: Floats, residual: Floats) -> Floats:
         """The factor's solution for a residual (m,), with the scale of an iterate."""

@@ -11,8 +11,6 @@ with v in m variables ("classes" of secrets), a free and g free: their bounds at
 in the programs that are accepted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

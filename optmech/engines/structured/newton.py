@@ -1,7 +1,5 @@
 """One iteration: Mehrotra's predictor and corrector, then Gondzio's (1996) with weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,9 +141,6 @@ class _Iteration:
             coupling = gondzio((state.sigma + direction.sigma) * (state.nu + direction.nu), mu)
         sides = Sides(
             dense=own / np.where(dense.live, dense.lam, 1.0),
-            auxiliary=np.zeros_like(state.a),
-            sums=np.zeros_like(self._now.sums),
-            shared=np.zeros_like(state.g),
             dense_target=own,
             coupling_target=coupling,
         )

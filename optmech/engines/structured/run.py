@@ -1,23 +1,118 @@
-"""One solve in progress: iterates of the interior-point method, and rows that join them."""
+"""One solve in progress: iterates of the interior-point method, rows that join them, and when
+bounds are made."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optmech.engines.base import EngineResult, Outcome
-from optmech.engines.structured.bounds import Bounds
-from optmech.engines.structured.dense import add_dense
+from optmech.engines.base import EngineResult, Monitor, Options, Outcome
+from optmech.engines.structured.backend import Backend
 from optmech.engines.structured.iterative import Preconditioner
+from optmech.engines.structured.model import Model
 from optmech.engines.structured.newton import BreakdownError, factored, iterate
-from optmech.engines.structured.pairs import Rows, add_rows, distinct
-from optmech.engines.structured.state import Residuals, residuals
+from optmech.engines.structured.points import majorants, mechanism, point, restored
+from optmech.engines.structured.rows import Cone, Rows, add_dense, add_rows, worst
+from optmech.engines.structured.state import Residuals, State, residuals
 from optmech.engines.structured.system import System
 from optmech.engines.structured.tuning import TUNING
 
 if TYPE_CHECKING:
     from optmech.engines.structured.narrowing import Narrowing
+
+
+@dataclass(eq=False)
+class Bounds(ABC):
+    """Turns iterates of a run into points for the monitor."""
+
+    model: Model
+    cone: Cone
+    backend: Backend
+    state: State
+    options: Options
+    monitor: Monitor
+    gap: float = field(default=np.inf, init=False)
+    """The best relative gap so far, as the monitor says."""
+    upper: float = field(default=np.inf, init=False)
+    lower: float = field(default=-np.inf, init=False)
+    """The best bounds of this run, in float64."""
+    offered: int = field(default=-1, init=False)
+    """The iteration of the last offer."""
+    last_due: int = field(default=0, init=False)
+    gap_then: float = field(default=np.inf, init=False)
+    """When bounds were due last, and the objectives' gap at that time."""
+    given_up: str = field(default="", init=False)
+    """Why the run cannot lead to the optimum; empty while it can."""
+
+    @property
+    def quick(self) -> bool:
+        """Whether iterations take next to nothing."""
+        return self.model.blocks * self.model.variables**2 <= TUNING.quick
+
+    @abstractmethod
+    def due(self, iteration: int, now: Residuals) -> bool:
+        """Whether this iteration's bounds are worth their time."""
+
+    @abstractmethod
+    def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
+        """Make bounds and offer them, the last ones however little better they are."""
+
+
+@dataclass(eq=False)
+class AllColumns(Bounds):
+    """Bounds where the program's blocks are all there."""
+
+    def __post_init__(self) -> None:
+        model = self.model
+        self._has_pairs = bool(np.isfinite(model.ratio).any()) and bool(model.allowed.all())
+        self.gap_then = 1.0 if self.quick else np.inf
+        self._own_gap = np.inf
+
+    def due(self, iteration: int, now: Residuals) -> bool:
+        """When the gap has fallen a lot, and often once it is as small as asked."""
+        since = iteration - self.last_due
+        if self.model.pairs_only and now.gap >= 1 and since < TUNING.bounds_at_latest:
+            return False  # the bound is below zero still, where losses start
+        share = TUNING.fallen_quick if self.quick else TUNING.fallen
+        early = iteration in (1, 4) and not self.quick
+        closed = now.gap < TUNING.closed * self.options.gap
+        first = self.gap_then >= TUNING.closed * self.options.gap
+        if closed:
+            due = self.quick or first or since >= 2
+        elif not self.quick and now.gap < self.options.gap / TUNING.fallen:
+            due = since >= TUNING.bounds_at_latest  # the next iterations will get there
+        else:
+            fallen = now.gap < share * self.gap_then
+            due = fallen or since >= TUNING.bounds_at_latest or early
+        if due:
+            self.last_due, self.gap_then = iteration, now.gap
+        return due
+
+    def offer(self, iteration: int, now: Residuals, system: System, last: bool = False) -> None:
+        """Offer the present bounds where they are better by enough."""
+        model, state = self.model, self.state
+        duals = restored(model, self.backend, state)
+        self.lower = max(self.lower, duals.bound)
+        P, upper = state.P, np.inf
+        if model.pairs_only:
+            P, upper = mechanism(model, self.backend, self.cone, state, now.mu, system)
+            gap = (min(self.upper, upper) - self.lower) / max(abs(upper), 1e-300)
+            if not last and gap > 0.5 * self._own_gap and gap > self.options.gap:
+                return
+            self._own_gap = gap
+        elif self._has_pairs:
+            P = majorants(model, self.backend, state, now.mu, system)
+        self.offered = iteration
+        self.gap = self.monitor.propose(
+            point(model, P, state, duals), primal=not model.pairs_only or upper < self.upper
+        )
+        self.upper = min(self.upper, upper)
+        self.monitor.report(
+            f"iteration {iteration}: {now.primal:.9g} / {now.bound:.9g}, gap {self.gap:.2e}"
+        )
 
 
 class Run:
@@ -133,18 +228,10 @@ class Run:
         state = self._state
         gap, late = TUNING.nearly_violated_late
         level = late if self._model.pairs_only and now.gap < gap else TUNING.nearly_violated
-        by_i, by_j = self._backend.violations(state.rows, state.P, level)
-        block, i = np.nonzero(by_i >= 0)
-        block2, j2 = np.nonzero(by_j >= 0)
-        candidates = (
-            np.concatenate([block, block2]),
-            np.concatenate([i, by_j[block2, j2]]),
-            np.concatenate([by_i[block, i], j2]),
-        )
-        block, i, j = distinct(self._model.variables, candidates)
-        if not len(block):
+        new = worst(*self._backend.violations(state.rows, state.P, level))
+        if not len(new[0]):
             return None
-        return add_rows(state.rows, self._cone, state.P, (block, i, j), now.mu)
+        return add_rows(state.rows, self._cone, state.P, new, now.mu)
 
     def _result(self, outcome: Outcome, message: str = "") -> EngineResult:
         state = self._state

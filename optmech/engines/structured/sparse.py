@@ -11,14 +11,37 @@ Kernels do the blocks ``t, t + nt, ...``; ``lapack`` are the addresses that ``bl
 
 # mypy: allow-untyped-defs, allow-untyped-calls
 
-from __future__ import annotations
+from typing import NamedTuple
 
 import numpy as np
 
+from optmech.base.arrays import Floats, Ints
 from optmech.engines.structured.blas import LOWER, NO, SYRK, fortran, jit, part
+from optmech.engines.structured.rows import Indices
 
 _CHUNK = 64
 """Rows of the inverse factor that are multiplied with themselves at a time."""
+
+
+class SparseFactors(NamedTuple):
+    """The factors of all blocks as kernels have them."""
+
+    position: Ints
+    """(blocks, m): the place of every variable."""
+    parent: Indices
+    """(blocks, m): the elimination tree, -1 at its roots."""
+    column: Ints
+    """(blocks, m + 1): where columns begin, from 0 on."""
+    base: Ints
+    """(blocks + 1,): where each block begins in ``row`` and ``value``."""
+    row: Indices
+    value: Floats
+    scale: Floats
+    """(blocks, m), in places: what rows and columns were multiplied by, 0 without rows."""
+    ridge: Floats
+    """(blocks,): added to the unit diagonals."""
+    failed: Ints
+    """(blocks,): 1 where a matrix was not positive definite."""
 
 
 @part

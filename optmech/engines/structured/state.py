@@ -1,16 +1,13 @@
 """A primal-dual iterate, its residuals, and where it starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.engines.structured.backend import Backend
-from optmech.engines.structured.dense import DenseRows, first_dense
 from optmech.engines.structured.model import Model
-from optmech.engines.structured.pairs import Cone, Rows, first_rows
+from optmech.engines.structured.rows import Cone, DenseRows, Rows, first_dense, first_rows
 
 
 @dataclass(eq=False)
@@ -62,12 +59,12 @@ def reduced_cost(model: Model, y: Floats, nu: Floats, priced: Floats) -> Floats:
     for variable, value, weight in zip(coupling.variable, coupling.value, nu, strict=True):
         result[:, variable] += value * weight
     result[:, -1] = 0.0
-    return np.asarray(result)
+    return result
 
 
 def auxiliary_cost(model: Model, nu: Floats) -> Floats:
     """f + Cᵀnu: what Bᵀlam has to be in every block, (blocks, p)."""
-    return np.asarray(model.auxiliary_cost + nu @ model.coupling.auxiliary)
+    return model.auxiliary_cost + nu @ model.coupling.auxiliary
 
 
 def coupling_values(model: Model, P: Floats, a: Floats, g: Floats) -> Floats:
@@ -122,7 +119,7 @@ def start(model: Model, cone: Cone) -> State:
     nu = _coupling_prices(model)
     dense.lam = _even_prices(dense, auxiliary_cost(model, nu))
     y = _pair_prices(model, rows, reduced_cost(model, np.zeros(1), nu, dense.on_variables()))
-    _slacks(rows, P)
+    set_slacks(rows, P)
     return State(P, a, g, sigma, y, nu, rows, dense)
 
 
@@ -148,7 +145,7 @@ def _coupling_prices(model: Model) -> Floats:
     for column, cost in zip(coupling.shared.T, model.shared_cost, strict=True):
         users = column < 0
         nu[users] = cost / -column[users] / max(1, users.sum())
-    return np.asarray(nu)
+    return nu
 
 
 def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
@@ -163,10 +160,9 @@ def _even_prices(dense: DenseRows, wanted: Floats) -> Floats:
     return np.where(dense.live, lam, 0.0)
 
 
-def _slacks(rows: Rows, P: Floats) -> None:
-    flat, width = P.ravel(), P.shape[1]
-    block = rows.block
-    smaller, larger = flat[block * width + rows.i], flat[block * width + rows.j]
+def set_slacks(rows: Rows, P: Floats) -> None:
+    """The rows' slacks of columns P, and a little where there are none."""
+    smaller, larger = rows.ends(P)
     rows.s = np.maximum(rows.e * larger - smaller, 1e-3 * larger * (rows.e - 1))
 
 
@@ -193,10 +189,9 @@ def _pair_prices(model: Model, rows: Rows, wanted: Floats) -> Floats:
     else:
         for o, (matrix, solution) in enumerate(systems):
             R[o, :-1] = np.maximum(solution + np.linalg.solve(matrix, -y), 0.1 * lift)
-    flat, width, block = R.ravel(), m + 1, rows.block
-    own_i = np.where(rows.i < m, rows.i, rows.j)
-    pressure = flat[block * width + own_i] + flat[block * width + rows.j]
-    rows.z = pressure / np.where(rows.i < m, rows.e - 1, 1.0)
+    one, other = rows.ends(R)
+    pairs = rows.i < m
+    rows.z = (np.where(pairs, one, other) + other) / np.where(pairs, rows.e - 1, 1.0)
     return y
 
 

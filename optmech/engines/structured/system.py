@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.engines.structured.arrays import lower_inverse
 from optmech.engines.structured.backend import Backend, Schur
 from optmech.engines.structured.iterative import Preconditioner, SumsSolver
 from optmech.engines.structured.model import Model
 from optmech.engines.structured.state import State, coupling_values
-from optmech.engines.structured.triangular import lower_inverse
 
 _REFINEMENTS = 2
 
@@ -37,11 +37,11 @@ class Sides:
     """
 
     dense: Floats
-    auxiliary: Floats
-    sums: Floats
-    shared: Floats
     dense_target: Floats
     coupling_target: Floats
+    auxiliary: Floats | float = 0.0
+    sums: Floats | float = 0.0
+    shared: Floats | float = 0.0
 
 
 @dataclass(eq=False)
@@ -136,9 +136,10 @@ class System:
         own = sides.dense
         if places:
             own = own - np.matmul(dense.Q, h[:, :, None])[:, :, 0]
-        small = np.hstack([np.where(dense.live, own, 0.0), sides.auxiliary])
+        auxiliary = np.broadcast_to(sides.auxiliary, state.a.shape)
+        small = np.hstack([np.where(dense.live, own, 0.0), auxiliary])
         inner = self._small.apply(small)
-        right = sides.sums.copy()
+        right = np.zeros(m + len(coupling.rhs)) + sides.sums
         right[:m] -= h[:, :m].sum(axis=0)
         right[m:] -= np.einsum("lo,ol->l", coupling.value, h[:, coupling.variable])
         right[m:] -= sides.coupling_target / state.nu
@@ -187,17 +188,15 @@ class System:
         own = np.where(dense.live, dense.u - dense.values(P, state.a), 0.0)
         sides = Sides(
             dense=own,
-            auxiliary=np.zeros_like(state.a),
-            sums=left,
-            shared=np.zeros_like(state.g),
             dense_target=np.zeros_like(own),
             coupling_target=np.zeros_like(state.sigma),
+            sums=left,
         )
         return self.direction(np.zeros_like(P), sides).P
 
-    def _outer(self, right: Floats, shared: Floats) -> tuple[Floats, Floats]:
+    def _outer(self, right: Floats, shared: Floats | float) -> tuple[Floats, Floats]:
         dy = self._solve(right)
-        if not len(shared):
+        if not self._border.shape[1]:
             return dy, np.zeros(0)
         inner = self._border.T @ self._bordered
         dg = np.linalg.solve(inner, self._border.T @ dy - shared)

@@ -4,8 +4,6 @@ What follows from float64 alone stays with the formula that needs it; ``docs/eng
 what was tried and dropped.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from optmech.engines.base import ITERATED_FROM, ITERATED_SHARE

@@ -1,4 +1,4 @@
-"""The families of inequalities as search and repair have them, one module each."""
+"""The families of inequalities as search and repair have them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,20 +18,10 @@ from optmech.certificate.families import (
     Support,
 )
 from optmech.errors import ProblemError
-from optmech.lp.families.approximate import ApproximatePart
-from optmech.lp.families.base import ROUNDING as ROUNDING
-from optmech.lp.families.base import ColumnRows as ColumnRows
-from optmech.lp.families.base import Part as Part
-from optmech.lp.families.base import Reader as Reader
-from optmech.lp.families.bias import BiasPart
-from optmech.lp.families.distortion import DistortionPart
-from optmech.lp.families.divergence import DivergencePart
-from optmech.lp.families.information import InformationPart
-from optmech.lp.families.leakage import LeakagePart
-from optmech.lp.families.lifted import LiftedPart
-from optmech.lp.families.loss import LossPart
-from optmech.lp.families.ratio import Ratios as Ratios
-from optmech.lp.families.ratio import Window as Window
+from optmech.lp.families.base import Part
+from optmech.lp.families.divergence import DivergencePart, InformationPart
+from optmech.lp.families.limits import BiasPart, DistortionPart, LeakagePart, LossPart
+from optmech.lp.families.ratios import ApproximatePart, LiftedPart, Window
 from optmech.statement import Family
 
 

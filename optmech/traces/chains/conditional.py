@@ -14,7 +14,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.number import Exact, Number, parse_exact
 from optmech.problem import DistortionPrivacy, DistributionPrivacy
 from optmech.ratios.hockey_stick import log_ratio
-from optmech.reductions.implied_pairs import implied
+from optmech.reductions.pairs import implied
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import Distance, DistanceLike, as_distance, evaluate, matrix
 from optmech.traces.chains.markov import MarkovPrior

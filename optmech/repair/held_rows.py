@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +22,7 @@ from optmech.exact.exponentials import exp_lower
 from optmech.exact.numerators import MAX_BITS, Numerators, enough_bits
 from optmech.lp.inequalities import Inequalities
 from optmech.repair.cone import Cone
-from optmech.repair.release import Released
+from optmech.repair.release import Released, floored
 from optmech.statement import Held
 
 _NEAR = 1e-12
@@ -129,7 +128,7 @@ class HeldRows:
         """Free secrets, those that are nearest to a row that is held first."""
         free = self.held.free(self.given.statement.secrets)
         near = self.given.log_ratio[np.ix_(free, self.held.secrets)].min(axis=1, initial=np.inf)
-        return np.asarray(free[np.argsort(near, kind="stable")])
+        return free[np.argsort(near, kind="stable")]
 
     @cached_property
     def _limits(self) -> list[Ratio]:
@@ -221,7 +220,7 @@ def _between(near: Floats, low: list[int], high: list[int], bits: int) -> tuple[
     total = 1 << bits
     if sum(low) > total or sum(high) < total or any(a > b for a, b in zip(low, high, strict=True)):
         return None
-    wanted = (_whole(value, bits) for value in near.tolist())
+    wanted = (floored(value, bits) for value in near.tolist())
     row = [min(max(v, a), b) for v, a, b in zip(wanted, low, high, strict=True)]
     missing = total - sum(row)
     ends = high if missing > 0 else low
@@ -241,9 +240,3 @@ def _between(near: Floats, low: list[int], high: list[int], bits: int) -> tuple[
         if rest:
             return None
     return tuple(row)
-
-
-def _whole(value: float, bits: int) -> int:
-    """The whole number next to value · 2^bits."""
-    top, bottom = value.as_integer_ratio()
-    return int(Fraction(top << bits, bottom)) if value > 0 else 0

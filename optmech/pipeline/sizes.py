@@ -1,7 +1,5 @@
 """Whether a whole program fits into memory, and what to do where it does not."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``om.redesign``: some rows of a design anew, all others kept digit by digit."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Ratios of points: pairs of the cone. Those without a window make up one matrix of log ratios."""
+"""Ratios of points: pairs of the cone. Those without a window make up one matrix of log ratios.
+Ratios of pushed distributions, a local row for every pair, with a slack where δ allows some."""
 
 from __future__ import annotations
 
@@ -6,14 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
-from optmech.certificate.families import PairMultipliers, Ratio
+from optmech.certificate.families import ApproximateMultipliers, PairMultipliers, Ratio
 from optmech.certificate.families.ratio import reported
 from optmech.lp.assembly import Assembly
-from optmech.lp.blocks import HeldColumns, Point
-from optmech.lp.families.base import Part, Reader
+from optmech.lp.blocks import HeldColumns, Point, Sense, entries
+from optmech.lp.families.base import LARGEST_LOG, ColumnRows, Part, PushedPart, Reader, excess_ratio
 
 MAX_LOG_RATIO = 40.0
 """Pairs with a larger log ratio are left to repair: they move p(o|s) by e^-40 of it, and their
@@ -27,6 +29,8 @@ _NORMAL = 1e-280
 """From here on quotients of probabilities neither overflow nor lose digits."""
 _CACHED = 2**15
 """Entries that stay in the cache between two passes."""
+NO_ROOM = 1e-8
+"""Log ratios of distributions below this leave nothing to spare: release makes them equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,3 +174,87 @@ def _tightest_with_zeros(
             tightness = np.where(left > 0, left / allowed, 0.0)
         worst = max(worst, float(tightness.max()))
     return worst
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedPart(PushedPart):
+    """left v <= exp(log_ratio) right v in every column."""
+
+    number: int
+    left: Floats
+    right: Floats
+    log_ratio: Floats
+
+    def write(self, lp: Assembly) -> Reader:
+        ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
+        rows = lp.local(sp.coo_array(self.left - ratio[:, None] * self.right))
+
+        return lambda point: {self.number: point.local[rows]}
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        over = excess_ratio(self.left @ matrix, self.right @ matrix, self.log_ratio)
+        spare = np.where(self.log_ratio < NO_ROOM, -abs(guard), guard)
+        return float((over.max(axis=1, initial=-1.0) + spare).max(initial=-1.0))
+
+    def tightened(self, margin: float) -> LiftedPart:
+        return replace(self, log_ratio=self.log_ratio * (1 - margin))
+
+    def without_tiny(self, most: float = 0.0) -> LiftedPart:
+        tiny = self.log_ratio < max(NO_ROOM, most)
+        if not (tiny & (self.log_ratio > 0)).any():
+            return self
+        return replace(self, log_ratio=np.where(tiny, 0.0, self.log_ratio))
+
+    def column_rows(self) -> ColumnRows:
+        return ColumnRows(self.left, self.right, self.log_ratio)
+
+    @property
+    def nearly_equal(self) -> NDArray[np.bool_]:
+        return self.log_ratio < NO_ROOM
+
+
+@dataclass(frozen=True, eq=False)
+class ApproximatePart(PushedPart):
+    """Σ_o max(0, left P - exp(log_ratio) right P) <= delta."""
+
+    number: int
+    left: sp.csr_array
+    right: sp.csr_array
+    log_ratio: Floats
+    delta: float
+
+    def write(self, lp: Assembly) -> Reader:
+        """a·v - e^r b·v <= w with a slack w >= 0 per inequality; Σ_o w_o <= δ."""
+        count = len(self.log_ratio)
+        columns = lp.auxiliary(count)
+        ratio = np.exp(np.minimum(self.log_ratio, MAX_LOG_RATIO))
+        row, s = (body := (self.left - sp.diags_array(ratio) @ self.right).tocoo()).coords
+        shape = (count, int(columns[-1]) + 1)
+        slack = (-np.ones(count), np.arange(count), columns)
+        rows = lp.local(entries(shape, (body.data, row, s), slack))
+        total = lp.over_blocks(np.ones(count), columns)
+        limit = lp.link(Sense.AT_MOST, np.full(count, float(self.delta)), total)
+
+        def read(point: Point) -> dict[int, Any]:
+            weight = point.links[limit]
+            safe = np.where(weight > 0, weight, 1.0)
+            tests = np.clip(point.local[rows] / safe[:, None], 0.0, 1.0)
+            return {self.number: ApproximateMultipliers(weight, tests)}
+
+        return read
+
+    def violation(self, matrix: Floats, guard: float) -> float:
+        left, right = self.left @ matrix, self.right @ matrix
+        ratio = np.exp(np.minimum(self.log_ratio, LARGEST_LOG))[:, None]
+        most = float(np.maximum(left - ratio * right, 0.0).sum(axis=1).max(initial=0.0))
+        # a constant mechanism spends nothing, and must pass whatever δ is
+        return most - self.delta + (guard if most > 0 else 0.0)
+
+    def without_tiny(self, most: float = 0.0) -> ApproximatePart:
+        small = self.log_ratio < most
+        if not (small & (self.log_ratio > 0)).any():
+            return self
+        return replace(self, log_ratio=np.where(small, 0.0, self.log_ratio))
+
+    def tightened(self, margin: float) -> ApproximatePart:
+        return replace(self, delta=self.delta * (1 - margin))

@@ -17,8 +17,7 @@ from optmech.engines import cones
 from optmech.lp.gradients import row_costs
 from optmech.mesh import Mesh
 from optmech.problem import MetricPrivacy, Problem
-from optmech.reductions.aggregation import partition
-from optmech.reductions.cells import Landmarks, lifted
+from optmech.reductions.aggregation import Limits, partition
 from optmech.spaces import distances
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Prior
@@ -27,6 +26,8 @@ _DEGREE = 3
 _SHARE = 1e-12
 """Of the ratios that is left unused, so that roundings break none."""
 _ENTRIES = 2_000_000
+_LIFTED = 4_000_000
+"""Entries of arrays that are worked on at a time."""
 _KM_PER_DEGREE = 111.2
 _LEAST = 1e-100
 """Of a column's largest entry, where one is smaller."""
@@ -44,6 +45,58 @@ class Carried:
     """Shape (R,), ascending."""
     source: str
     """What they are carried over from, in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Some of the secrets, each for those around it."""
+
+    chosen: Ints
+    """(K,): their numbers."""
+    weight: Floats
+    """(K,): the prior of those around."""
+    cost: Floats
+    """(K, O): the mean costs of those around, by prior."""
+
+    @classmethod
+    def of(cls, points: Floats, prior: Floats, cost: Floats, cells: Ints) -> Landmarks:
+        """The secret nearest to the middle of every cell; ``points`` (n, 2)."""
+        chosen, weight, mean = [], [], []
+        order = np.argsort(cells, kind="stable")
+        for group in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+            mass = prior[group]
+            total = float(mass.sum())
+            share = mass / total if total > 0 else np.full(len(group), 1 / len(group))
+            middle = points[group].mean(axis=0)
+            away = ((points[group] - middle) ** 2).sum(axis=1)
+            chosen.append(int(group[away.argmin()]))
+            weight.append(total)
+            mean.append(share @ cost[group])
+        return cls(np.array(chosen), np.array(weight), np.array(mean))
+
+
+def lifted(columns: Floats, limits: Limits, chosen: Ints, count: int) -> Floats:
+    """Columns for all ``count`` secrets from those of the ``chosen`` ones (K, O), in the cone.
+
+    The geometric mean of the least column above and the largest below that the ratios allow from
+    the landmarks: each is in the cone, and so is their mean. Secrets are worked on in parts.
+    """
+    out = np.empty((count, columns.shape[1]))
+    inverse = np.where(columns > 0, 1 / np.where(columns > 0, columns, 1.0), 0.0)
+    step = max(1, _LIFTED // max(1, columns.shape[1]) // 8)
+    for begin in range(0, count, step):
+        part = np.arange(begin, min(count, begin + step))
+        to = np.exp(-limits(part[:, None], chosen[None, :]))
+        back = np.exp(-limits(chosen[None, :], part[:, None]))
+        low, high = np.zeros((len(part), columns.shape[1])), np.zeros_like(out[part])
+        product = np.empty_like(low)
+        for k in range(len(chosen)):
+            np.multiply(back[:, k, None], columns[k], out=product)
+            np.maximum(low, product, out=low)
+            np.multiply(to[:, k, None], inverse[k], out=product)
+            np.maximum(high, product, out=high)
+        out[part] = np.sqrt(low / np.where(high > 0, high, np.inf))
+    return out
 
 
 class Places:
@@ -68,7 +121,7 @@ class Places:
 
     @property
     def _near(self) -> Floats:
-        return np.asarray(0.5 * self.problem.prior.weights + 0.5 / len(self))
+        return 0.5 * self.problem.prior.weights + 0.5 / len(self)
 
     def reports(self, count: int, used: Floats | None = None) -> Ints:
         """At most so many observables: the likeliest in parts of the plane of about the same

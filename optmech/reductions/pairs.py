@@ -1,0 +1,126 @@
+"""Fewer pairs: without those that follow from shorter ones, or those of a sparse spanner."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from optmech.base.arrays import Floats, Ints
+from optmech.base.minplus import near_detour
+from optmech.errors import ProblemError
+from optmech.lp.blocks import BlockLP, Point
+from optmech.reductions.base import Reduced
+
+_RELATIVE = 1e-12
+
+
+@dataclass(frozen=True)
+class ImpliedPairs:
+    """Drop pair rows that follow from shorter ones.
+
+    Source: v_i <= e^{r_ik} v_k for all pairs. Target: only pairs without an intermediate j with
+    r_ij + r_jk <= r_ik. Equivalent, because the inequalities of (i, j) and (j, k) multiply to that
+    of (i, k), and both are strictly shorter, so the elimination cannot be circular. On a grid with
+    Euclidean distance the pairs with coprime offsets remain; on lines, graphs and Manhattan metrics
+    the edges. Sums are compared to 1e-12 relative: the target may be looser than the source by that
+    much, which repair makes good. Duals: dropped pairs get multiplier zero.
+    """
+
+    def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
+        keep = essential(lp)
+        if keep.all():
+            return (Reduced(lp),)
+        kept = np.flatnonzero(keep)
+        return (Reduced(lp.with_cone(lp.cone.take(kept)), Scatter(kept, len(lp.cone))),)
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Recovery for programs that kept only some of ``pairs`` pairs: the others get multiplier 0."""
+
+    kept: Ints
+    pairs: int
+
+    def __call__(self, point: Point) -> Point:
+        coo = point.cone.tocoo()
+        pair, block = coo.coords
+        shape = (self.pairs, point.cone.shape[1])
+        return replace(point, cone=sp.coo_array((coo.data, (self.kept[pair], block)), shape=shape))
+
+
+def essential(lp: BlockLP) -> NDArray[np.bool_]:
+    """Which pairs of the cone are not implied; pairs restricted to some blocks all stay."""
+    cone, everywhere = lp.cone, lp.cone.everywhere
+    keep = np.ones(len(cone), dtype=bool)
+    drop = implied(cone.lengths(lp.secrets))
+    keep[everywhere] = ~drop[cone.i[everywhere], cone.j[everywhere]]
+    return keep
+
+
+def implied(ratio: Floats) -> NDArray[np.bool_]:
+    """implied[i, k]: some j has ratio[i,j] + ratio[j,k] <= ratio[i,k], both strictly shorter."""
+    detour = near_detour(ratio)
+    return np.isfinite(detour) & (detour <= ratio * (1 + _RELATIVE))
+
+
+@dataclass(frozen=True)
+class Spanner:
+    """Replace a metric by a greedy spanner of ``stretch`` t >= 1 (Althöfer et al. 1993): fewer
+    pairs, privacy kept by construction.
+
+    Source: v_i <= e^{r_ij} v_j for all pairs. A t-spanner is a set of edges whose shortest paths
+    are at most t times as long as the direct distances.
+
+    * Restriction: the spanner's edges with r/t. A path of edges has length <= t r_ij / t, so every
+      source inequality follows: its points are feasible for the source (primal).
+    * Relaxation: the spanner's edges with r. They are some of the source's inequalities, so its
+      multipliers are multipliers of the source (dual): they give the lower bound.
+
+    What is given up is the difference of the two optima, which the certified gap shows.
+    """
+
+    stretch: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.stretch) and self.stretch >= 1):
+            raise ProblemError(
+                f"stretch {self.stretch!r} must be >= 1",
+                where="reductions",
+                remedy='Write "spanner:1.2", for example',
+            )
+
+    def apply(self, lp: BlockLP) -> tuple[Reduced, ...]:
+        cone, everywhere = lp.cone, lp.cone.everywhere
+        edge = greedy_spanner(cone.lengths(lp.secrets), self.stretch)
+        keep = ~everywhere
+        keep[everywhere] = edge[cone.i[everywhere], cone.j[everywhere]]
+        kept = np.flatnonzero(keep)
+        relaxed = cone.take(kept)
+        shrink = np.where(relaxed.everywhere, self.stretch, 1.0)
+        restricted = replace(relaxed, log_ratio=relaxed.log_ratio / shrink)
+        recover = Scatter(kept, len(cone))
+        return (
+            Reduced(lp.with_cone(restricted), recover, dual=False),
+            Reduced(lp.with_cone(relaxed), recover, primal=False),
+        )
+
+
+def greedy_spanner(ratio: Floats, stretch: float) -> NDArray[np.bool_]:
+    """Edges of the greedy spanner of a (possibly asymmetric) matrix of lengths.
+
+    Pairs are taken by length; one is added when the paths so far are longer than ``stretch``
+    times its own. Distances are updated densely after each edge, O(n²) per edge.
+    """
+    count = len(ratio)
+    paths = np.full((count, count), np.inf)
+    np.fill_diagonal(paths, 0.0)
+    edge = np.zeros((count, count), dtype=bool)
+    i, j = np.nonzero(np.isfinite(ratio))
+    order = np.argsort(ratio[i, j], kind="stable")
+    for a, b in zip(i[order].tolist(), j[order].tolist(), strict=True):
+        length = ratio[a, b]
+        if paths[a, b] > stretch * length * (1 + 1e-12):
+            edge[a, b] = True
+            np.minimum(paths, paths[:, [a]] + length + paths[[b], :], out=paths)
+    return edge
