@@ -19,7 +19,7 @@ APART = np.array([[0.0, 1, 3], [1, 0, 2], [3, 2, 0]])
 HOME, AWAY = om.Prior(LINE, [1, 1, 2]), om.Prior(LINE, [0, 3, 1])
 M = om.Mechanism(LINE, LINE, [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.125, 0.125, 0.75]])
 PREMISE = om.guarantees.points(0.5, per="km")
-RATE = om.divergences.points("kl", 0.5, per="km")
+RATE = om.guarantees.points(0.5, per="km", divergence="kl")
 
 TAKE_A_DISTANCE: dict[str, Callable[[object], object]] = {
     "wasserstein": lambda d: om.transport.wasserstein(HOME, AWAY, d).value,
@@ -35,7 +35,7 @@ TAKE_A_DISTANCE: dict[str, Callable[[object], object]] = {
         made.loss for made in om.mechanisms.target_frontier([HOME, AWAY], d, [0, "ln 2"])
     ],
     "lift_metric_pair": lambda d: om.guarantees.lift_metric_pair(PREMISE, HOME, AWAY, d),
-    "lift_metric_pair of a divergence": lambda d: om.divergences.lift_metric_pair(
+    "lift_metric_pair of a divergence": lambda d: om.guarantees.lift_metric_pair(
         RATE, HOME, AWAY, d
     ),
     "epsilon": lambda d: om.measures.epsilon(M, d),
@@ -151,7 +151,7 @@ RESULTS = {
     "Price", "PairPrice", "Tightest", "HockeyStick", "Coupling", "Violation", "Barycenter",
     "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "NoiseDesign", "RobustNoise",
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
-    "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
+    "ProtectedTrace", "Guarantee", "TriangleReport", "Profile",
     "CellSequence", "CarryOver", "Everywhere",
     "Capacity", "Frequencies", "Hyper", "PriorEstimate", "Refinement", "Repeated",
     "ShannonCapacity",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.analysis.leakage.curves import delta_of_curve
+from optmech.analysis.leakage.losses import delta_of_curve
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown
@@ -18,8 +18,7 @@ from optmech.exact.checked import probability, whole
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, positive_part
-from optmech.mechanisms.log_sum import expected_log
+from optmech.mechanisms.hockey_sum import UNIT, expected_log, positive_part
 from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate

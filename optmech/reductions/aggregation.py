@@ -26,8 +26,7 @@ from optmech.exact.exponentials import stated_up
 from optmech.exact.number import Number, parse_exact, rounded_down
 from optmech.exact.outward import down, exp_down, log_floats, up
 from optmech.spaces.prior import Prior
-from optmech.transport.carry import closed, normalised_logs
-from optmech.transport.gains import Logs, gains
+from optmech.transport.gains import Logs, closed, gains, normalised_logs
 
 MEMBERS = 64
 """Of a cell, unless said otherwise: the time for a pair of cells grows with their square."""

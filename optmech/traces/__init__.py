@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from optmech.traces.chains.sequential import SequentialDesigner as SequentialDesigner
     from optmech.traces.chains.sequential import Step as Step
     from optmech.traces.gaussian.calibration import calibrate as calibrate
-    from optmech.traces.gaussian.conversion import renyi_delta as renyi_delta
-    from optmech.traces.gaussian.conversion import renyi_epsilon as renyi_epsilon
     from optmech.traces.gaussian.fitting import Fit as Fit
     from optmech.traces.gaussian.fitting import fit as fit
     from optmech.traces.gaussian.intervals import IntervalLoss as IntervalLoss
@@ -41,6 +39,8 @@ if TYPE_CHECKING:
     from optmech.traces.gaussian.kernels import white as white
     from optmech.traces.gaussian.loss import TraceLoss as TraceLoss
     from optmech.traces.gaussian.loss import privacy_loss as privacy_loss
+    from optmech.traces.gaussian.loss import renyi_delta as renyi_delta
+    from optmech.traces.gaussian.loss import renyi_epsilon as renyi_epsilon
     from optmech.traces.gaussian.noise import NoiseDesign as NoiseDesign
     from optmech.traces.gaussian.noise import optimal_noise as optimal_noise
     from optmech.traces.gaussian.prior import GaussianPrior as GaussianPrior

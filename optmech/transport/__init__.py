@@ -23,11 +23,8 @@ from optmech.exact.checked import float_or_nan
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.transport.barycenters import Barycenter, barycenter
-from optmech.transport.bottleneck import bottleneck, inside
-from optmech.transport.couplings import Coupling, Violation
-from optmech.transport.masses import Masses
-from optmech.transport.optimality import optimise
-from optmech.transport.tree import Tree
+from optmech.transport.couplings import Coupling, Masses, Violation, bottleneck, inside
+from optmech.transport.tree import Tree, optimise
 
 __all__ = [
     "Barycenter",

@@ -20,9 +20,7 @@ from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import joint_bound, solve_joint
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import Arcs
+from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
 from optmech.transport.rational import RationalPlan, cheapest_plan
 from optmech.transport.refined import refine_joint
 

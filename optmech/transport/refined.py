@@ -18,9 +18,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.exact.numerators import apportioned, integers
 from optmech.spaces.rationals import Shares
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import Arcs, Program, first_arcs
-from optmech.transport.whole import Whole, scaled, whole
+from optmech.transport.joint import Arcs, Multipliers, Program, Whole, first_arcs, scaled, whole
 
 _ACCURACY = 40
 """Bits of the value within which point and multipliers shall agree."""

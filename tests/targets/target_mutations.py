@@ -26,7 +26,7 @@ from mutations import Tally, Way, altered, anywhere, change, judge
 
 import optmech as om
 from optmech.errors import OptmechError
-from optmech.targets.decoding import decode_design
+from optmech.mechanisms.targets.decoding import decode_design
 
 Body = dict[str, Any]
 D = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))

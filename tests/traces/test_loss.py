@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import traces
-from optmech.traces.gaussian import extremes, relaxation
+from optmech.traces.gaussian import extremes
 from optmech.traces.gaussian.balls import Enclosure
 
 TEN = np.arange(10.0)
@@ -226,10 +226,10 @@ def test_local_search_is_locally_best(seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((9, 9))
     matrix = root @ root.T
-    vectors, dual = relaxation.diagonal_dual(matrix)
+    vectors, dual = extremes.diagonal_dual(matrix)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0)
     assert dual.sum() == pytest.approx(float(np.einsum("ij,ij->", matrix @ vectors, vectors)))
-    point = relaxation.local_maximum(matrix, vectors)
+    point = extremes.local_maximum(matrix, vectors)
     value = point @ matrix @ point
     for flips in itertools.combinations(range(9), 2):
         other = point.copy()

@@ -16,9 +16,8 @@ from strategies import distributions, nonnegative_matrices
 
 import optmech as om
 from optmech.transport import pivots as kernels
-from optmech.transport.masses import Masses
-from optmech.transport.optimality import optimise
-from optmech.transport.tree import Tree
+from optmech.transport.couplings import Masses
+from optmech.transport.tree import Tree, optimise
 
 
 def by_linprog(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> float:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
+    from optmech.analysis.estimate.counts import Frequencies as Frequencies
+    from optmech.analysis.estimate.counts import frequencies as frequencies
+    from optmech.analysis.estimate.counts import from_supports as from_supports
     from optmech.analysis.estimate.likelihood import PriorEstimate as PriorEstimate
     from optmech.analysis.estimate.likelihood import prior as prior
-    from optmech.analysis.estimate.unbiased import Frequencies as Frequencies
-    from optmech.analysis.estimate.unbiased import frequencies as frequencies
-    from optmech.analysis.estimate.unbiased import from_supports as from_supports
 else:
     __getattr__, __dir__ = lazily(__name__)

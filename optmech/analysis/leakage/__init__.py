@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.composition import parallel as parallel
     from optmech.analysis.leakage.distance import RefinementDistance as RefinementDistance
     from optmech.analysis.leakage.distance import refinement_distance as refinement_distance
-    from optmech.analysis.leakage.gains import partition as partition
-    from optmech.analysis.leakage.gains import predicate as predicate
-    from optmech.analysis.leakage.hypers import Hyper as Hyper
-    from optmech.analysis.leakage.hypers import hyper as hyper
-    from optmech.analysis.leakage.hypers import reduced as reduced
     from optmech.analysis.leakage.information import ShannonCapacity as ShannonCapacity
     from optmech.analysis.leakage.information import mutual_information as mutual_information
     from optmech.analysis.leakage.information import shannon_capacity as shannon_capacity
+    from optmech.analysis.leakage.joint import Hyper as Hyper
+    from optmech.analysis.leakage.joint import hyper as hyper
+    from optmech.analysis.leakage.joint import reduced as reduced
     from optmech.analysis.leakage.refinement import Refinement as Refinement
     from optmech.analysis.leakage.refinement import refines as refines
     from optmech.analysis.leakage.repetition import Repeated as Repeated
@@ -50,9 +48,11 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.vulnerability import (
         multiplicative_leakage as multiplicative_leakage,
     )
+    from optmech.analysis.leakage.vulnerability import partition as partition
     from optmech.analysis.leakage.vulnerability import (
         posterior_vulnerability as posterior_vulnerability,
     )
+    from optmech.analysis.leakage.vulnerability import predicate as predicate
     from optmech.analysis.leakage.vulnerability import prior_vulnerability as prior_vulnerability
 else:
     __getattr__, __dir__ = lazily(__name__)

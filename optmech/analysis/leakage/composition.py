@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from optmech.analysis.leakage.gains import IDENTITY, Gain, gain_of
-from optmech.analysis.leakage.hypers import reduced
-from optmech.analysis.leakage.joint import Scaled, probabilities, shares
+from optmech.analysis.leakage.joint import Scaled, probabilities, reduced, shares
+from optmech.analysis.leakage.vulnerability import IDENTITY, Gain, gain_of
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError

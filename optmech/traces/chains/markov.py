@@ -23,7 +23,7 @@ from optmech.ratios.wide import Wide, product, pushed, tilted
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
-from optmech.traces.chains.counts import smoothed_chain, transition_counts, whole_indices
+from optmech.traces.chains.sequences import smoothed_chain, transition_counts, whole_indices
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000

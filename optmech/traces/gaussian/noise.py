@@ -23,8 +23,7 @@ from optmech.traces.gaussian.calibration import calibrate, promise
 from optmech.traces.gaussian.extremes import over_ball
 from optmech.traces.gaussian.information import Axes
 from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order
-from optmech.traces.gaussian.noise_arguments import read_priors, read_query, read_sets
-from optmech.traces.gaussian.prior import GaussianPrior
+from optmech.traces.gaussian.prior import GaussianPrior, read_priors, read_query, read_sets
 
 Structure = Literal["full", "diagonal", "isotropic"]
 Region = Literal["ball", "box"]

@@ -17,15 +17,21 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.mechanisms.targets.closeness import (
+    are_close,
+    closed,
+    diluted,
+    ends,
+    exp_ends,
+    made_close,
+)
+from optmech.mechanisms.targets.design import Outside, TargetDesign, dual_value
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.targets.closeness import are_close, closed, diluted, made_close
-from optmech.targets.design import Outside, TargetDesign, dual_value
-from optmech.targets.factors import ends, exp_ends
 from optmech.transport.barycenters import (
     REFINED_ABOVE,
     exact_masses,
@@ -33,9 +39,7 @@ from optmech.transport.barycenters import (
     read_joint,
     rounded_outputs,
 )
-from optmech.transport.joint import solve_joint
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import Arcs
+from optmech.transport.joint import Arcs, Multipliers, solve_joint
 from optmech.transport.rational import cheapest_plan, worst_case_plan
 from optmech.transport.refined import refine_joint
 

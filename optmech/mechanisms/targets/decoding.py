@@ -16,11 +16,11 @@ from optmech.designs.encoding.problem import decode_domain, encode_domain
 from optmech.errors import ProblemError
 from optmech.exact.checked import require_keys
 from optmech.exact.number import Exact, parse_exact
+from optmech.mechanisms.targets.design import TargetDesign
 from optmech.spaces.domain import Domain
 from optmech.spaces.rationals import Shares
 from optmech.spaces.tabulated import NAMED, table
-from optmech.targets.design import TargetDesign
-from optmech.transport.multipliers import Multipliers
+from optmech.transport.joint import Multipliers
 from optmech.transport.rational import RationalPlan
 
 Plain = Any

@@ -5,11 +5,15 @@ follows a plan of (λ_t, μ_t), so that its output has the distribution μ_t exa
 (no information on t at all), or outputs that are pairwise (ε, δ)-close.
 """
 
-from optmech.targets.build import coupling, coupling_design, optimal_target, target_frontier
-from optmech.targets.closeness import no_obfuscation_epsilon
-from optmech.targets.conditioned import target_mechanisms, target_problem
-from optmech.targets.design import TargetDesign
-from optmech.targets.misestimation import Misestimation
+from optmech.mechanisms.targets.build import (
+    coupling,
+    coupling_design,
+    optimal_target,
+    target_frontier,
+)
+from optmech.mechanisms.targets.closeness import no_obfuscation_epsilon
+from optmech.mechanisms.targets.conditioned import target_mechanisms, target_problem
+from optmech.mechanisms.targets.design import Misestimation, TargetDesign
 
 __all__ = [
     "Misestimation",

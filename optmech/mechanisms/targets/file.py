@@ -24,13 +24,13 @@ from optmech.certificate.claims import Claim, bounded, proved, report_on
 from optmech.certificate.objective import Figures
 from optmech.designs.encoding.problem import encode_domain
 from optmech.errors import ProblemError
+from optmech.mechanisms.targets.closeness import are_close, largest_divergence
+from optmech.mechanisms.targets.decoding import NAMELESS, StatedDesign, decode_design
+from optmech.mechanisms.targets.design import TargetDesign
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.spaces.tabulated import NAMED, misnamed
-from optmech.targets.closeness import are_close, largest_divergence
-from optmech.targets.decoding import NAMELESS, StatedDesign, decode_design
-from optmech.targets.design import TargetDesign
 from optmech.transport.barycenters import relative_gap
-from optmech.transport.multipliers import Multipliers
+from optmech.transport.joint import Multipliers
 from optmech.transport.rational import RationalPlan, is_crowded
 
 Plain = Any

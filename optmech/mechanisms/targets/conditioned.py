@@ -20,13 +20,13 @@ from optmech.base.arguments import also_called
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
+from optmech.mechanisms.targets.build import read_family
 from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
-from optmech.targets.build import read_family
 
 
 @also_called(distance_matrix="distance")
