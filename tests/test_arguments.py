@@ -95,20 +95,18 @@ def test_a_function_of_domains_needs_priors(name: str) -> None:
         plain[name]()
 
 
-def test_documented_keywords_of_distances_keep_working() -> None:
+def test_distances_have_one_keyword() -> None:
     """A quarter by 1 and a quarter by 2; the barycentre halves that."""
-    found = om.transport.wasserstein(a=HOME, b=AWAY, distance_matrix=APART, p=1)
+    found = om.transport.wasserstein(a=HOME, b=AWAY, distance=APART, p=1)
     assert found.value == pytest.approx(3 / 4, abs=1e-15)
-    mean = om.transport.barycenter(lams=[HOME, AWAY], distance_matrix=APART, weights=None)
+    mean = om.transport.barycenter(lams=[HOME, AWAY], distance=APART, weights=None)
     assert mean.value == pytest.approx(3 / 8, abs=1e-12)
-    made = om.mechanisms.coupling(inputs=[HOME], target=HOME, distance_matrix=APART, p=1)
+    made = om.mechanisms.coupling(inputs=[HOME], target=HOME, distance=APART, p=1)
     assert made[0].matrix.tolist() == np.eye(3).tolist()
     best = om.mechanisms.optimal_target(
-        inputs=[HOME, AWAY], distance_matrix=APART, epsilon=0.0, weights=None
+        inputs=[HOME, AWAY], distance=APART, epsilon=0.0, weights=None
     )
     assert best.loss == pytest.approx(3 / 8, abs=1e-12)
-    with pytest.raises(TypeError, match="distance"):
-        om.transport.wasserstein(HOME, AWAY, APART, distance_matrix=APART)
 
 
 @pytest.mark.parametrize("value", [0.5, "1/2", Fraction(1, 2), np.float64(0.5)])

@@ -14,8 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats
 from optmech.base.labelled import refuse_unordered
 from optmech.base.memory import require
 from optmech.errors import ProblemError
@@ -32,9 +31,7 @@ __all__ = [
     "Violation",
     "barycenter",
     "diameter",
-    "is_submodular",
     "lifted",
-    "north_west_corner",
     "wasserstein",
 ]
 
@@ -43,7 +40,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@also_called(distance_matrix="distance")
 def wasserstein(
     a: Distribution, b: Distribution, distance: DistanceLike, p: float | str = 1
 ) -> Coupling:
@@ -56,7 +52,7 @@ def wasserstein(
         Weights >= 0 of any positive sum, shapes (n,) and (m,), or priors.
     distance:
         d >= 0, not assumed to be a metric: an array of shape (n, m), or, between priors, a
-        function of two domains or a table with their labels. ``distance_matrix=`` is the same.
+        function of two domains or a table with their labels.
     p:
         At least 1, or ``math.inf`` (``"inf"``).
 
@@ -106,42 +102,6 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
             remedy=f"Give a boolean array of shape {masses.shape}",
         )
     return inside(masses, phi[np.ix_(masses.rows, masses.columns)])
-
-
-def north_west_corner(a: Distribution, b: Distribution, cost: ArrayLike | None = None) -> Coupling:
-    """The coupling that fills rows and columns in order: optimal for every submodular cost.
-
-    On a line with points in order these are the costs h(|x - y|) with h convex, so that one plan
-    attains W_p for all p >= 1. ``value`` is Σ γ c, or nan without ``cost``.
-
-    Raises
-    ------
-    ProblemError
-        On unusable weights, or a ``cost``, shape (n, m), that is not submodular.
-    """
-    masses = Masses.balance(a, b)
-    plan = masses.spread(*Tree(masses.supply, masses.demand).arcs())
-    if cost is None:
-        return Coupling(plan, math.nan, missing=masses.missing())
-    values = finite_array(cost, where="cost", ndim=2)
-    if values.shape != masses.shape:
-        raise ProblemError(f"shape {values.shape} is not {masses.shape}", where="cost")
-    if not is_submodular(values):
-        raise ProblemError(
-            "is not submodular: c(i,j) + c(i+1,j+1) > c(i,j+1) + c(i+1,j) somewhere",
-            where="cost",
-            remedy="Put the points of a line in order, or use wasserstein",
-        )
-    return Coupling(plan, float((plan * values).sum()), missing=masses.missing())
-
-
-def is_submodular(cost: ArrayLike) -> bool:
-    """Whether c(i,j) + c(i+1,j+1) <= c(i,j+1) + c(i+1,j) for all i, j, up to rounding of the sums
-    (2⁻⁵¹ relative): the Monge condition, under which the north-west corner rule is optimal."""
-    c = finite_array(cost, where="cost", ndim=2)
-    straight = c[:-1, :-1] + c[1:, 1:]
-    crossed = c[:-1, 1:] + c[1:, :-1]
-    return bool((straight - crossed <= 2.0**-51 * (np.abs(straight) + np.abs(crossed))).all())
 
 
 def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,29 +9,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
-from optmech.errors import ProblemError, SolverError
-from optmech.exact.number import rounded_down, rounded_up
-from optmech.exact.numerators import Numerators
+from optmech.errors import ProblemError
+from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport.joint import Arcs, Multipliers, joint_bound, solve_joint
-from optmech.transport.rational import RationalPlan, cheapest_plan
-from optmech.transport.refined import refine_joint
+from optmech.transport.joint import Multipliers
+from optmech.transport.outputs import Outputs
+from optmech.transport.rational import RationalPlan
 
-_DUST = 1e-13
-"""Output masses below this, of a total of 1, are the solver's."""
 _LARGEST = 1e300
 """Distances leave room for sums along paths, and for a price that no detour is worth."""
-_MULTIPLE = 2**20
-"""Largest denominator, beside the inputs' units, of the masses at a vertex that is looked for."""
-
-REFINED_ABOVE = 1e-9
-"""A relative gap above this is closed by refinement in whole numbers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +39,8 @@ class Barycenter(Shown):
     """W_1(λ_t, μ) for every t."""
     lower_bound: float
     """No distribution does better, rounded down."""
-    multipliers: Multipliers
-    """What proves the bound; see ``joint.joint_bound``."""
+    multipliers: Multipliers | None
+    """What proves the bound; see ``joint.joint_bound``. None where it needs none."""
     gap: float
     """(value - lower_bound) / value before both are rounded, rounded up; 0 where the value is 0."""
 
@@ -65,7 +55,6 @@ class Barycenter(Shown):
         return np.array([coupling.plan for coupling in self.couplings])
 
 
-@also_called(distance_matrix="distance")
 def barycenter(
     lams: Sequence[Distribution], distance: DistanceLike, weights: ArrayLike | None = None
 ) -> Barycenter:
@@ -77,7 +66,7 @@ def barycenter(
         T >= 1 weight vectors of shape (n,), or priors; each is divided by its exact sum.
     distance:
         d >= 0, shape (n, m); usually square. Need not be a metric. Where a ``lam`` is a prior, also
-        a function of two domains or a table with its labels. ``distance_matrix=`` is the same.
+        a function of two domains or a table with its labels.
     weights:
         w_t >= 0, divided by their sum; equal unless given.
 
@@ -93,58 +82,16 @@ def barycenter(
         Where the program could not be solved.
     """
     inputs, apart, shares = read_joint(lams, distance, weights)
-    target, multipliers, arcs = _floating(inputs, apart, shares)
-    found = _found(inputs, apart, shares, target, multipliers)
-    if found.gap > REFINED_ABOVE:
-        found = _found(inputs, apart, shares, target, multipliers, optimal=True)
-    if found.gap > REFINED_ABOVE:
-        try:
-            point = refine_joint(inputs, apart, shares, Fraction(1), Fraction(0), arcs)
-        except SolverError:
-            return found  # its gap says how good it may be called
-        refined = [
-            _found(inputs, apart, shares, target, point.multipliers(), optimal=True)
-            for target in exact_masses(point.outputs()[0], inputs)
-        ]
-        found = min(found, *refined, key=lambda made: made.gap)
-    return found
-
-
-def _floating(
-    inputs: list[Shares], distance: Floats, shares: Shares
-) -> tuple[Shares, Multipliers, Arcs | None]:
-    """What the program in floating point says; the first input's nearest points where it fails."""
-    try:
-        point = solve_joint(inputs, distance, shares, factor=1.0)
-    except SolverError:
-        nothing = Multipliers.zero(len(inputs), distance.shape[1])
-        return nearest(inputs[0], distance), nothing, None
-    return rounded_outputs(point.outputs())[0], Multipliers.of(point.multipliers()), point.have
-
-
-def _found(
-    inputs: list[Shares],
-    distance: Floats,
-    shares: Shares,
-    target: Shares,
-    multipliers: Multipliers,
-    *,
-    optimal: bool = False,
-) -> Barycenter:
-    """The barycentre with plans for a target, and what multipliers prove."""
-    plans = tuple(cheapest_plan(lam, target, distance, optimal=optimal) for lam in inputs)
-    costs = [plan.cost(distance) for plan in plans]
-    value = weighted(shares, costs)
-    bound = joint_bound(inputs, distance, shares, multipliers, Fraction(1), Fraction(0))
-    bound = max(bound, Fraction(0))
+    zero = Exact(Fraction(0))
+    found, _ = Outputs(tuple(inputs), apart, shares, zero, zero).optimum()
     return Barycenter(
-        exact=target,
-        couplings=plans,
-        value=rounded_up(value),
-        values=tuple(rounded_up(cost) for cost in costs),
-        lower_bound=rounded_down(bound) + 0.0,
-        multipliers=multipliers,
-        gap=relative_gap(value, bound),
+        exact=found.plans[0].second,
+        couplings=found.plans,
+        value=rounded_up(found.cost),
+        values=tuple(rounded_up(plan.cost(apart)) for plan in found.plans),
+        lower_bound=rounded_down(found.bound) + 0.0,
+        multipliers=found.multipliers,
+        gap=found.gap,
     )
 
 
@@ -193,47 +140,3 @@ def read_joint(
     if len(shares) != len(inputs):
         raise ProblemError(f"{len(shares)} weights for {len(inputs)} inputs", where="weights")
     return inputs, values, shares
-
-
-def rounded_outputs(outputs: Floats) -> list[Shares]:
-    """About-distributions, shape (T, m), as whole numbers over one power of two.
-
-    Points where no output has more than dust are left out of all.
-    """
-    kept = np.where((outputs > _DUST).any(axis=0), np.maximum(outputs, 0.0), 0.0)
-    released = Numerators.rounded(kept)
-    return [Shares.reduced(row) for row in released.rows]
-
-
-def nearest(lam: Shares, distance: Floats) -> Shares:
-    """The output when every point goes to its nearest, the first of equals."""
-    units = [0] * distance.shape[1]
-    for y, unit in zip(distance.argmin(axis=1).tolist(), lam.units, strict=True):
-        units[y] += unit
-    return Shares.reduced(units)
-
-
-def exact_masses(units: list[int], inputs: list[Shares]) -> list[Shares]:
-    """An output in units of 2^-k: as it is, and, where they sum to one, the fractions of small
-    multiples of the inputs' units that it is near.
-
-    Vertices of the program are such fractions, and where the least loss is 0 nothing else attains
-    it.
-    """
-    total, unit = sum(units), math.lcm(*(lam.total for lam in inputs))
-    near = [Fraction(part * unit, total).limit_denominator(_MULTIPLE) / unit for part in units]
-    found = [Shares.reduced(units)]
-    if sum(near) == 1:
-        scale = math.lcm(*(part.denominator for part in near))
-        found.append(Shares.reduced([int(part * scale) for part in near]))
-    return found
-
-
-def relative_gap(value: Fraction, bound: Fraction) -> float:
-    """(value - bound) / value, rounded up; 0 where the value is 0."""
-    return max(0.0, rounded_up((value - bound) / value)) if value else 0.0
-
-
-def weighted(weights: Shares, values: Sequence[Fraction]) -> Fraction:
-    """Σ w_t v_t."""
-    return sum((weights[t] * value for t, value in enumerate(values)), Fraction(0))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -229,7 +230,7 @@ _ROUNDS = 1000
 
 
 def solve_joint(
-    inputs: list[Shares],
+    inputs: Sequence[Shares],
     cost: Floats,
     weights: Shares,
     factor: float,
@@ -260,7 +261,7 @@ def solve_joint(
 
 
 def joint_bound(
-    inputs: list[Shares],
+    inputs: Sequence[Shares],
     cost: Floats,
     weights: Shares,
     multipliers: Multipliers,

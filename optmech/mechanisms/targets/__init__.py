@@ -8,10 +8,10 @@ follows a plan of (λ_t, μ_t), so that its output has the distribution μ_t exa
 from optmech.mechanisms.targets.build import (
     coupling,
     coupling_design,
+    no_obfuscation_epsilon,
     optimal_target,
     target_frontier,
 )
-from optmech.mechanisms.targets.closeness import no_obfuscation_epsilon
 from optmech.mechanisms.targets.conditioned import target_mechanisms, target_problem
 from optmech.mechanisms.targets.design import Misestimation, TargetDesign
 

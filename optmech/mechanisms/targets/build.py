@@ -9,22 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
-from optmech.mechanisms.targets.closeness import (
-    are_close,
-    closed,
-    diluted,
-    ends,
-    exp_ends,
-    made_close,
-)
 from optmech.mechanisms.targets.design import Outside, TargetDesign, dual_value
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
@@ -32,29 +22,12 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport.barycenters import (
-    REFINED_ABOVE,
-    exact_masses,
-    nearest,
-    read_joint,
-    rounded_outputs,
-)
-from optmech.transport.joint import Arcs, Multipliers, solve_joint
+from optmech.transport.barycenters import read_joint
+from optmech.transport.joint import Arcs
+from optmech.transport.outputs import Outputs, largest_divergence
 from optmech.transport.rational import cheapest_plan, worst_case_plan
-from optmech.transport.refined import refine_joint
-
-_EQUAL_BELOW = 1e-9
-"""An ε below this leaves the solver no room between equal and close outputs."""
-_LARGEST = 36.0
-"""e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
-_REFINED_LARGEST = 30
-"""The same for programs that are refined."""
-_CHEAPER = 40
-_TIGHTER = 200
-"""Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
 
-@also_called(distance_matrix="distance")
 @checked_arguments
 def coupling(
     inputs: Sequence[Distribution],
@@ -78,7 +51,7 @@ def coupling(
         μ, the common output distribution, shape (m,).
     distance:
         d(x,y) >= 0: an array of shape (n, m), or, where the domains are known, a function of the
-        two or a table with their labels. ``distance_matrix=`` is the same.
+        two or a table with their labels.
     p:
         1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (CM19 Def. 18, Prop.
         2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and least mean among those.
@@ -147,7 +120,6 @@ def coupling_design(
     return replace(design, seconds=time.perf_counter() - started)
 
 
-@also_called(distance_matrix="distance")
 @checked_arguments
 def optimal_target(
     inputs: Sequence[Distribution],
@@ -218,97 +190,19 @@ def _optimal(
     frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
-    frame = replace(frame, blank=replace(frame.blank, epsilon=rate, delta=spare))
-    outputs = [nearest(lam, frame.distance) for lam in frame.inputs]
-    multipliers = None
-    unchanged = are_close(outputs, rate, spare)
-    if not unchanged:
-        try:
-            outputs, multipliers, arcs = _floating(frame, rate, spare, arcs)
-        except SolverError:
-            outputs = [outputs[0]] * len(outputs)
-    design = _released(frame, outputs, multipliers)
-    if design.gap > REFINED_ABOVE:
-        design = _released(frame, outputs, multipliers, optimal=True)
-    if design.gap > REFINED_ABOVE and not unchanged:
-        try:
-            found = [design, *_refined(frame, rate, spare, arcs)]
-        except SolverError:
-            # the gap says how good what there is may be called
-            found = [design]
-        best = min(found, key=lambda made: made.exact_loss)
-        proof = max(found, key=lambda made: made.exact_bound)
-        design = replace(best, multipliers=proof.multipliers)
-    if not are_close(design.exact_outputs, rate, spare):
-        raise SolverError("the outputs are not close", where="optimal target")
-    return replace(design, seconds=time.perf_counter() - started), arcs
-
-
-def _floating(
-    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
-) -> tuple[list[Shares], Multipliers, Arcs]:
-    """The program in floating point, its outputs made close."""
-    common = rate < _EQUAL_BELOW and not float(spare)
-    point = solve_joint(
-        frame.inputs,
-        frame.distance,
-        frame.blank.weights,
-        1.0 if common else math.exp(min(rate, _LARGEST)),
-        float(spare),
-        arcs,
+    blank = frame.blank
+    asked = Outputs(tuple(frame.inputs), frame.distance, blank.weights, rate, spare)
+    found, arcs = asked.optimum(arcs)
+    seconds = time.perf_counter() - started
+    design = replace(
+        blank,
+        plans=found.plans,
+        epsilon=rate,
+        delta=spare,
+        multipliers=found.multipliers,
+        seconds=seconds,
     )
-    # e^-ε z counts as much against the larger factor as z against the one that was solved with
-    damping = math.exp(min(rate, _LARGEST) - rate)
-    found = point.outputs()
-    outputs = rounded_outputs(found) if common else made_close(found, rate, spare)
-    return outputs, Multipliers.of(point.multipliers() * damping), point.have
-
-
-def _refined(frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
-    """Designs from the program in whole numbers, with ε and δ a little tighter than asked for, so
-    that roundings leave the outputs close.
-
-    Beyond e^30 what has to move shrinks with e^-ε, but for e^-30 of it: the outputs at ε = 30 are
-    mixed with unchanged ones accordingly.
-    """
-    solved = min(rate, Exact(Fraction(_REFINED_LARGEST)))
-    known, stated = exp_ends(solved), exp_ends(rate)
-    assert known is not None
-    exponents = np.frexp(frame.distance[frame.distance > 0])[1]
-    tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
-    factor, delta = max(Fraction(1), known[0] * tighter), ends(spare)[0] * tighter
-    point = refine_joint(frame.inputs, frame.distance, frame.blank.weights, factor, delta, arcs)
-    multipliers, attained = point.multipliers(), point.attained(frame.inputs)
-    if factor == 1 and not delta:
-        targets = exact_masses(point.outputs()[0], frame.inputs)
-        made = [[target] * len(frame.inputs) for target in targets]
-    else:
-        made = [closed(point.outputs(), factor if not delta else None, rate, spare)]
-        made += [attained] if are_close(attained, rate, spare) else []
-    if rate > solved and stated is not None:
-        share = known[0] / stated[1]
-        # prices that are a little too high everywhere would count against a far smaller loss
-        multipliers = multipliers.times(share * (1 - Fraction(1, 1 << _CHEAPER)))
-        unchanged = [nearest(lam, frame.distance) for lam in frame.inputs]
-        made += diluted(made[0], unchanged, share, rate, spare)
-    return [_released(frame, outputs, multipliers, optimal=True) for outputs in made]
-
-
-def _released(
-    frame: Family,
-    outputs: list[Shares],
-    multipliers: Multipliers | None,
-    *,
-    optimal: bool = False,
-) -> TargetDesign:
-    """Plans for the outputs, and the multipliers where they prove more than none do."""
-    plans = tuple(
-        cheapest_plan(lam, output, frame.distance, optimal=optimal)
-        for lam, output in zip(frame.inputs, outputs, strict=True)
-    )
-    trivial = replace(frame.blank, plans=plans)
-    design = replace(trivial, multipliers=multipliers)
-    return trivial if trivial.exact_bound >= design.exact_bound else design
+    return design, arcs
 
 
 @dataclass(frozen=True, eq=False)
@@ -397,3 +291,12 @@ def _read_order(p: float | str) -> float:
             remedy="Use 1 (least mean move) or math.inf (least longest move)",
         )
     return order
+
+
+def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
+    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
+
+    inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
+    d(x,y) > 0 for x ≠ y.
+    """
+    return largest_divergence([Shares.of(lam, f"inputs[{t}]") for t, lam in enumerate(inputs)])

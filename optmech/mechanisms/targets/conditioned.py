@@ -16,7 +16,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
 from optmech.exact.number import Number
@@ -29,7 +28,6 @@ from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior
 
 
-@also_called(distance_matrix="distance")
 @checked_arguments
 def target_problem(
     inputs: Sequence[Distribution],

@@ -24,13 +24,12 @@ from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.exact.sampler import limbs_for
-from optmech.mechanisms.targets.closeness import ends, exp_ends, largest_divergence
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import RationalRows, Shares
-from optmech.transport.barycenters import relative_gap, weighted
-from optmech.transport.joint import Multipliers, joint_bound
+from optmech.transport.joint import Multipliers
+from optmech.transport.outputs import Outputs, largest_divergence, relative_gap, weighted
 from optmech.transport.rational import RationalPlan
 
 
@@ -211,18 +210,9 @@ class TargetDesign(Shown):
         """``lower_bound`` before rounding."""
         if self.task == "coupling":
             return weighted(self.weights, [dual_value(plan) for plan in self.plans])
-        factor, multipliers = exp_ends(self.epsilon), self.multipliers
-        if multipliers is None or factor is None:
-            multipliers = Multipliers.zero(len(self.plans), self.distance.shape[1])
-        bound = joint_bound(
-            [plan.first for plan in self.plans],
-            self.distance,
-            self.weights,
-            multipliers,
-            Fraction(1) if factor is None else factor[1],
-            ends(self.delta)[1],
-        )
-        return max(Fraction(0), bound)
+        inputs = tuple(plan.first for plan in self.plans)
+        asked = Outputs(inputs, self.distance, self.weights, self.epsilon, self.delta)
+        return asked.bound(self.multipliers)
 
     @cached_property
     def gap(self) -> float:

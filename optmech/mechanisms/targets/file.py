@@ -27,14 +27,13 @@ from optmech.designs.encoding.problem import decode_domain, encode_domain
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, require_keys
 from optmech.exact.number import parse_exact
-from optmech.mechanisms.targets.closeness import are_close, largest_divergence
 from optmech.mechanisms.targets.design import TargetDesign
 from optmech.reading.sealed import FAMILY, decoding, read_sealed, seal
 from optmech.spaces.domain import Domain
 from optmech.spaces.rationals import Shares
 from optmech.spaces.tabulated import NAMED, misnamed, table
-from optmech.transport.barycenters import relative_gap
 from optmech.transport.joint import Multipliers
+from optmech.transport.outputs import are_close, largest_divergence, relative_gap
 from optmech.transport.rational import RationalPlan, is_crowded
 
 Plain = Any
