@@ -18,6 +18,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import ReadOnly
 from optmech.errors import SolverError
 from optmech.exact.balls import above
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, log_ball
@@ -71,7 +72,7 @@ class Optimum:
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class Outputs(ReadOnly):
     """What is asked of the outputs of T ``inputs``: that Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for
     all t, t'. Moves cost ``distance``, shape (n, m), and inputs count with their ``weights``."""
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     )
     from optmech.analysis.leakage.capacities import predicate_capacity as predicate_capacity
     from optmech.analysis.leakage.composition import Parallel as Parallel
+    from optmech.analysis.leakage.composition import Repeated as Repeated
     from optmech.analysis.leakage.composition import parallel as parallel
+    from optmech.analysis.leakage.composition import repeated as repeated
     from optmech.analysis.leakage.distance import RefinementDistance as RefinementDistance
     from optmech.analysis.leakage.distance import refinement_distance as refinement_distance
     from optmech.analysis.leakage.information import ShannonCapacity as ShannonCapacity
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.joint import reduced as reduced
     from optmech.analysis.leakage.refinement import Refinement as Refinement
     from optmech.analysis.leakage.refinement import refines as refines
-    from optmech.analysis.leakage.repetition import Repeated as Repeated
-    from optmech.analysis.leakage.repetition import repeated as repeated
     from optmech.analysis.leakage.version_pair import Change as Change
     from optmech.analysis.leakage.version_pair import Versions as Versions
     from optmech.analysis.leakage.version_pair import versions as versions
