@@ -295,9 +295,7 @@ def _solve_minimax(
     Variables are q(t|o) in the order (t, o), then the maximum y. A row says that the error of a
     secret, or of a secret and an estimate, is at most y.
     """
-    import highspy
-
-    from optmech.lp.highs import highs_model, run_highs
+    from optmech.lp.highs import highs_solution
 
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
@@ -308,13 +306,8 @@ def _solve_minimax(
     cost = np.append(np.zeros(rows.shape[1] - 1), 1.0)
     lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
     upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    for option, choice in method.items():
-        solver.setOptionValue(option, choice)
-    solver.passModel(highs_model(cost, rows, lower, upper, np.full(rows.shape[1], np.inf)))
-    run_highs(solver)
-    solution = solver.getSolution()
+    most = np.full(rows.shape[1], np.inf)
+    solution = highs_solution(cost, rows, lower, upper, most, **method)
     played = np.array(solution.col_value)[:-1].reshape(count, observables).T
     prices = -np.array(solution.row_dual)[: errors.shape[0]].reshape(-1, count)
     weights = _normalised(prices.reshape(1, -1)).reshape(prices.shape)

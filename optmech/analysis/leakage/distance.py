@@ -20,6 +20,10 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
+_TIGHT: dict[str, str | float] = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
 _GRID = 2.0**-40
 _PROGRAM = 300_000
 """Secrets times observables of both, beyond which the linear program takes minutes."""
@@ -80,9 +84,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
     and what the solver is off by is a share of each, however small they are.
     """
-    import highspy
-
-    from optmech.lp.highs import highs_model, run_highs
+    from optmech.lp.highs import highs_solution
 
     (count, mine), theirs = first.shape, second.shape[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -97,16 +99,11 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     sums = sp.coo_array((limit[y, z], (y, y * theirs + z)), shape=(mine, mine * theirs))
     rows = sp.csr_array(sp.vstack([reached, sums]))
     cost = -(first.sum(axis=0)[:, None] * limit).ravel()
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("small_matrix_value", 1e-12)
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
     top = np.ones(rows.shape[0])
-    low = np.full(len(top), -np.inf)
-    solver.passModel(highs_model(cost, rows, low, top, (limit > 0).ravel().astype(float)))
-    run_highs(solver)
-    solution = solver.getSolution()
+    used = (limit > 0).ravel().astype(float)
+    solution = highs_solution(
+        cost, rows, np.full(len(top), -np.inf), top, used, small_matrix_value=1e-12, **_TIGHT
+    )
     remap = np.array(solution.col_value).reshape(mine, theirs) * limit
     prices = np.maximum(-np.array(solution.row_dual), 0.0)
     paid, spared = prices[: count * theirs].reshape(count, theirs), prices[count * theirs :]

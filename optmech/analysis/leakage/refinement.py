@@ -36,6 +36,9 @@ from optmech.spaces.rationals import RationalRows
 Fractions = list[list[Fraction]]
 _GRID = 2.0**-40
 """Gains that floats propose are multiples of it."""
+_TIGHT: dict[str, str | float] = {
+    "solver": "simplex", "primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10
+}  # fmt: skip
 _DEPENDENT = 400
 """Columns beyond which independence is not looked for by elimination."""
 _PROGRAM = 300_000
@@ -45,8 +48,8 @@ _MARGIN = 2.0**-36
 """What a guess is made worse by everywhere, so that rounding it earns nothing."""
 
 
-def refined_on_average(a: Mechanism, b: Mechanism, slack: Fraction) -> dict[str, Any]:
-    """The fields of a ``Refinement``: R where b = aR (within ``slack``), else a gain."""
+def _on_average(a: Mechanism, b: Mechanism, slack: Fraction) -> Refinement:
+    """R where b = aR (within ``slack``), else a gain."""
     a, b = drawn(a), drawn(b)
     few, fewer = reduced(a), reduced(b)
     remap, gain = _proposed(few, fewer)
@@ -58,7 +61,7 @@ def refined_on_average(a: Mechanism, b: Mechanism, slack: Fraction) -> dict[str,
         far = _distance(a, b, near)
         bounds = _bounds(gap, far)
         if far <= slack:
-            return {"holds": True, "remap": near, "deficiency": bounds}
+            return Refinement(True, "average", near, deficiency=bounds)
         raise SolverError(
             f"the deficiency lies in {bounds}, and whether it is at most {float(slack):g} is not "
             "decided by that",
@@ -71,7 +74,7 @@ def refined_on_average(a: Mechanism, b: Mechanism, slack: Fraction) -> dict[str,
         whole = _whole(a, b, made)
         if _distance(a, b, whole) != 0:
             raise VerificationError("the remap does not lead from a to b", where="refines")
-        return {"holds": True, "remap": whole, "deficiency": Interval(0.0, 0.0)}
+        return Refinement(True, "average", whole, deficiency=Interval(0.0, 0.0))
     # multipliers may have any sign and size, gains are from 0 to 1
     most = max(abs(value) for line in rows for value in line)
     half = tuple(tuple(value / most / 2 + Fraction(1, 2) for value in line) for line in rows)
@@ -85,8 +88,9 @@ def _bounds(gap: Fraction, far: Fraction) -> Interval:
     return Interval(rounded_down(max(gap, Fraction(0))) + 0.0, rounded_up(far))
 
 
-def _refuted(gain: Any, gap: Fraction, far: Fraction) -> dict[str, Any]:
-    return {"holds": False, "gain": gain, "gap": Exact(gap), "deficiency": _bounds(gap, far)}
+def _refuted(gain: Any, gap: Fraction, far: Fraction) -> Refinement:
+    bounds = _bounds(gap, far)
+    return Refinement(False, "average", gain=gain, gap=Exact(gap), deficiency=bounds)
 
 
 def _gap(a: Mechanism, b: Mechanism, gain: Any) -> Fraction:
@@ -175,9 +179,7 @@ def _inverted(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
 
 def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     """The least Σ_s ½|b - aR| in floats: R, and the gain from its dual."""
-    import highspy
-
-    from optmech.lp.highs import highs_model, run_highs
+    from optmech.lp.highs import highs_solution
 
     count, mine, theirs = len(a.secrets), len(a.observables), len(b.observables)
     eye, cells = sp.eye_array(theirs), count * theirs
@@ -189,14 +191,8 @@ def _programmed(a: Mechanism, b: Mechanism) -> tuple[Floats, Floats]:
     rows = sp.csr_array(sp.vstack([sp.hstack(both), sums]))
     wanted = np.concatenate([b.matrix.ravel(), np.ones(mine)])
     cost = np.concatenate([np.zeros(mine * theirs), np.full(2 * cells, 0.5)])
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("solver", "simplex")
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
-    solver.passModel(highs_model(cost, rows, wanted, wanted, np.full(len(cost), np.inf)))
-    run_highs(solver)
-    solution = solver.getSolution()
+    most = np.full(len(cost), np.inf)
+    solution = highs_solution(cost, rows, wanted, wanted, most, **_TIGHT)
     remap = np.array(solution.col_value)[: mine * theirs].reshape(mine, theirs)
     prices = np.array(solution.row_dual)[:cells].reshape(count, theirs)
     return remap, (prices + 0.5).T
@@ -274,9 +270,7 @@ def _dual(a: Fractions, wanted: Sequence[Fraction]) -> list[Fraction]:
     return y
 
 
-def refined_in_the_worst_case(
-    a: Mechanism, b: Mechanism
-) -> tuple[int, tuple[Fraction, ...] | None]:
+def _in_the_worst_case(a: Mechanism, b: Mechanism) -> tuple[int, tuple[Fraction, ...] | None]:
     """An observable of b whose posterior is no mixture of posteriors of a, with y such that
     Σ_s y(s) b(o|s) > 0 >= Σ_s y(s) a(o'|s) for all o'; (0, None) where there is none.
 
@@ -305,7 +299,7 @@ def refined_in_the_worst_case(
     return 0, None
 
 
-def refined_in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
+def _in_privacy(a: Mechanism, b: Mechanism) -> tuple[int, int] | None:
     """Two secrets that b tells apart better than a does, by the largest likelihood ratio."""
     for s in range(len(a.secrets)):
         for t in range(s):
@@ -400,16 +394,16 @@ def refines(
         )
     slack = Fraction(probability(tolerance, "tolerance").factor)
     if order == "average":
-        return Refinement(**refined_on_average(a, b, slack), order=order)
+        return _on_average(a, b, slack)
     if slack:
         raise ProblemError("is for the order 'average' only", where="tolerance")
     if order == "max":
-        at, row = refined_in_the_worst_case(a, b)
+        at, row = _in_the_worst_case(a, b)
         if row is None:
             return Refinement(True, order)
         return Refinement(False, order, gain=(row,), observable=b.observables.labels[at])
     if order == "privacy":
-        pair = refined_in_privacy(a, b)
+        pair = _in_privacy(a, b)
         if pair is None:
             return Refinement(True, order)
         labels = a.secrets.labels
