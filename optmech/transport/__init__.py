@@ -22,8 +22,15 @@ from optmech.exact.checked import float_or_nan
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.transport.barycenters import Barycenter, barycenter
-from optmech.transport.couplings import Coupling, Masses, Violation, bottleneck, inside
-from optmech.transport.tree import Tree, optimise
+from optmech.transport.couplings import (
+    Coupling,
+    Masses,
+    Tree,
+    Violation,
+    bottleneck,
+    inside,
+    optimise,
+)
 
 __all__ = [
     "Barycenter",

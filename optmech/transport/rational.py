@@ -30,13 +30,15 @@ from optmech.spaces.rationals import Shares
 from optmech.transport.couplings import (
     LARGEST_TOTAL,
     UNITS,
+    ExactCost,
     Masses,
     Relation,
+    Tree,
     apportioned,
     bottleneck,
     reached,
+    settle,
 )
-from optmech.transport.tree import ExactCost, Tree, settle
 
 _AUGMENTATIONS = 10**6
 

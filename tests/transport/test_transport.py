@@ -16,8 +16,7 @@ from strategies import distributions, nonnegative_matrices
 
 import optmech as om
 from optmech.transport import pivots as kernels
-from optmech.transport.couplings import Masses
-from optmech.transport.tree import Tree, optimise
+from optmech.transport.couplings import Masses, Tree, optimise
 
 
 def by_linprog(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> float:

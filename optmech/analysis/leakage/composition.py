@@ -14,9 +14,17 @@ from operator import mul
 
 import numpy as np
 
-from optmech.analysis.leakage.joint import Scaled, probabilities, reduced, shares
 from optmech.analysis.leakage.losses import delta_of_pair
-from optmech.analysis.leakage.vulnerability import IDENTITY, Gain, gain_of, posterior_vulnerability
+from optmech.analysis.leakage.vulnerability import (
+    IDENTITY,
+    Gain,
+    Scaled,
+    gain_of,
+    posterior_vulnerability,
+    probabilities,
+    reduced,
+    shares,
+)
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown

@@ -9,8 +9,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.joint import drawn, joint, reduced
-from optmech.analysis.leakage.vulnerability import posterior_vulnerability
+from optmech.analysis.leakage.vulnerability import drawn, joint, posterior_vulnerability, reduced
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown

@@ -19,8 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from optmech.analysis.leakage.exactly import fmpq_mat, nonnegative_solution, rational
-from optmech.analysis.leakage.joint import drawn, fractions, proportional, rational_rows, reduced
-from optmech.analysis.leakage.vulnerability import Gain, posterior_vulnerability
+from optmech.analysis.leakage.vulnerability import (
+    Gain,
+    drawn,
+    fractions,
+    posterior_vulnerability,
+    proportional,
+    rational_rows,
+    reduced,
+)
 from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError

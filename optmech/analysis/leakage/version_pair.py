@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from optmech.analysis.leakage.composition import Parallel, parallel, require_mechanism
-from optmech.analysis.leakage.joint import fractions, rational_rows
+from optmech.analysis.leakage.vulnerability import fractions, rational_rows
 from optmech.base.labelled import label_text
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError

@@ -11,8 +11,9 @@ from optmech.mechanisms.targets.build import (
     no_obfuscation_epsilon,
     optimal_target,
     target_frontier,
+    target_mechanisms,
+    target_problem,
 )
-from optmech.mechanisms.targets.conditioned import target_mechanisms, target_problem
 from optmech.mechanisms.targets.design import Misestimation, TargetDesign
 
 __all__ = [

@@ -17,13 +17,11 @@ from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
-from optmech.traces.gaussian import box, sdp
+from optmech.traces.gaussian import sdp
 from optmech.traces.gaussian.balls import Enclosure
-from optmech.traces.gaussian.calibration import calibrate, promise
 from optmech.traces.gaussian.extremes import over_ball
-from optmech.traces.gaussian.information import Axes
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order
-from optmech.traces.gaussian.prior import GaussianPrior, read_priors, read_query, read_sets
+from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
+from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
 Structure = Literal["full", "diagonal", "isotropic"]
 Region = Literal["ball", "box"]
@@ -307,9 +305,9 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
     copies = axes if asked.plain and all(map(_alike, priors)) else 1
     groups = [Axes(prior, (0,) if copies > 1 else tuple(range(axes))) for prior in priors]
     size = len(groups[0].coordinates)
-    if size > box.LARGEST:
+    if size > sdp.LARGEST:
         raise ProblemError(
-            f"{size} coordinates are too many for the box, which is solved for up to {box.LARGEST}",
+            f"{size} coordinates are too many for the box, which is solved for up to {sdp.LARGEST}",
             where="region",
             remedy='Use region="ball", which is on the safe side of the box',
         )
@@ -323,8 +321,8 @@ def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
         equal = base * np.eye(len(priors[0].covariance))
         return equal, asked.square * _least_equal(asked, base), base
     kappa = asked.kappa(copies)
-    found, bound = box.search(
-        [box.Hypotheses(group, s, kappa) for group in groups for s in sets],
+    found, bound = sdp.search(
+        [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets],
         base * np.eye(size),
         np.eye(size) if asked.plain else asked.query,
         asked.least(base),
@@ -355,10 +353,10 @@ def _variance(matrix: Floats, query: Floats) -> float:
 
 def _least(group: Axes, steps: Ints, kappa: float) -> Enclosure:
     """B Bᵀ/κ − C, as narrow as floats allow."""
-    return box.given_secrets(
+    return sdp.given_secrets(
         group,
         steps,
-        lambda mean, rest: box.narrow(mean * mean.transpose() * (1 / flint.arb(kappa)) - rest),
+        lambda mean, rest: sdp.narrow(mean * mean.transpose() * (1 / flint.arb(kappa)) - rest),
     )
 
 

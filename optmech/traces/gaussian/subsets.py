@@ -22,9 +22,14 @@ from optmech.traces.gaussian.balls import (
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import assembled, axis_groups, noise_matrix
 from optmech.traces.gaussian.loss import TraceLoss, renyi_order, worst
-from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
+from optmech.traces.gaussian.prior import (
+    GaussianPrior,
+    assembled,
+    axis_groups,
+    noise_matrix,
+    secret_steps,
+)
 
 MOST = 20_000
 """Sets that are looked at before the question is refused as too large."""

@@ -1,29 +1,234 @@
-"""The likeliest prior, given how often each observable was reported.
+"""What a collector learns about everybody from private reports: how often each observable was
+reported, the likeliest prior, with a proof of how likely, and unbiased frequencies of the secrets
+with their variances.
 
-The iterative Bayesian update (Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi,
-Generalized Iterative Bayesian Update and Applications to Mechanisms for Privacy Protection,
-EuroS&P 2020), which is expectation maximisation, with a stopping rule that is a proof.
+The likeliest prior comes from the iterative Bayesian update (Agrawal and Aggarwal, PODS 2001;
+ElSalamouny and Palamidessi, Generalized Iterative Bayesian Update and Applications to Mechanisms
+for Privacy Protection, EuroS&P 2020), which is expectation maximisation, with a stopping rule that
+is a proof.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from optmech.analysis.estimate.counts import Counts, counts_of
-from optmech.analysis.leakage.joint import probabilities
+from optmech.analysis.leakage.vulnerability import probabilities
+from optmech.analysis.measures import prior_weights
 from optmech.analysis.simplex import concave_maximum
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import few, own_labels
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.balls import above
 from optmech.exact.checked import positive, probability, whole
+from optmech.exact.number import Number
+from optmech.reading.columns import read_text_columns
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import find_index
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
+
+__all__ = ["Frequencies", "PriorEstimate", "frequencies", "from_supports", "prior"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+Counts = ArrayLike | Mapping[Hashable, float]
+"""An array in the order of the observables, or a mapping (a dict, a Counter, a pandas Series) from
+label to count; labels that it leaves out count 0."""
+
+
+def counts_of(counts: Counts, observables: Domain) -> Floats:
+    """The counts in the order of the observables, finite and >= 0 with a positive sum.
+
+    Raises
+    ------
+    ProblemError
+        On a wrong shape, a label that is no observable, a negative count, or no report at all.
+    """
+    mapping: Any = counts
+    labels = own_labels(counts)
+    if labels is not None:
+        if len(labels) != 1:
+            raise ProblemError(
+                "is a table, and one column is needed", where="counts", remedy="Choose a column"
+            )
+        if labels[0] is not None:
+            mapping = dict(zip(labels[0], mapping.to_numpy().tolist(), strict=True))
+    if isinstance(mapping, Mapping):
+        values = np.zeros(len(observables))
+        for label, count in mapping.items():
+            try:
+                k = find_index(observables, label)
+            except ProblemError as error:
+                raise ProblemError(
+                    f"{label!r} is no observable: those are {few(observables.labels)}",
+                    where="counts",
+                    remedy="Count the labels that the mechanism reports",
+                ) from error
+            values[k] += float(finite_array(count, where=f"counts[{label!r}]", ndim=0))
+    else:
+        values = np.array(finite_array(counts, where="counts"))  # type: ignore[arg-type]
+    if values.shape != (len(observables),):
+        raise ProblemError(
+            f"shape {values.shape} does not fit {len(observables)} observables",
+            where="counts",
+            remedy="Give a count for every observable, or a mapping from label to count",
+        )
+    if (values < 0).any():
+        raise ProblemError(
+            f"{values.min():g} is negative", where="counts", remedy="Counts are >= 0"
+        )
+    if not values.any():
+        raise ProblemError("there is no report", where="counts", remedy="Give a positive count")
+    return values
+
+
+def read_counts(path: str | Path, observables: Domain) -> Floats:
+    """The counts of a CSV file with the columns ``observable`` and ``count``, or ``observable``
+    alone, a row for every report; labels as texts."""
+    try:
+        columns = read_text_columns(path, ["observable", "count"])
+    except ProblemError as error:
+        if "'count'" not in error.message or "'observable'" in error.message:
+            raise
+        columns = read_text_columns(path, ["observable"])
+    numbers = columns.get("count", ["1"] * len(columns["observable"]))
+    found: dict[Hashable, float] = {}
+    for row, (label, text) in enumerate(zip(columns["observable"], numbers, strict=True), start=1):
+        try:
+            count = float(text)
+        except ValueError:
+            raise ProblemError(
+                f"data row {row} has no usable count: {text[:40]!r}", where=str(path)
+            ) from None
+        found[label] = found.get(label, 0.0) + count
+    try:
+        return counts_of(found, observables)
+    except ProblemError as error:
+        raise ProblemError(error.message, where=str(path), remedy=error.remedy) from error
+
+
+_SOLVED = 1e-8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frequencies(Shown):
+    """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1."""
+
+    values: Floats
+    """Shape (S,); they sum to one."""
+    variances: Floats
+    """Unbiased estimates of the variance of each, shape (S,), for reports that are independent
+    draws of secrets and answers."""
+    estimator: Floats
+    """a(s, o), shape (S, O): the mean of a(s, o) over the reports is the estimate of s; the
+    debiasing matrix."""
+    reports: float
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors, shape (S,)."""
+        return np.sqrt(self.variances)
+
+
+@checked_arguments
+def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> Frequencies:
+    """The share of every secret among those who reported, estimated without bias.
+
+    Of all a(s, o) with Σ_o p(o|t) a(s,o) = 1 for t = s and 0 for other t, that of least variance
+    at ``prior`` (by default the uniform one): a = (P D⁻¹ Pᵀ)⁻¹ P D⁻¹ with D the output
+    probabilities there (Aitken 1935). For k-ary randomised response, subset selection and
+    symmetric encodings that is the estimator of the literature (Wang et al., USENIX Security 2017).
+
+    ``counts`` as in ``om.estimate.prior``.
+
+    Raises
+    ------
+    ProblemError
+        On unusable counts; where the rows of the mechanism are (nearly) dependent, so that there is
+        no unbiased estimate; with a report that is impossible at ``prior``.
+    """
+    reported = counts_of(counts, m.observables)
+    total = float(reported.sum())
+    start = Prior.uniform(m.secrets) if prior is None else prior
+    output = m.push(prior_weights(m, start))
+    seen = output > 0
+    if (reported[~seen] > 0).any():
+        o = int(np.flatnonzero((reported > 0) & ~seen)[0])
+        raise ProblemError(
+            f"{m.observables.labels[o]!r} was reported, and cannot be at this prior",
+            where="counts",
+            remedy="Give the mechanism that the reports were drawn from",
+        )
+    likely = m.matrix[:, seen]
+    weighted = likely / output[seen]
+    estimator = np.zeros(m.matrix.shape)
+    try:
+        estimator[:, seen] = np.linalg.solve(weighted @ likely.T, weighted)
+        off = np.abs(m.matrix @ estimator.T - np.eye(len(m.secrets))).max()
+    except np.linalg.LinAlgError:
+        off = np.inf
+    if not off <= _SOLVED:
+        raise ProblemError(
+            "some mixtures of secrets cause the same reports, so that no estimate is unbiased",
+            where="mechanism",
+            remedy="Use om.estimate.prior, or a mechanism with independent rows",
+        )
+    share = reported / total
+    values = estimator @ share
+    spread = (estimator**2) @ share - values**2
+    variances = np.maximum(0.0, spread) / max(total - 1, 1.0)
+    return Frequencies(values, variances, estimator, total)
+
+
+def from_supports(
+    held: ArrayLike, reports: float, *, own: Number, other: Number
+) -> tuple[Floats, Floats]:
+    """The same from how many reports support each secret, for any number of secrets: values and
+    variances, each of shape (n,) (Wang et al., USENIX Security 2017).
+
+    A report supports its true secret with probability p and any other with q. For optimised unary
+    encoding a report supports the secrets whose bits are set, p = ½ and q = 1 / (e^ε + 1); for
+    one-time RAPPOR p = 1 - q = 1 / (1 + e^{-ε/2}); for randomised response p = e^ε q.
+
+    Parameters
+    ----------
+    held:
+        How many reports support each secret, shape (n,).
+    reports:
+        How many there are, at least 1.
+    own, other:
+        p and q, from 0 to 1, p above q.
+
+    Raises
+    ------
+    ProblemError
+        Unless 0 <= held <= reports and q < p.
+    """
+    total = positive(reports, "reports")
+    counted = finite_array(held, where="held", ndim=1)
+    if (counted < 0).any() or (counted > total).any():
+        raise ProblemError(
+            f"not from 0 to {total:g}", where="held", remedy="Count every report once per secret"
+        )
+    p, q = float(probability(own, "own")), float(probability(other, "other"))
+    if not q < p:
+        raise ProblemError(f"{p:g} is not above {q:g}", where="own")
+    share = counted / total
+    values = np.asarray((share - q) / (p - q))
+    return values, np.asarray(share * (1 - share) / max(total - 1, 1.0) / (p - q) ** 2)
+
 
 _LEAST = 1e-290
 """No weight falls to 0 on the way: it could never rise again."""
