@@ -125,7 +125,7 @@ def everywhere(
         float(steps[i, j]) if touching.any() else 0.0,
         (labels[i], labels[j]) if touching.any() else None,
         broken / count,
-        _clopper_pearson(broken, count, float(sure)),
+        _interval(broken, count, float(sure)),
         count,
         float(sure),
         logs,
@@ -196,10 +196,8 @@ def _cells(boxes: Floats, points: Floats) -> Ints:
     return found
 
 
-def _clopper_pearson(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    from scipy.stats import beta
+def _interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    from scipy.stats import binomtest
 
-    tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.isf(tail, hits + 1, count - hits)) if hits < count else 1.0
-    return low, high
+    found = binomtest(hits, count).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)

@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats, Ints, finite_array
 from optmech.errors import ProblemError, SolverError, TooLargeError
 from optmech.exact.checked import whole
 from optmech.exact.number import Number, parse_exact
@@ -25,7 +25,6 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.observables import Subsets
 
-_MOST_RAPPOR_SECRETS = 12
 _FARTHEST = 700.0
 """e^-700, divided by up to 4,000 observables, still has all its digits."""
 
@@ -53,19 +52,9 @@ def rappor(secrets: Domain, epsilon: Number) -> Mechanism:
     TooLargeError
         Beyond 12 secrets.
     """
-    size = len(secrets)
-    if size > _MOST_RAPPOR_SECRETS:
-        raise TooLargeError(
-            f"{size} secrets make 2^{size} observables",
-            where="secrets",
-            remedy=f"Use at most {_MOST_RAPPOR_SECRETS} secrets",
-        )
-    # the product of all flips must not vanish
-    odds = np.exp(-min(float(parse_exact(epsilon, where="epsilon")) / 2, _FARTHEST / (size + 1)))
-    words = list(product((0, 1), repeat=size))
-    bits = np.array(words)
+    odds, words, bits = _words(secrets, parse_exact(epsilon, where="epsilon") / 2)
     flips = bits.sum(axis=1)[None, :] + 1 - 2 * bits.T
-    return Mechanism(secrets, Domain(words), odds**flips / (1 + odds) ** size)
+    return Mechanism(secrets, words, odds**flips / (1 + odds) ** len(secrets))
 
 
 @checked_arguments
@@ -221,7 +210,14 @@ def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
     TooLargeError
         Beyond 12 secrets.
     """
-    rate = float(parse_exact(epsilon, where="epsilon"))
+    odds, words, bits = _words(secrets, parse_exact(epsilon, where="epsilon"))
+    others = bits.sum(axis=1)[None, :] - bits.T
+    # a half for the own bit; another one is a one with odds / (1 + odds)
+    return Mechanism(secrets, words, 0.5 * odds**others / (1 + odds) ** (len(secrets) - 1))
+
+
+def _words(secrets: Domain, rate: float) -> tuple[float, Domain, Ints]:
+    """e^-rate, and the words of a bit for every secret, as labels and as an array."""
     size = len(secrets)
     if size > _MOST_BITS:
         raise TooLargeError(
@@ -229,14 +225,10 @@ def optimised_unary_encoding(secrets: Domain, epsilon: Number) -> Mechanism:
             where="secrets",
             remedy=f"Use at most {_MOST_BITS} secrets, or subset_selection",
         )
-    # the product of all bits must not vanish
-    odds = np.exp(-min(rate, _FARTHEST / (size + 1)))
     words = list(product((0, 1), repeat=size))
-    bits = np.array(words)
-    others = bits.sum(axis=1)[None, :] - bits.T
-    # a half for the own bit; another one is a one with odds / (1 + odds)
-    matrix = 0.5 * odds**others / (1 + odds) ** (size - 1)
-    return Mechanism(secrets, Domain(words), matrix)
+    # the product of all bits must not vanish
+    odds = float(np.exp(-min(rate, _FARTHEST / (size + 1))))
+    return odds, Domain(words), np.array(words)
 
 
 @checked_arguments

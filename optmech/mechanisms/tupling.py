@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.analysis.leakage.losses import delta_of_curve
+from optmech.analysis.leakage.repetition import delta_of_curve
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.shown import Shown

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise, permutations
+from itertools import permutations
 from operator import mul
 
 import numpy as np
 
-from optmech.analysis.leakage.losses import delta_of_pair
+from optmech.analysis.leakage.repetition import delta_of_pair, exactly_earned, nearly_earned
 from optmech.analysis.leakage.vulnerability import (
     IDENTITY,
     Gain,
@@ -26,7 +26,7 @@ from optmech.analysis.leakage.vulnerability import (
     shares,
 )
 from optmech.analysis.measures import weights_over
-from optmech.base.arrays import Floats, Ints
+from optmech.base.arrays import Floats
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -50,12 +50,6 @@ _LOST = 1e-280
 """More than underflow takes from a sum."""
 _NEAR = 1e-9
 """Logarithms that may belong to the largest ratio, relatively: these are compared exactly."""
-_NUMBERS = 8_000_000
-"""Of an array of multisets."""
-_FORGOTTEN = 1e-20
-"""A partial multiset that is less likely than this, for every secret, is left out."""
-_SMALL = 1e-280
-"""Products below it lose digits, and count as 0."""
 
 
 class _Reports(Shown):
@@ -115,94 +109,6 @@ class _Reports(Shown):
         moved = sum(least, Fraction(0))
         known = max([Fraction(low) + moved, *self._fewer(weighted, prior, gain)])
         return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
-
-
-def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
-    """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
-    columns = found.columns
-    scale = math.lcm(*(value.denominator for row in weighted for value in row))
-    gains = [[int(value * scale) for value in row] for row in weighted]
-    powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
-    total = 0
-
-    def visit(o: int, left: int, masses: list[int]) -> None:
-        nonlocal total
-        if o == len(columns) - 1:
-            last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
-            total += max(sum(g * v for g, v in zip(row, last, strict=True)) for row in gains)
-            return
-        for n in range(left + 1):
-            ways = math.comb(left, n)
-            here = [ways * mass * own[n] for mass, own in zip(masses, powers[o], strict=True)]
-            if any(here):
-                visit(o + 1, left - n, here)
-
-    visit(0, k, [1] * len(found.rows))
-    return Fraction(total, scale * found.total**k)
-
-
-def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:
-    """Bounds of the same for weights >= 0, shape (W, S), both arguments floats next to the exact
-    numbers. Multisets are made one observable after the other, and the least likely left out."""
-    secrets, seen = matrix.shape
-    most = max(1000, _NUMBERS // secrets)
-    tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
-    left, masses = np.array([k]), np.ones((1, secrets))
-    ways, complete, count = _binomials(k), list[Floats](), 0
-    for o in range(seen - 1):
-        room = max(1000, most - count)
-        kept = _likeliest(left, masses, tails[:, o], room)
-        left, masses = _extended(left[kept], masses[kept], ways, _powers(matrix[:, o], k))
-        complete.append(masses[left == 0])
-        count += len(complete[-1])
-        left, masses = left[left > 0], masses[left > 0]
-    complete.append(masses * _powers(matrix[:, -1], k)[left])
-    told = np.concatenate(complete)
-    told[told < _SMALL] = 0.0
-    # every factor p^n is off by 2n units, every product and binomial by one
-    error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
-    best = [(part @ weighted.T).max(axis=1) for part in np.array_split(told, 1 + len(told) // 4096)]
-    earned = math.fsum(np.concatenate(best).tolist())
-    summed = np.array([math.fsum(column) for column in told.T.tolist()])
-    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
-    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
-    return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
-
-
-def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
-    """Partial multisets that lead to at most ``room`` others, the likeliest for some secret."""
-    likely = (masses * np.minimum(tail[None, :] ** left[:, None], 1.0)).max(axis=1)
-    order = np.argsort(-likely, kind="stable")
-    order = order[likely[order] > _FORGOTTEN]
-    most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
-    return np.asarray(order[:most])
-
-
-def _binomials(k: int) -> Floats:
-    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
-    out, row = np.zeros((k + 1, k + 1)), [1]
-    for r in range(k + 1):
-        out[r, : r + 1] = row
-        row = [1, *map(sum, pairwise(row)), 1]
-    return out
-
-
-def _powers(column: Floats, k: int) -> Floats:
-    """p(o|s)^n by repeated products, shape (k + 1, S)."""
-    out = np.ones((k + 1, len(column)))
-    np.cumprod(np.broadcast_to(column, (k, len(column))), axis=0, out=out[1:])
-    out[out < _SMALL] = 0.0
-    return out
-
-
-def _extended(left: Ints, masses: Floats, ways: Floats, powers: Floats) -> tuple[Ints, Floats]:
-    """Every partial multiset with every number of the next observable that still fits."""
-    sizes = left + 1
-    source = np.repeat(np.arange(len(left)), sizes)
-    count = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    more = masses[source] * (ways[left[source], count][:, None] * powers[count])
-    more[more < _SMALL] = 0.0
-    return left[source] - count, more
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -182,14 +182,8 @@ def _through(kernel: Wide, bound: Floats, pairs: np.ndarray) -> Floats:
     return out
 
 
-def gain(p: Floats, q: Floats, bound: Floats) -> float:
-    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
-    little more: ``transport.gains`` has the proof."""
-    with np.errstate(divide="ignore"):
-        return float(_gains(np.log(p)[None], np.log(q)[None], bound)[0])
-
-
 def _gains(log_p: Floats, log_q: Floats, bound: Floats) -> Floats:
-    """The same for k pairs of logarithms, which count as they are: shapes (k, n)."""
+    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
+    little more, for k pairs of logarithms, which count as they are: shapes (k, n)."""
     every = np.broadcast_to(bound, (len(log_p), *bound.shape))
     return gains(every, Logs(log_p, log_p), Logs(log_q, log_q)).upper

@@ -11,6 +11,8 @@ H(0) = 1, H >= max(0, 1 - t) is that of a pair of laws; the larger curve is the 
 for any number of reports (Blackwell 1953; docs/theory.md, "Reports about a population"). The curve
 above joins the dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022), the one below extends
 the chords beside every gap into it.
+
+What is earned is summed over the multisets of k reports: what counts is how often each was seen.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.analysis.leakage.vulnerability import Scaled
+from optmech.base.arrays import Floats, Ints
 from optmech.exact.balls import above
 from optmech.exact.exponentials import bracket, exp_range
 from optmech.exact.interval import Interval
@@ -34,6 +37,13 @@ _TAIL = 1e-22
 _UNIT = 2.0**-53
 _WIDE = 20.0
 """Sums of k losses stay within this many times sqrt(k) of their mean, but for what is cut off."""
+
+_NUMBERS = 8_000_000
+"""Of an array of multisets."""
+_FORGOTTEN = 1e-20
+"""A partial multiset that is less likely than this, for every secret, is left out."""
+_SMALL = 1e-280
+"""Products below it lose digits, and count as 0."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +67,36 @@ def delta_of_pair(
     """Bounds of Σ max(0, p^k(o_1..o_k) - e^ε q^k(o_1..o_k)) for p and q over ``total``."""
     atoms = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
     lost = Fraction(total - sum(a for a, _ in atoms), total)
-    sure = 1 - (1 - lost) ** k
     if not atoms:
         return 1.0, 1.0
     losses = [math.log(a) - math.log(b) for a, b in atoms]
     reach = max(max(losses) - min(losses), 2.0**-20) * min(k, _WIDE * math.sqrt(k))
     step = 2.0 ** math.ceil(math.log2(reach / points))
-    upper, beyond = power(_split(atoms, losses, total, step), k, points, upward=True)
-    lower, _ = power(_merged(atoms, losses, total, step), k, points, upward=False)
-    high = above_loss(upper, epsilon, step) + rounded_up(sure) + beyond
-    low = excess(lower, epsilon) + rounded_down(sure)
+    lower = _merged(
+        [round(loss / step) for loss in losses], [(a / total, b / total) for a, b in atoms]
+    )
+    upper = _split(atoms, losses, total, step)
+    return _of_many(lower, upper, (lost, lost), epsilon, step, k=k, points=points)
+
+
+def _of_many(
+    lower: Weights,
+    upper: Weights,
+    lost: tuple[Fraction, Fraction],
+    epsilon: Exact,
+    step: float,
+    *,
+    k: int,
+    points: int,
+) -> tuple[float, float]:
+    """Bounds of δ of k reports: ``lower`` and ``upper`` are one of less and of more loss, and of
+    the first law's mass the shares ``lost`` lie where the second has none."""
+    few, many = (1 - (1 - share) ** k for share in lost)
+    made, beyond = power(upper, k, points, upward=True)
+    high = above_loss(made, epsilon, step) + rounded_up(many) + beyond
+    low = excess(power(lower, k, points, upward=False)[0], epsilon) + rounded_down(few)
     # what underflowed is less than that
-    low = low * (1 - 4 * _UNIT) - 1e-280
-    return max(0.0, low), min(1.0, high * (1 + 4 * _UNIT))
+    return max(0.0, low * (1 - 8 * _UNIT) - 1e-280), min(1.0, high * (1 + 4 * _UNIT))
 
 
 def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
@@ -96,14 +123,12 @@ def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: 
     return Weights(first, (out,), (len(atoms) + 2) * _UNIT)
 
 
-def _merged(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
-    """The atoms whose losses round to the same point of the grid as one."""
-    places = [round(loss / step) for loss in losses]
+def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
+    """Atoms (p, q), those at the same place of the grid as one."""
     first = min(places)
     masses = np.zeros((2, max(places) - first + 1))
-    for (a, b), at in zip(atoms, places, strict=True):
-        masses[:, at - first] += a / total, b / total
-    return Weights(first, (masses[0], masses[1]), (len(atoms) + 2) * _UNIT)
+    np.add.at(masses, (slice(None), np.array(places) - first), np.array(atoms).T)
+    return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
 
 
 def power(one: Weights, k: int, points: int, *, upward: bool) -> tuple[Weights, float]:
@@ -201,12 +226,23 @@ def delta_of_curve(
     dots = [(zero, one)]
     for t, bounds in zip(ratios, found, strict=True):
         dots.append((Fraction(t), min(dots[-1][1], Fraction(min(bounds.upper, 1.0)))))
-    high = _upper(_hull(dots), dict(zip(ratios, places, strict=True)), half, step, epsilon, k)
     below = [(zero, one)]
     for t, bounds in zip(ratios, found, strict=True):
         below.append((Fraction(t), max(rest, one - Fraction(t), Fraction(bounds.lower))))
-    low = _lower(_hull(_minorant(below, dots, rest)), half, step, epsilon, k)
-    return low, min(1.0, high)
+    above_it, below_it = _hull(dots), _hull(_minorant(below, dots, rest))
+    place = dict(zip(ratios, places, strict=True))
+    mass = np.zeros(2 * half + 1)
+    for t, q in _atoms(above_it):
+        mass[place[float(t)] + half] += rounded_up(t * q)
+    atoms = [(t, q) for t, q in _atoms(below_it) if q]
+    # wherever atoms are merged, it is a post-processing
+    lower = _merged(
+        [min(max(round(math.log(t) / step), -half), half) for t, _ in atoms],
+        [(rounded_down(t * q), rounded_up(q)) for t, q in atoms],
+    )
+    upper = Weights(-half, (mass,), 4 * _UNIT)
+    lost = below_it[-1][1], above_it[-1][1]
+    return _of_many(lower, upper, lost, epsilon, step, k=k, points=len(mass))
 
 
 def _hull(dots: Sequence[Dot]) -> list[Dot]:
@@ -234,18 +270,6 @@ def _atoms(corners: Sequence[Dot]) -> list[tuple[Fraction, Fraction]]:
     ]
 
 
-def _upper(
-    corners: list[Dot], place: dict[float, int], half: int, step: float, epsilon: Exact, k: int
-) -> float:
-    mass = np.zeros(2 * half + 1)
-    for t, q in _atoms(corners):
-        mass[place[float(t)] + half] += rounded_up(t * q)
-    lost = corners[-1][1]
-    sure = 1 - (1 - lost) ** k
-    made, beyond = power(Weights(-half, (mass,), 4 * _UNIT), k, len(mass), upward=True)
-    return (above_loss(made, epsilon, step) + rounded_up(sure) + beyond) * (1 + 4 * _UNIT)
-
-
 def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
     """Corners of a function below the curve: at every t the largest of what is left in the end,
     1 - t and the chords on
@@ -270,15 +294,89 @@ def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
     return [*out, (last, max(rest, one - last)), (max(last, one) + 1, rest)]
 
 
-def _lower(corners: list[Dot], half: int, step: float, epsilon: Exact, k: int) -> float:
-    atoms = [(t, q) for t, q in _atoms(corners) if q]
-    # wherever atoms are merged, it is a post-processing
-    places = [min(max(round(math.log(t) / step), -half), half) for t, _ in atoms]
-    first = min(places)
-    masses = np.zeros((2, max(places) - first + 1))
-    for (t, q), at in zip(atoms, places, strict=True):
-        masses[:, at - first] += rounded_down(t * q), rounded_up(q)
-    weights = Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
-    made, _ = power(weights, k, masses.shape[1], upward=False)
-    sure = rounded_down(1 - (1 - corners[-1][1]) ** k)
-    return max(0.0, (sure + excess(made, epsilon)) * (1 - 8 * _UNIT) - 1e-280)
+def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
+    """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
+    columns = found.columns
+    scale = math.lcm(*(value.denominator for row in weighted for value in row))
+    gains = [[int(value * scale) for value in row] for row in weighted]
+    powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
+    total = 0
+
+    def visit(o: int, left: int, masses: list[int]) -> None:
+        nonlocal total
+        if o == len(columns) - 1:
+            last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
+            total += max(sum(g * v for g, v in zip(row, last, strict=True)) for row in gains)
+            return
+        for n in range(left + 1):
+            ways = math.comb(left, n)
+            here = [ways * mass * own[n] for mass, own in zip(masses, powers[o], strict=True)]
+            if any(here):
+                visit(o + 1, left - n, here)
+
+    visit(0, k, [1] * len(found.rows))
+    return Fraction(total, scale * found.total**k)
+
+
+def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:
+    """Bounds of the same for weights >= 0, shape (W, S), both arguments floats next to the exact
+    numbers. Multisets are made one observable after the other, and the least likely left out."""
+    secrets, seen = matrix.shape
+    most = max(1000, _NUMBERS // secrets)
+    tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
+    left, masses = np.array([k]), np.ones((1, secrets))
+    ways, complete, count = _binomials(k), list[Floats](), 0
+    for o in range(seen - 1):
+        room = max(1000, most - count)
+        kept = _likeliest(left, masses, tails[:, o], room)
+        left, masses = _extended(left[kept], masses[kept], ways, _powers(matrix[:, o], k))
+        complete.append(masses[left == 0])
+        count += len(complete[-1])
+        left, masses = left[left > 0], masses[left > 0]
+    complete.append(masses * _powers(matrix[:, -1], k)[left])
+    told = np.concatenate(complete)
+    told[told < _SMALL] = 0.0
+    # every factor p^n is off by 2n units, every product and binomial by one
+    error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
+    best = [(part @ weighted.T).max(axis=1) for part in np.array_split(told, 1 + len(told) // 4096)]
+    earned = math.fsum(np.concatenate(best).tolist())
+    summed = np.array([math.fsum(column) for column in told.T.tolist()])
+    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
+    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
+    return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
+
+
+def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
+    """Partial multisets that lead to at most ``room`` others, the likeliest for some secret."""
+    likely = (masses * np.minimum(tail[None, :] ** left[:, None], 1.0)).max(axis=1)
+    order = np.argsort(-likely, kind="stable")
+    order = order[likely[order] > _FORGOTTEN]
+    most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
+    return np.asarray(order[:most])
+
+
+def _binomials(k: int) -> Floats:
+    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
+    out, row = np.zeros((k + 1, k + 1)), [1]
+    for r in range(k + 1):
+        out[r, : r + 1] = row
+        row = [1, *map(sum, pairwise(row)), 1]
+    return out
+
+
+def _powers(column: Floats, k: int) -> Floats:
+    """p(o|s)^n by repeated products, shape (k + 1, S)."""
+    out = np.ones((k + 1, len(column)))
+    np.cumprod(np.broadcast_to(column, (k, len(column))), axis=0, out=out[1:])
+    out[out < _SMALL] = 0.0
+    return out
+
+
+def _extended(left: Ints, masses: Floats, ways: Floats, powers: Floats) -> tuple[Ints, Floats]:
+    """Every partial multiset with every number of the next observable that still fits."""
+    sizes = left + 1
+    source = np.repeat(np.arange(len(left)), sizes)
+    count = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    more = masses[source] * (ways[left[source], count][:, None] * powers[count])
+    more[more < _SMALL] = 0.0
+    return left[source] - count, more
