@@ -153,7 +153,7 @@ def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Float
     against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
     p, q = wide_outputs_of(m, (lam0, lam1))
     excluded = np.where(p.positive, np.inf, np.nan)
-    return np.asarray(np.where(q.positive, p.over(q).floats(), excluded))
+    return np.where(q.positive, p.over(q).floats(), excluded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,7 +219,7 @@ def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
     """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
     sums of ``terms`` products and of the logarithm may have added."""
     exact = either_log_ratio(p, q)
-    return np.asarray(np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0))
+    return np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0)
 
 
 def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:

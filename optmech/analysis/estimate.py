@@ -226,7 +226,7 @@ def from_supports(
     if not q < p:
         raise ProblemError(f"{p:g} is not above {q:g}", where="own")
     share = counted / total
-    values = np.asarray((share - q) / (p - q))
+    values = (share - q) / (p - q)
     return values, np.asarray(share * (1 - share) / max(total - 1, 1.0) / (p - q) ** 2)
 
 
@@ -381,7 +381,7 @@ def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[
 def _gradient(likely: Floats, shares: Floats, weights: Floats) -> Floats:
     """Σ_o share(o) p(o|s) / (πP)(o), shape (B, S)."""
     output = np.maximum(weights @ likely, np.finfo(float).tiny)
-    return np.asarray((shares / output) @ likely.T)
+    return (shares / output) @ likely.T
 
 
 def _log_likelihood(likely: Floats, shares: Floats, weights: Floats) -> Floats:

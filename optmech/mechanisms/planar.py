@@ -203,7 +203,7 @@ def _between(near: Floats, far: Floats) -> Floats:
         # (1 + b)(1 - e^{-w}) - w, in two terms of which the second is at most half the first
         inner = -far * np.expm1(-width) - _above_tangent(width)
         inner = np.where(np.isinf(far), 1 + near, inner)
-        return np.asarray(np.where(np.isinf(near), 0.0, np.exp(-near) * inner))
+        return np.where(np.isinf(near), 0.0, np.exp(-near) * inner)
 
 
 def _above_tangent(w: Floats) -> Floats:

@@ -51,14 +51,14 @@ class Logs(NamedTuple):
     @property
     def positive(self) -> np.ndarray:
         """Which numbers are not 0."""
-        return np.asarray(self.up > -np.inf)
+        return self.up > -np.inf
 
     @property
     def middle(self) -> Floats:
         """A float within the bounds."""
         some = self.positive
         width = np.subtract(self.up, self.low, out=np.zeros_like(self.up), where=some)
-        return np.asarray(self.low + 0.5 * width)
+        return self.low + 0.5 * width
 
 
 class Arcs(NamedTuple):

@@ -136,7 +136,7 @@ def _both_ways(values: Floats) -> Floats:
                 where="distance",
                 remedy="Give the larger of the two, np.maximum(d, d.T)",
             )
-        return np.asarray(np.maximum(values, values.T))
+        return np.maximum(values, values.T)
     return values
 
 

@@ -127,7 +127,8 @@ def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
     """Atoms (p, q), those at the same place of the grid as one."""
     first = min(places)
     masses = np.zeros((2, max(places) - first + 1))
-    np.add.at(masses, (slice(None), np.array(places) - first), np.array(atoms).T)
+    for at, atom in zip(places, atoms, strict=True):
+        masses[:, at - first] += atom
     return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
 
 
@@ -232,13 +233,13 @@ def delta_of_curve(
     above_it, below_it = _hull(dots), _hull(_minorant(below, dots, rest))
     place = dict(zip(ratios, places, strict=True))
     mass = np.zeros(2 * half + 1)
-    for t, q in _atoms(above_it):
-        mass[place[float(t)] + half] += rounded_up(t * q)
-    atoms = [(t, q) for t, q in _atoms(below_it) if q]
+    for corner, q in _atoms(above_it):
+        mass[place[float(corner)] + half] += rounded_up(corner * q)
+    atoms = [(corner, q) for corner, q in _atoms(below_it) if q]
     # wherever atoms are merged, it is a post-processing
     lower = _merged(
-        [min(max(round(math.log(t) / step), -half), half) for t, _ in atoms],
-        [(rounded_down(t * q), rounded_up(q)) for t, q in atoms],
+        [min(max(round(math.log(corner) / step), -half), half) for corner, _ in atoms],
+        [(rounded_down(corner * q), rounded_up(q)) for corner, q in atoms],
     )
     upper = Weights(-half, (mass,), 4 * _UNIT)
     lost = below_it[-1][1], above_it[-1][1]

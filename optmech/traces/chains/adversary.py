@@ -175,7 +175,7 @@ class _Game:
 
     def errors(self, beliefs: Floats, path: Sequence[int]) -> Floats:
         """Distance from the best estimate to where the user was, at each time."""
-        return np.asarray(self.apart[(beliefs @ self.apart.T).argmin(axis=1), path])
+        return self.apart[(beliefs @ self.apart.T).argmin(axis=1), path]
 
     def losses(self, state: State, weights: Floats) -> Floats:
         """Expected loss of the next release by the user's cell, shape (cells,); of the constant
@@ -184,7 +184,7 @@ class _Game:
         answers = self.domain if m is None else m.observables
         costs = loss_matrix(self.loss, self.domain, answers, where="loss")
         best = (weights @ costs).argmin()
-        return np.asarray(costs[:, best] if m is None else (m.matrix * costs).sum(axis=1))
+        return costs[:, best] if m is None else (m.matrix * costs).sum(axis=1)
 
     def released(self, path: list[int], rng: np.random.Generator, real: bool) -> dict[str, Floats]:
         """One trace, released and attacked. States are remembered by the releases before them."""

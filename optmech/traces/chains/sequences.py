@@ -43,7 +43,7 @@ class CellSequence(Shown):
                 f"{list(starts)} are not increasing hours from 0 to below 24", where="starts"
             )
         clock = ((self.times + 3600 * float(offset)) % _DAY) / 3600
-        return np.asarray((np.searchsorted(hours, clock, side="right") - 1) % len(hours))
+        return (np.searchsorted(hours, clock, side="right") - 1) % len(hours)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,7 +41,7 @@ class Extreme:
 def over_ball(matrix: Enclosure) -> Extreme:
     """The maximum over ‖x‖₂ ≤ 1: the top eigenvalue (TP19 eq. 4)."""
     values, vectors = np.linalg.eigh(matrix.mid)
-    point = np.asarray(vectors[:, -1])
+    point = vectors[:, -1]
     with flint.ctx.workprec(_BITS):
         lower = below(_form(matrix, point) / sum(flint.arb(x) ** 2 for x in point.tolist()))
         spread = max(map(_sum, matrix.rad))

@@ -69,7 +69,7 @@ class NoiseDesign(Shown):
             )
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(self.covariance)
-        return np.asarray(values + (root @ rng.standard_normal(len(root))).reshape(values.shape))
+        return values + (root @ rng.standard_normal(len(root))).reshape(values.shape)
 
 
 def optimal_noise(
