@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from optmech.analysis.leakage.capacities import mutual_information as mutual_information
     from optmech.analysis.leakage.capacities import predicate_capacity as predicate_capacity
     from optmech.analysis.leakage.capacities import shannon_capacity as shannon_capacity
+    from optmech.analysis.leakage.comparison import Change as Change
+    from optmech.analysis.leakage.comparison import RefinementDistance as RefinementDistance
+    from optmech.analysis.leakage.comparison import Versions as Versions
+    from optmech.analysis.leakage.comparison import refinement_distance as refinement_distance
+    from optmech.analysis.leakage.comparison import versions as versions
     from optmech.analysis.leakage.composition import Parallel as Parallel
     from optmech.analysis.leakage.composition import Repeated as Repeated
     from optmech.analysis.leakage.composition import parallel as parallel
     from optmech.analysis.leakage.composition import repeated as repeated
-    from optmech.analysis.leakage.distance import RefinementDistance as RefinementDistance
-    from optmech.analysis.leakage.distance import refinement_distance as refinement_distance
     from optmech.analysis.leakage.refinement import Refinement as Refinement
     from optmech.analysis.leakage.refinement import refines as refines
-    from optmech.analysis.leakage.version_pair import Change as Change
-    from optmech.analysis.leakage.version_pair import Versions as Versions
-    from optmech.analysis.leakage.version_pair import versions as versions
     from optmech.analysis.leakage.vulnerability import Hyper as Hyper
     from optmech.analysis.leakage.vulnerability import additive_leakage as additive_leakage
     from optmech.analysis.leakage.vulnerability import best_guesses as best_guesses

@@ -20,8 +20,7 @@ from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket, stated_down
 from optmech.exact.number import Number, parse_exact
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian.balls import Enclosure, above, below
-from optmech.traces.gaussian.extremes import over_ball, over_box
+from optmech.traces.gaussian.balls import Enclosure, above, below, over_ball, over_box
 from optmech.traces.gaussian.prior import GaussianPrior, information, noise_matrix, secret_steps
 
 _BITS = (192, 768, 3072)

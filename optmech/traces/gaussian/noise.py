@@ -18,8 +18,7 @@ from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.traces.gaussian import sdp
-from optmech.traces.gaussian.balls import Enclosure
-from optmech.traces.gaussian.extremes import over_ball
+from optmech.traces.gaussian.balls import Enclosure, over_ball
 from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 

@@ -32,9 +32,9 @@ from optmech.traces.gaussian.balls import (
     enclose,
     identity,
     of_floats,
+    over_box,
     positive_definite,
 )
-from optmech.traces.gaussian.extremes import over_box
 from optmech.traces.gaussian.prior import Axes, conditional
 
 _ROUNDS = 3000
