@@ -19,8 +19,9 @@ from itertools import chain, product
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.exact.checked import positive
 from optmech.exact.number import Number, parse_exact
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
@@ -68,9 +69,7 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
     """
     from scipy.special import ndtr
 
-    spread = float(finite_array(sigma, where="sigma", ndim=0))
-    if spread <= 0:
-        raise ProblemError(f"{spread:g} is not above 0", where="sigma")
+    spread = positive(sigma, "sigma")
     boxes, points = _extended(cells)
     matrix = np.ones((len(cells), len(cells)))
     for axis in (0, 1):

@@ -18,7 +18,7 @@ from optmech.base.arrays import Floats
 from optmech.base.labelled import refuse_unordered
 from optmech.base.memory import require
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan
+from optmech.exact.checked import float_or_nan, nonnegative
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.transport.barycenters import Barycenter, barycenter
@@ -126,16 +126,7 @@ def _order(p: float | str) -> float:
 
 def _matrix(array: Floats, masses: Masses) -> Floats:
     """The distances between the points with mass."""
-    if array.shape != masses.shape:
-        raise ProblemError(
-            f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
-            where="distance",
-        )
-    if (array < 0).any():
-        i, j = np.argwhere(array < 0)[0].tolist()
-        raise ProblemError(
-            f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where="distance"
-        )
+    nonnegative(array, "distance", masses.shape)
     require(
         6.0 * array.nbytes,
         what=f"transport between {masses.shape[0]:,} x {masses.shape[1]:,} points",

@@ -17,9 +17,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.arrays import Floats, Ints
 from optmech.base.shown import Shown
-from optmech.errors import ProblemError, SolverError
+from optmech.errors import SolverError
+from optmech.exact.checked import weights
 from optmech.exact.number import rounded_up
 from optmech.exact.numerators import integers
 from optmech.spaces.prior import Distribution, weights_of
@@ -294,7 +295,7 @@ class Masses:
     @classmethod
     def balance(cls, a: Distribution, b: Distribution) -> Masses:
         """Read two weight vectors, shapes (n,) and (m,); raises ProblemError on unusable ones."""
-        first, second = _weights(a, "a"), _weights(b, "b")
+        first, second = weights(weights_of(a), "a"), weights(weights_of(b), "b")
         rows, columns = np.flatnonzero(first), np.flatnonzero(second)
         shape = (len(first), len(second))
         first, second = first[rows], second[columns]
@@ -318,18 +319,6 @@ class Masses:
         plan = np.zeros(self.shape)
         plan[self.rows[sources], self.columns[sinks]] = flow / self.total
         return plan
-
-
-def _weights(value: Distribution, where: str) -> Floats:
-    weights = finite_array(weights_of(value), where=where)
-    if weights.ndim != 1 or not weights.size:
-        raise ProblemError("is not a list of weights", where=where, remedy="Give a 1-d array")
-    if (weights < 0).any():
-        k = int(np.flatnonzero(weights < 0)[0])
-        raise ProblemError(f"weight {weights[k]:g} is negative", where=f"{where}[{k}]")
-    if not weights.any():
-        raise ProblemError("the weights sum to 0", where=where, remedy="Give a positive weight")
-    return weights
 
 
 def _countable(weights: Floats) -> bool:

@@ -220,7 +220,7 @@ def test_large_bottleneck_against_assignment() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "d", "p", "where"),
     [
-        ([1, -1], [1, 1], np.zeros((2, 2)), 1, "a[1]"),
+        ([1, -1], [1, 1], np.zeros((2, 2)), 1, "a"),
         ([0, 0], [1, 1], np.zeros((2, 2)), 1, "a"),
         ([1, 1], [np.nan, 1], np.zeros((2, 2)), 1, "b"),
         ([[1, 1]], [1, 1], np.zeros((2, 2)), 1, "a"),

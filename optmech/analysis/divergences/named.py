@@ -11,38 +11,26 @@ from collections.abc import Callable
 import flint
 import numpy as np
 
+from optmech.analysis.measures import distributions
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
 from optmech.exact.balls import above, below
-from optmech.exact.checked import distribution, float_or_nan, probability
+from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number
 from optmech.exact.numerators import integers
 from optmech.ratios.enclosures import divergence_ball
 from optmech.ratios.generators import excess_log, generator
 from optmech.ratios.hockey_stick import HockeyStick, least_log_ratio, log_ratio, most_revealing
-from optmech.spaces.prior import Distribution, weights_of
+from optmech.spaces.prior import Distribution
 
 _BITS = 256
 
 
 def both(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
-    """The two as arrays of one shape (m,), divided by their sums; see ``given``."""
-    first, second = given(p, q)
+    """The two as arrays of one shape (m,), divided by their sums."""
+    first, second = distributions(p, q)
     return first / math.fsum(first.tolist()), second / math.fsum(second.tolist())
-
-
-def given(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
-    """The two as arrays of one shape (m,), as they are; raises ProblemError on NaN, a negative
-    entry, a sum that is not 1 (within 1e-9), or different lengths."""
-    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
-    if first.shape != second.shape:
-        raise ProblemError(
-            f"has {second.size} entries, and p has {first.size}",
-            where="q",
-            remedy="Give distributions over the same set",
-        )
-    return first, second
 
 
 def kl(p: Distribution, q: Distribution) -> float:
@@ -98,7 +86,7 @@ def enclosure(p: Distribution, q: Distribution, divergence: str) -> Interval:
     bounds differ by a few units in the last place; [inf, inf] where the divergence is infinite.
     """
     chosen = generator(divergence)
-    (left, right), _ = integers(np.vstack(given(p, q)))
+    (left, right), _ = integers(np.vstack(distributions(p, q)))
     with flint.ctx.workprec(_BITS):
         ball = divergence_ball(chosen, left, right)
         if ball is None:

@@ -1,6 +1,6 @@
 """How much more one mechanism can leak than another for a known prior: the additive refinement
-metric for gains of at most 1 (``refinement.add_metric`` of libqif); and two versions of a design: which
-rows are the same, and what the two reveal together.
+metric for gains of at most 1 (``refinement.add_metric`` of libqif); and two versions of a design:
+which rows are the same, and what the two reveal together.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import amount, positive
 from optmech.spaces.domain import EARTH_RADIUS_KM
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.intervals import require_family
+from optmech.traces.gaussian.intervals import length_interval, require_family
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
 
@@ -239,7 +239,4 @@ def _bounds(bounds: tuple[float, float] | None, times: list[Floats]) -> tuple[fl
     if bounds is None:
         steps = [np.diff(moments).min() for moments in times if len(moments) > 1]
         return float(min(steps)) / 2, 5 * float(max(m[-1] - m[0] for m in times))
-    low, high = (float(x) for x in finite_array(bounds, where="bounds", ndim=1))
-    if not 0 < low < high:
-        raise ProblemError(f"({low:g}, {high:g}) is not an interval above 0", where="bounds")
-    return low, high
+    return length_interval(bounds, "bounds")

@@ -337,13 +337,13 @@ def require_family(kernel: object) -> None:
         )
 
 
-def length_interval(value: Sequence[float]) -> tuple[float, float]:
+def length_interval(value: Sequence[float], where: str = "interval") -> tuple[float, float]:
     """Smallest and largest length scale; refuses what is no interval above 0."""
-    ends = finite_array(value, where="interval", ndim=1)
+    ends = finite_array(value, where=where, ndim=1)
     if ends.shape != (2,) or not 0 < ends[0] <= ends[1]:
         raise ProblemError(
             f"{ends.tolist()} is not an interval of length scales",
-            where="interval",
+            where=where,
             remedy="Give [low, high] with 0 < low <= high",
         )
     return float(ends[0]), float(ends[1])

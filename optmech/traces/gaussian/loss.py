@@ -32,7 +32,7 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
     min(1, e^{(λ−1)(loss−ε)} (1−1/λ)^λ / (λ−1)) (Canonne, Kamath and Steinke, NeurIPS 2020,
     Proposition 12), for any two distributions. ``TraceLoss.delta`` is tighter for Gaussian traces.
     """
-    value, power, spent = amount(loss, "loss"), _order(order), _epsilon(epsilon)
+    value, power, spent = amount(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
@@ -41,7 +41,7 @@ def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
 
 def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
     """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up."""
-    value, power, mass = amount(loss, "loss"), _order(order), _delta(delta)
+    value, power, mass = amount(loss, "loss"), renyi_order(order, above=True), _delta(delta)
     with flint.ctx.workprec(_BITS[0]):
         a = flint.arb(power)
         log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
@@ -92,13 +92,6 @@ def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
 def _below(x: flint.arb) -> flint.arb:
     """The standard normal distribution function."""
     return (-x / flint.arb(2).sqrt()).erfc() / 2
-
-
-def _order(value: float) -> float:
-    number = float(finite_array(value, where="order", ndim=0))
-    if not number > 1:
-        raise ProblemError(f"{number:g} must be above 1", where="order")
-    return number
 
 
 def _epsilon(value: Number) -> float:
@@ -218,12 +211,12 @@ def worst(
     return TraceLoss(max(lower, 0.0), upper, hypothesis, secrets, radius, order, ball)
 
 
-def renyi_order(value: float) -> float:
-    """A finite order of at least 1."""
+def renyi_order(value: float, *, above: bool = False) -> float:
+    """A finite order of at least 1, or ``above`` it."""
     number = float(finite_array(value, where="order", ndim=0))
-    if isinstance(value, bool) or not number >= 1:
+    if isinstance(value, bool) or not (number > 1 or (number == 1 and not above)):
         raise ProblemError(
-            f"{value!r} is below 1",
+            f"{value!r} is no order above 1" if above else f"{value!r} is below 1",
             where="order",
             remedy="Give the Rényi order: above 1, or 1 for the Kullback-Leibler divergence",
         )
