@@ -7,7 +7,6 @@ from the estimate to the secret. PG = Shokri, Privacy Games (PETS 2015).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.measures import posterior, prior_weights
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
@@ -55,7 +55,7 @@ _METHODS: dict[Over, tuple[_Options, ...]] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Attack(Shown):
     """An attack with the error that it makes against one mechanism."""
 

@@ -11,7 +11,6 @@ is a proof.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from optmech.analysis.measures import prior_weights
 from optmech.analysis.simplex import concave_maximum
 from optmech.base.arrays import Floats, finite_array
 from optmech.base.labelled import few, own_labels
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.balls import above
@@ -122,7 +122,7 @@ def read_counts(path: str | Path, observables: Domain) -> Floats:
 _SOLVED = 1e-8
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Frequencies(Shown):
     """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1."""
 
@@ -239,7 +239,7 @@ _NEWTON = 100
 _MOST_DRAWS = 100_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class PriorEstimate(Shown):
     """The likeliest prior, as far as it was found, and how far that is."""
 

@@ -8,12 +8,12 @@ close, are reported with the rows of two cells. Values are in floating point, as
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.number import Number, parse_exact
@@ -28,7 +28,7 @@ _TOUCH = 1e-9
 """Cells whose distance is below this share of their size touch."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Everywhere(ReadOnly):
     """P(x) <= e^{ε(‖x−y‖ + slack)} P(y) for all fixes x, y of the area, and how much of that is
     slack."""

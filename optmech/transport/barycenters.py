@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import Exact, rounded_down, rounded_up
@@ -25,7 +25,7 @@ _LARGEST = 1e300
 """Distances leave room for sums along paths, and for a price that no detour is worth."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Barycenter(Shown):
     """A distribution μ that minimises Σ_t w_t W_1(λ_t, μ), with its proof."""
 

@@ -11,13 +11,14 @@ outside, the least cost of a coupling is the mass that has to move outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import SolverError
 from optmech.exact.checked import weights
@@ -222,7 +223,7 @@ def _reduced(
     return reduced, worst
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Violation(Shown):
     """A set that breaks Hall's condition: it holds more mass than all that it may be moved to.
 
@@ -248,7 +249,7 @@ class Violation(Shown):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Coupling(Shown):
     """A joint distribution of two given ones (DP19 Def. 5), and what it attains."""
 
@@ -271,7 +272,7 @@ LARGEST_TOTAL = 2**30
 """Counts of no larger sum are balanced exactly."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Masses:
     """Two distributions, their points of mass 0 left out, in units of 1/``total``.
 

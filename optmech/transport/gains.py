@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import ArrayLike
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.base.minplus import shortest_detour
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, weights
 from optmech.exact.exponentials import stated_up
@@ -70,7 +69,7 @@ class Arcs(NamedTuple):
     share: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Gains:
     """Bounds of ln max a·v / b·v for k problems, and what proves them."""
 
@@ -222,7 +221,7 @@ _ENTRIES = 2_000_000
 Weights = ArrayLike | Prior
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class CarryOver(ReadOnly):
     """ln Λ(a, b) between proved bounds, with what proves them."""
 

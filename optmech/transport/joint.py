@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
+from optmech.base.read_only import record
 from optmech.errors import SolverError
 from optmech.exact.numerators import integers
 from optmech.spaces.rationals import Shares
@@ -31,7 +31,7 @@ _PRECISION = 96
 """Bits of floats that are kept, counted from the largest of them."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Multipliers:
     """z >= 0 of the joint program: that of μ_t[y] <= e^ε μ_t'[y] is units[t][t'][y] / 2^shift."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
 from optmech.exact.balls import above
 from optmech.exact.exponentials import at_most, bracket, exact_exp, exp_lower, log_ball
@@ -53,7 +53,7 @@ _STEP = 4
 _EXCESSES = (45, 40, 35, 30, 20, 10, 0)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Optimum:
     """Plans whose outputs are close, and what proves that no others cost much less."""
 
@@ -71,7 +71,7 @@ class Optimum:
         return relative_gap(self.cost, self.bound)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Outputs(ReadOnly):
     """What is asked of the outputs of T ``inputs``: that Σ_y max(0, μ_t[y] − e^ε μ_t'[y]) <= δ for
     all t, t'. Moves cost ``distance``, shape (n, m), and inputs count with their ``weights``."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -25,6 +24,7 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.memory import require
+from optmech.base.read_only import record
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
 from optmech.transport.couplings import (
@@ -120,7 +120,7 @@ class Residual:
         return path[::-1]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RationalPlan:
     """A coupling in whole numbers: ``flows[(x, y)] / total`` is the mass moved from x to y."""
 
@@ -151,7 +151,7 @@ class RationalPlan:
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class WorstCasePlan:
     """A plan whose longest move is as short as possible, and why no shorter one will do."""
 

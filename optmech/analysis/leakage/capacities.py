@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -18,6 +17,7 @@ from optmech.analysis.leakage.vulnerability import joint, probabilities, shares
 from optmech.analysis.simplex import concave_maximum
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.balls import above, below
@@ -30,7 +30,7 @@ from optmech.spaces.prior import Prior
 from optmech.spaces.rationals import Shares
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Capacity(Shown):
     """A capacity and a prior that attains it."""
 
@@ -170,7 +170,7 @@ _BITS = 192
 """Of the ball arithmetic: sums of 10,000 terms keep far more digits than a float has."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ShannonCapacity(Shown):
     """Bounds of max_π I(S;O) in nats, and the prior that the lower one is proved with."""
 

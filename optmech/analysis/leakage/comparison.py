@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -27,6 +26,7 @@ from optmech.analysis.leakage.vulnerability import (
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
 from optmech.base.labelled import label_text
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.number import Exact, rounded_down, rounded_up
@@ -44,7 +44,7 @@ _PROGRAM = 300_000
 """Secrets times observables of both, beyond which the linear program takes minutes."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RefinementDistance(Shown):
     """Bounds of how much more the second mechanism can leak than the first."""
 
@@ -176,7 +176,7 @@ class Change(NamedTuple):
     """Their total variation: the share of reports that a change of the row must move."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Versions(Shown):
     """Two mechanisms whose secrets and observables are told apart by their labels."""
 

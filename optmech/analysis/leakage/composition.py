@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations
@@ -27,6 +26,7 @@ from optmech.analysis.leakage.vulnerability import (
 )
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -111,7 +111,7 @@ class _Reports(Shown):
         return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Repeated(_Reports):
     """k independent reports about the same secret."""
 
@@ -226,7 +226,7 @@ def repeated(m: Mechanism, k: int) -> Repeated:
     return Repeated(reduced(m), whole(k, "k", least=1, most=_MOST))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Parallel(_Reports):
     """One report of each of two mechanisms about the same secret, drawn independently."""
 

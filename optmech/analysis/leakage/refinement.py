@@ -11,7 +11,6 @@ against it is a row of a left inverse. Otherwise the program min Σ|b - aR| prop
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -29,6 +28,7 @@ from optmech.analysis.leakage.vulnerability import (
     reduced,
 )
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError, TooLargeError, VerificationError
 from optmech.exact.checked import probability
@@ -335,7 +335,7 @@ def _largest_ratio(m: Mechanism, s: int, t: int) -> tuple[int, int]:
 Order = Literal["average", "max", "privacy"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Refinement(Shown):
     """Whether a ⊑ b, with a witness that has been verified in rationals."""
 

@@ -14,13 +14,14 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, probability
@@ -216,7 +217,7 @@ def _optimal(
     return design, arcs
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Family:
     """What all tasks are given, read and checked."""
 

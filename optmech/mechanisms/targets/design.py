@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from optmech.analysis.divergences.general import misestimated
 from optmech.analysis.divergences.named import FUNCTIONS
 from optmech.analysis.guarantees import Guarantee
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
@@ -33,7 +34,7 @@ from optmech.transport.outputs import Outputs, largest_divergence, relative_gap,
 from optmech.transport.rational import RationalPlan
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Misestimation:
     """Outputs under actual input distributions, and what they reveal."""
 
@@ -91,7 +92,7 @@ Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TargetDesign(Shown):
     """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.distances import DistanceLike, evaluate
@@ -24,7 +24,7 @@ from optmech.traces.chains.policy import Policy, State
 _LARGEST_MEMO = 20_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Series(Shown):
     """A figure per time, shape (T,), with the standard errors of its estimate (0 where exact)."""
 
@@ -39,7 +39,7 @@ class Series(Shown):
         return float(self.mean.mean())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class AdversaryReport(Shown):
     """What was protected over a trace; distances in their unit.
 

@@ -10,11 +10,11 @@ For policies that adapt see ``enumerate_releases``, and ``step_leakage`` along o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -28,7 +28,7 @@ from optmech.transport.gains import Logs, gains
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Leakage(Shown):
     """Bounds on the worst log-likelihood ratio about X_t, for every pair of locations.
 

@@ -8,13 +8,13 @@ the paper in AISTATS 2021; numbers of equations and definitions are those of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
@@ -30,7 +30,7 @@ LONGEST = 100_000
 """Steps beyond which a time is taken for a mistake."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class MarkovPrior(Shown):
     """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (TP19 Def. 2.1 with
     a finite domain).

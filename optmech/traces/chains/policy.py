@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.spaces.domain import Domain
@@ -73,7 +73,7 @@ def updated(
     return belief.given({time: column})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class FixedPolicy(Shown):
     """The same mechanism at every time, or one per time, whatever was released before.
 
@@ -97,7 +97,7 @@ class FixedPolicy(Shown):
         return FixedState(self, 0, self.prior)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FixedState:
     """A ``FixedPolicy`` at one time."""
 
@@ -117,7 +117,7 @@ class FixedState:
         return FixedState(self.policy, self.time + 1, belief)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ProtectedTrace(Shown):
     """A trace as it was released."""
 

@@ -5,7 +5,6 @@ counts, and the chains estimated from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.number import parse_exact
@@ -21,7 +21,7 @@ from optmech.spaces.domain import Domain
 _DAY = 86_400.0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class CellSequence(Shown):
     """Where one user was, step by step."""
 
@@ -46,7 +46,7 @@ class CellSequence(Shown):
         return (np.searchsorted(hours, clock, side="right") - 1) % len(hours)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Fixes(Shown):
     """Positions of users at times, in the order of the data.
 

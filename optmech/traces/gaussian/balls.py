@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import flint
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.errors import VerificationError
 
 Ball = Any
@@ -29,7 +29,7 @@ PRECISIONS = (128, 256, 512, 1024, 2048, 4096, 8192)
 """Bits that are tried one after the other."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Enclosure:
     """A symmetric matrix of floats, and how far the true entries may be from them."""
 
@@ -148,7 +148,7 @@ _BITS = 128
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Extreme:
     """Bounds of the maximum, and a point that attains the lower one."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import amount, positive
 from optmech.spaces.domain import EARTH_RADIUS_KM
@@ -20,7 +20,7 @@ from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Path(ReadOnly):
     """Positions of one user at increasing times."""
 

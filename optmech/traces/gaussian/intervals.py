@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive
@@ -48,7 +49,7 @@ from optmech.traces.gaussian.noise import NoiseDesign, Structure, optimal_noise
 from optmech.traces.gaussian.prior import Axes, GaussianPrior, noise_matrix, pin, secret_steps
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Model:
     """Σ_k coefficients[k] δᵏ for |δ| ≤ width."""
 
@@ -190,7 +191,7 @@ _DEGREE = 8
 _BITS = 256
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class IntervalLoss(Shown):
     """The largest loss over an interval of length scales."""
 
@@ -354,7 +355,7 @@ _PIECES = 500
 """Of the interval, enclosed in all rounds together: what a proof may take."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RobustNoise(Shown):
     """A design, and the proof over the interval."""
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import amount, positive
@@ -105,7 +105,7 @@ def _delta(value: Number) -> float:
     return number
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TraceLoss(Shown):
     """Bounds of the worst Rényi loss over all hypotheses about the secret positions."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
@@ -32,7 +32,7 @@ _LARGEST_CONE = 24
 """Coordinates beyond which a conic solver takes minutes for a few sets."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NoiseDesign(Shown):
     """A noise covariance whose loss was proved afterwards, in ball arithmetic."""
 
@@ -148,7 +148,7 @@ def optimal_noise(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Asked:
     """What ``optimal_noise`` is asked, read and checked."""
 

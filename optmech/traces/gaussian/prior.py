@@ -9,13 +9,13 @@ B = [I; Σ_us Σ_ss⁻¹] and C = diag(0, Σ_{u|s}). The Rényi loss of order λ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -31,7 +31,7 @@ from optmech.traces.gaussian.balls import (
 from optmech.traces.gaussian.kernels import Kernel, as_kernel, enclosed_covariance, symmetric
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class GaussianPrior(Shown):
     """How the positions of a trace depend on each other: a Gaussian process at given times.
 
@@ -242,7 +242,7 @@ def read_query(trace: GaussianPrior, query: ArrayLike | None) -> Floats:
     return values
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Axes:
     """Axes of a trace that say nothing of the others, and how their covariance is made."""
 

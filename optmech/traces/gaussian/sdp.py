@@ -13,7 +13,6 @@ secret coordinates few matter: the worst one of the noise at hand is added until
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -21,7 +20,7 @@ import flint
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError
 from optmech.traces.gaussian.balls import (
     BallMatrix,
@@ -43,7 +42,7 @@ _APART = 1e-5
 """Weight of directions that the query does not see, so that their noise stays bounded."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Candidate:
     """A matrix N that should be feasible, and multipliers Z_j ≽ 0 of N ≽ A_j with Σ Z_j ≼ I,
     in the coordinates of L: Z_j stands for Lᵀ Z_j L."""
@@ -232,7 +231,7 @@ def narrow(matrix: BallMatrix) -> Enclosure | None:
     return found if found is not None and found.narrow else None
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Hypotheses(ReadOnly):
     """Those about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
 
