@@ -26,7 +26,7 @@ from optmech.exact.checked import positive
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
 
 Parameter = Any
-"""A float; or a power series of balls, where a length scale varies (``traces.taylor``)."""
+"""A float; or a power series of balls, where a length scale varies (``covariance_model``)."""
 
 
 class Kernel(ABC):
