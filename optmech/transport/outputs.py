@@ -49,7 +49,8 @@ _REFINED_LARGEST = 30
 _CHEAPER = 40
 _TIGHTER = 200
 """Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
-_STEP = 4
+_FINEST, _STEP = 48, 4
+"""Shares of the mean that are mixed into outputs of floats: 2^-48, 2^-44, …"""
 _EXCESSES = (45, 40, 35, 30, 20, 10, 0)
 
 
@@ -151,7 +152,7 @@ class Outputs(ReadOnly):
             factor = exp_ends(rate)
             raised = None if factor is None else factor[0]
             made = [
-                _closed(_whole(found), lift, rate, self.delta)
+                _closed(_whole(found), lift, rate, self.delta, _FINEST)
                 for lift in ([None, raised] if spare else [raised])
             ]
             outputs = min(made, key=lambda close: _change(close, found))
@@ -267,13 +268,17 @@ def _change(made: list[Shares], outputs: Floats) -> float:
 
 
 def _closed(
-    outputs: list[list[int]], factor: Fraction | None, epsilon: Exact, delta: Exact
+    outputs: list[list[int]],
+    factor: Fraction | None,
+    epsilon: Exact,
+    delta: Exact,
+    finest: int | None = None,
 ) -> list[Shares]:
     """About-distributions, shape (T, m), in units of about one sum, as outputs that are close.
 
     With a ``factor`` (at most e^ε) every output is first raised to the others' over it, which
     needs no δ. Then sums are made equal, and a share of the mean of all is mixed in, the least of
-    0, 2^-k, 2^-(k-4), …, 1 that suffices (1 always does).
+    0, 2^-k, 2^-(k-4), …, 1 that suffices (1 always does); k is ``finest``, or as sums need.
     """
     units = outputs
     if factor is not None:
@@ -284,7 +289,7 @@ def _closed(
     for row in units:
         row[row.index(max(row))] += total - sum(row)
     mean = [sum(column) for column in zip(*units, strict=True)]
-    shifts = range(total.bit_length(), -_STEP, -_STEP)
+    shifts = range(finest or total.bit_length(), -_STEP, -_STEP)
     for keep, mixed in [(1, 0)] + [(((1 << max(0, k)) - 1) * len(units), 1) for k in shifts]:
         whole = [
             Shares.reduced([keep * own + mixed * all_ for own, all_ in zip(row, mean, strict=True)])

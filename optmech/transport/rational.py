@@ -7,8 +7,7 @@ the rounding) it is set to 0 and what is then shipped too much is taken back alo
 of the residual network, which keeps the potentials feasible and complementary.
 
 ``lifted`` and ``wasserstein`` leave room for distributions that agree on paper and not in binary.
-Where no amount of mass may be forgotten, however small, ``outside``, ``mean_move`` and
-``longest_move`` decide.
+Where no amount of mass may be forgotten, however small, ``outside`` and ``mean_move`` decide.
 """
 
 from __future__ import annotations
@@ -229,13 +228,9 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
 
 
 def outside(first: Shares, second: Shares, relation: Relation) -> Fraction:
-    """The mass that a coupling moves outside the relation, shape (n, m): 0 where there is a
-    coupling inside it, and else the least, up to 2^-60 per point."""
+    """The least mass that a coupling moves outside the relation, shape (n, m), exactly."""
     cost = np.where(relation, 0.0, 1.0)
-    plan = cheapest_plan(first, second, cost, optimal=False)
-    moved = plan.cost(cost)
-    # what was too little for the first attempt may still be avoidable
-    return cheapest_plan(first, second, cost).cost(cost) if moved else moved
+    return cheapest_plan(first, second, cost).cost(cost)
 
 
 def mean_move(first: Shares, second: Shares, distance: Floats) -> Fraction:
