@@ -24,7 +24,7 @@ from optmech.base.resources import data_folder
 from optmech.base.storage import write_atomically
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
-from optmech.mechanisms.targets import TargetDesign
+from optmech.mechanisms.targets.design import TargetDesign
 from optmech.spaces.labels import label_text
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from optmech.mechanisms.planar import planar_gaussian as planar_gaussian
     from optmech.mechanisms.planar import planar_geometric as planar_geometric
     from optmech.mechanisms.planar import planar_laplace as planar_laplace
-    from optmech.mechanisms.targets import TargetDesign as TargetDesign
-    from optmech.mechanisms.targets import coupling as coupling
-    from optmech.mechanisms.targets import coupling_design as coupling_design
-    from optmech.mechanisms.targets import no_obfuscation_epsilon as no_obfuscation_epsilon
-    from optmech.mechanisms.targets import optimal_target as optimal_target
-    from optmech.mechanisms.targets import target_frontier as target_frontier
-    from optmech.mechanisms.targets import target_mechanisms as target_mechanisms
-    from optmech.mechanisms.targets import target_problem as target_problem
+    from optmech.mechanisms.targets.build import coupling as coupling
+    from optmech.mechanisms.targets.build import coupling_design as coupling_design
+    from optmech.mechanisms.targets.build import no_obfuscation_epsilon as no_obfuscation_epsilon
+    from optmech.mechanisms.targets.build import optimal_target as optimal_target
+    from optmech.mechanisms.targets.build import target_frontier as target_frontier
+    from optmech.mechanisms.targets.build import target_mechanisms as target_mechanisms
+    from optmech.mechanisms.targets.build import target_problem as target_problem
+    from optmech.mechanisms.targets.design import TargetDesign as TargetDesign
     from optmech.mechanisms.tupling import Interval as Interval
     from optmech.mechanisms.tupling import Tupling as Tupling
     from optmech.mechanisms.tupling import theorem3_epsilon as theorem3_epsilon

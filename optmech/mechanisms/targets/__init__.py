@@ -4,26 +4,3 @@ An auxiliary input t says which distribution λ_t an input x is drawn from. The 
 follows a plan of (λ_t, μ_t), so that its output has the distribution μ_t exactly: one common μ
 (no information on t at all), or outputs that are pairwise (ε, δ)-close.
 """
-
-from optmech.mechanisms.targets.build import (
-    coupling,
-    coupling_design,
-    no_obfuscation_epsilon,
-    optimal_target,
-    target_frontier,
-    target_mechanisms,
-    target_problem,
-)
-from optmech.mechanisms.targets.design import Misestimation, TargetDesign
-
-__all__ = [
-    "Misestimation",
-    "TargetDesign",
-    "coupling",
-    "coupling_design",
-    "no_obfuscation_epsilon",
-    "optimal_target",
-    "target_frontier",
-    "target_mechanisms",
-    "target_problem",
-]

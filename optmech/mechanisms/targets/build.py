@@ -34,7 +34,7 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution, Prior, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport.barycenters import read_joint
+from optmech.transport import read_joint
 from optmech.transport.joint import Arcs
 from optmech.transport.outputs import Outputs, largest_divergence
 from optmech.transport.rational import cheapest_plan, worst_case_plan
