@@ -166,12 +166,24 @@ def by_transport(
         if len(shares) != len(m.secrets):
             raise ProblemError(f"{len(shares)} weights for {len(m.secrets)} secrets", where=where)
     if epsilon is None:
-        costs = _divergences(m.matrix, first.support, second.support, name)
-        value = min(RULES[name].largest, _least(first, second, costs))
+        terms = _excess if name == "tv" else generator(name).terms
+
+        def apart(p: Floats, q: Floats) -> Floats:
+            # by more than roundings amount to
+            return np.asarray(terms(p, q).sum(axis=1) * (1 + _RELATIVE) + _ABSOLUTE)
+
+        value = min(RULES[name].largest, _least(first, second, m.matrix, apart))
         return Guarantee(value, 0.0, _PAIR, _WHY, divergence=name)
     rate = parse_exact(epsilon, where="epsilon")
-    costs = _deltas(m.matrix, first.support, second.support, stated_down(rate))
-    delta = min(1.0, _least(first, second, costs))
+    low = stated_down(rate)
+    factor = (float(exp_down(np.array(low))) if low else 1.0) * (1 - 8 * _UNIT)
+
+    def spent(p: Floats, q: Floats) -> Floats:
+        """Σ max(0, p - e^ε q), from above."""
+        parts = np.maximum(p * (1 + 8 * _UNIT) - factor * q, 0.0)
+        return np.asarray(parts.sum(axis=1) * (1 + 4 * (len(p) + 4) * _UNIT))
+
+    delta = min(1.0, _least(first, second, m.matrix, spent))
     return Guarantee(stated_up(rate), delta, _PAIR, _WHY)
 
 
@@ -179,8 +191,20 @@ _PAIR = "the given pair, in this order"
 _WHY = "transport between rows (DP19, CM19 Theorems 1, 2)"
 
 
-def _least(first: Shares, second: Shares, costs: Floats) -> float:
-    """The least Σ γ c, rounded up; inf where mass has to move at a cost of inf."""
+def _excess(p: Floats, q: Floats) -> Floats:
+    return np.maximum(p - q, 0.0)
+
+
+def _least(
+    first: Shares, second: Shares, matrix: Floats, apart: Callable[[Floats, Floats], Floats]
+) -> float:
+    """The least Σ γ c over couplings, rounded up, c what every pair of rows is ``apart``; inf where
+    mass has to move at a cost of inf."""
+    costs, columns = np.zeros((len(matrix), len(matrix))), second.support
+    others = matrix[columns]
+    for s in first.support:
+        same = (others == matrix[s]).all(axis=1)
+        costs[s, columns] = np.where(same, 0.0, apart(matrix[s], others))
     finite = np.isfinite(costs)
     if not finite.all():
         if outside(first, second, finite):
@@ -189,31 +213,3 @@ def _least(first: Shares, second: Shares, costs: Floats) -> float:
         dear = 2.0 * (sum(costs.shape) + 1) * (float(costs[finite].max(initial=0.0)) or 1.0)
         costs = np.where(finite, costs, dear)
     return rounded_up(cheapest_plan(first, second, costs).cost(costs))
-
-
-def _divergences(matrix: Floats, rows: list[int], columns: list[int], name: str) -> Floats:
-    """D of every pair of rows, raised by more than roundings amount to."""
-    out = np.zeros((len(matrix), len(matrix)))
-    others = matrix[columns]
-    for s in rows:
-        if name == "tv":
-            terms = np.maximum(matrix[s] - others, 0.0)
-        else:
-            terms = generator(name).terms(matrix[s], others)
-        found = terms.sum(axis=1) * (1 + _RELATIVE) + _ABSOLUTE
-        same = (others == matrix[s]).all(axis=1)
-        out[s, columns] = np.where(same, 0.0, found)
-    return out
-
-
-def _deltas(matrix: Floats, rows: list[int], columns: list[int], rate: float) -> Floats:
-    """The δ that every pair needs at ε, from above: Σ max(0, p - e^ε q), roundings charged."""
-    out = np.zeros((len(matrix), len(matrix)))
-    factor = float(exp_down(np.array(rate))) * (1 - 8 * _UNIT) if rate else 1.0 - 8 * _UNIT
-    others = matrix[columns]
-    for s in rows:
-        parts = np.maximum(matrix[s] * (1 + 8 * _UNIT) - factor * others, 0.0)
-        found = parts.sum(axis=1) * (1 + 4 * (matrix.shape[1] + 4) * _UNIT)
-        same = (others == matrix[s]).all(axis=1)
-        out[s, columns] = np.where(same, 0.0, found)
-    return out

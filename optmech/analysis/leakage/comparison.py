@@ -192,12 +192,16 @@ class Versions(Shown):
     @cached_property
     def added(self) -> tuple[Hashable, ...]:
         """Secrets of the new version only."""
-        return tuple(label for label in self.new.secrets.labels if label not in set(self.common))
+        return self._alone(self.new)
 
     @cached_property
     def removed(self) -> tuple[Hashable, ...]:
         """Secrets of the old version only."""
-        return tuple(label for label in self.old.secrets.labels if label not in set(self.common))
+        return self._alone(self.old)
+
+    def _alone(self, m: Mechanism) -> tuple[Hashable, ...]:
+        shared = set(self.common)
+        return tuple(label for label in m.secrets.labels if label not in shared)
 
     @cached_property
     def _rows(self) -> tuple[dict[Hashable, dict[Hashable, Fraction]], ...]:
