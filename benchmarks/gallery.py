@@ -24,8 +24,8 @@ from optmech.base.resources import data_folder
 from optmech.base.storage import write_atomically
 from optmech.files import read_problem
 from optmech.files.gallery import gallery_names
+from optmech.mechanisms.targets.design import TargetDesign
 from optmech.spaces.labels import label_text
-from optmech.targets import TargetDesign
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 FIGURES = DOCS / "gallery"

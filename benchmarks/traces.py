@@ -26,7 +26,7 @@ import numpy as np
 import optmech as om
 from optmech import traces
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.paths import paths
+from optmech.traces.gaussian.fitting import paths
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "traces.json"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from optmech.base.lazily import lazily
 
 if TYPE_CHECKING:
-    from optmech import divergences as divergences
     from optmech import exchange as exchange
     from optmech import mechanisms as mechanisms
     from optmech import noise as noise
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from optmech import transport as transport
     from optmech.analysis import attacks as attacks
     from optmech.analysis import distributional as distributional
+    from optmech.analysis import divergences as divergences
     from optmech.analysis import estimate as estimate
     from optmech.analysis import guarantees as guarantees
     from optmech.analysis import leakage as leakage

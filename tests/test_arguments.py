@@ -20,7 +20,7 @@ APART = np.array([[0.0, 1, 3], [1, 0, 2], [3, 2, 0]])
 HOME, AWAY = om.Prior(LINE, [1, 1, 2]), om.Prior(LINE, [0, 3, 1])
 M = om.Mechanism(LINE, LINE, [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.125, 0.125, 0.75]])
 PREMISE = om.guarantees.points(0.5, per="km")
-RATE = om.divergences.points("kl", 0.5, per="km")
+RATE = om.guarantees.points(0.5, per="km", divergence="kl")
 
 TAKE_A_DISTANCE: dict[str, Callable[[object], object]] = {
     "wasserstein": lambda d: om.transport.wasserstein(HOME, AWAY, d).value,
@@ -36,7 +36,7 @@ TAKE_A_DISTANCE: dict[str, Callable[[object], object]] = {
         made.loss for made in om.mechanisms.target_frontier([HOME, AWAY], d, [0, "ln 2"])
     ],
     "lift_metric_pair": lambda d: om.guarantees.lift_metric_pair(PREMISE, HOME, AWAY, d),
-    "lift_metric_pair of a divergence": lambda d: om.divergences.lift_metric_pair(
+    "lift_metric_pair of a divergence": lambda d: om.guarantees.lift_metric_pair(
         RATE, HOME, AWAY, d
     ),
     "epsilon": lambda d: om.measures.epsilon(M, d),
@@ -96,20 +96,18 @@ def test_a_function_of_domains_needs_priors(name: str) -> None:
         plain[name]()
 
 
-def test_documented_keywords_of_distances_keep_working() -> None:
+def test_distances_have_one_keyword() -> None:
     """A quarter by 1 and a quarter by 2; the barycentre halves that."""
-    found = om.transport.wasserstein(a=HOME, b=AWAY, distance_matrix=APART, p=1)
+    found = om.transport.wasserstein(a=HOME, b=AWAY, distance=APART, p=1)
     assert found.value == pytest.approx(3 / 4, abs=1e-15)
-    mean = om.transport.barycenter(lams=[HOME, AWAY], distance_matrix=APART, weights=None)
+    mean = om.transport.barycenter(lams=[HOME, AWAY], distance=APART, weights=None)
     assert mean.value == pytest.approx(3 / 8, abs=1e-12)
-    made = om.mechanisms.coupling(inputs=[HOME], target=HOME, distance_matrix=APART, p=1)
+    made = om.mechanisms.coupling(inputs=[HOME], target=HOME, distance=APART, p=1)
     assert made[0].matrix.tolist() == np.eye(3).tolist()
     best = om.mechanisms.optimal_target(
-        inputs=[HOME, AWAY], distance_matrix=APART, epsilon=0.0, weights=None
+        inputs=[HOME, AWAY], distance=APART, epsilon=0.0, weights=None
     )
     assert best.loss == pytest.approx(3 / 8, abs=1e-12)
-    with pytest.raises(TypeError, match="distance"):
-        om.transport.wasserstein(HOME, AWAY, APART, distance_matrix=APART)
 
 
 @pytest.mark.parametrize("value", [0.5, "1/2", Fraction(1, 2), np.float64(0.5)])
@@ -152,7 +150,7 @@ RESULTS = {
     "Price", "PairPrice", "Tightest", "HockeyStick", "Coupling", "Violation", "Barycenter",
     "TargetDesign", "Tupling", "Interval", "Fit", "TraceLoss", "NoiseDesign", "RobustNoise",
     "IntervalLoss", "WorstSubset", "Leakage", "AdversaryReport", "Series", "Step",
-    "ProtectedTrace", "Guarantee", "DivergenceGuarantee", "TriangleReport", "Profile",
+    "ProtectedTrace", "Guarantee", "TriangleReport", "Profile",
     "CellSequence", "CarryOver", "Everywhere",
     "Capacity", "Frequencies", "Hyper", "PriorEstimate", "Refinement", "Repeated",
     "ShannonCapacity",

@@ -51,7 +51,9 @@ WHOLES: dict[str, Callable[[object], object]] = {
     "nodes": lambda x: om.mechanisms.tupling(M, 1).delta(*PAIR, 0.1, nodes=x),
     "samples": lambda x: om.distributional.simulated_success(M, PAIR, x),
     "stability": lambda x: guarantees.pre_process(guarantees.distributions(1, 0, "all"), x),
-    "steps": lambda x: om.divergences.pre_process(om.divergences.distributions("tv", 1, "all"), x),
+    "steps": lambda x: om.guarantees.pre_process(
+        om.guarantees.distributions(1, 0, "all", divergence="tv"), x
+    ),
     "count": om.Domain.range,
     "time": lambda x: leakage_about(WALK, [M, M], x),
     "limit": lambda x: leakage_about(WALK, [M, M], 0, limit=x),

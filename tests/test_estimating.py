@@ -97,7 +97,9 @@ def test_transport_beats_what_w_infinity_and_w_1_say() -> None:
     euclidean = om.distances.euclidean()
     for name in ("tv", "kl"):
         rate = d.point_epsilon(m, name, euclidean)
-        known = d.lift_metric_pair(d.points(name, rate, per="d"), a, b, apart).epsilon
+        known = guarantees.lift_metric_pair(
+            guarantees.points(rate, per="d", divergence=name), a, b, apart
+        ).epsilon
         assert d.by_transport(m, a, b, divergence=name).epsilon < known
 
 
@@ -190,7 +192,7 @@ def test_carrying_over_is_between_the_truth_and_w_infinity(data, epsilon) -> Non
     m = om.mechanisms.geometric(line, epsilon)
     apart = om.distances.euclidean()(line, line)
     a, b = data.draw(distributions(5)), data.draw(distributions(5))
-    exactly = d.lift_metric_pair(d.points("max", epsilon, per="d"), a, b, apart)
+    exactly = guarantees.lift_metric_pair(guarantees.points(epsilon, per="d"), a, b, apart)
     roughly = guarantees.lift_metric_pair(guarantees.points(epsilon, 0.01, per="d"), a, b, apart)
     longest = om.transport.wasserstein(a, b, apart, math.inf).value
     spent = max(d.max_divergence(m.push(a), m.push(b)), d.max_divergence(m.push(b), m.push(a)))

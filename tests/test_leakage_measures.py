@@ -343,9 +343,9 @@ def test_mistakes_are_answered_with_places() -> None:
 
 
 def test_large_mechanisms_are_decided_by_elimination(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmech.analysis.leakage import average
+    from optmech.analysis.leakage import refinement
 
-    monkeypatch.setattr(average, "_PROGRAM", 0)
+    monkeypatch.setattr(refinement, "_PROGRAM", 0)
     a = whole([[5, 2, 1], [1, 6, 2], [2, 2, 7]])
     assert holds_and_is_witnessed(a, whole([[7, 1], [7, 2], [4, 7]]))
     assert holds_and_is_witnessed(a, a)

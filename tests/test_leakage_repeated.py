@@ -109,7 +109,7 @@ def test_many_observables_are_bounded() -> None:
 
 
 def test_what_is_left_out_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from optmech.analysis.leakage import types
+    from optmech.analysis.leakage import repetition
 
     m = whole([[5, 3, 2, 1], [1, 2, 3, 5], [2, 4, 4, 1]])
     prior = om.Prior(m.secrets, [3, 2, 1])
@@ -117,12 +117,12 @@ def test_what_is_left_out_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = om.leakage.repeated(m, 12).vulnerability(prior, gain)
     weighted = np.array(gain) * prior.weights
     least = weighted.min(axis=0)
-    whole_ = types.nearly_earned(m.matrix, weighted - least, 12)
+    whole_ = repetition.nearly_earned(m.matrix, weighted - least, 12)
     assert whole_[0] <= exact.upper - least.sum() + 1e-12
     assert whole_[1] >= exact.lower - least.sum() - 1e-12
     assert whole_[1] - whole_[0] < 1e-11
-    monkeypatch.setattr(types, "_FORGOTTEN", 1e-3)
-    part = types.nearly_earned(m.matrix, weighted - least, 12)
+    monkeypatch.setattr(repetition, "_FORGOTTEN", 1e-3)
+    part = repetition.nearly_earned(m.matrix, weighted - least, 12)
     assert part[0] < whole_[0] <= whole_[1] < part[1]
 
 

@@ -421,7 +421,7 @@ class TestHockeyStickCurve:
     @pytest.mark.parametrize(
         ("p", "q", "message"),
         [
-            ([0.5, 0.5], [1.0], "1 entries for 2"),
+            ([0.5, 0.5], [1.0], "1 entries, and p has 2"),
             ([0.5, 0.6], [0.5, 0.5], "^p: .*sum 1.1"),
             ([0.5, 0.5], [1.5, -0.5], "^q: "),
             ([], [], "^p: "),

@@ -7,7 +7,6 @@ from the estimate to the secret. PG = Shokri, Privacy Games (PETS 2015).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis.measures import posterior, prior_weights
 from optmech.base import memory
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import probability, whole
@@ -55,7 +55,7 @@ _METHODS: dict[Over, tuple[_Options, ...]] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Attack(Shown):
     """An attack with the error that it makes against one mechanism."""
 
@@ -293,9 +293,7 @@ def _solve_minimax(
     Variables are q(t|o) in the order (t, o), then the maximum y. A row says that the error of a
     secret, or of a secret and an estimate, is at most y.
     """
-    import highspy
-
-    from optmech.lp.highs import highs_model, run_highs
+    from optmech.lp.highs import highs_solution
 
     count, observables = len(m.secrets), len(m.observables)
     blocks = [sp.csr_array(m.matrix * distances[t][:, None]) for t in range(count)]
@@ -306,13 +304,8 @@ def _solve_minimax(
     cost = np.append(np.zeros(rows.shape[1] - 1), 1.0)
     lower = np.repeat([-np.inf, 1.0], [errors.shape[0], observables])
     upper = np.repeat([0.0, 1.0], [errors.shape[0], observables])
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    for option, choice in method.items():
-        solver.setOptionValue(option, choice)
-    solver.passModel(highs_model(cost, rows, lower, upper, np.full(rows.shape[1], np.inf)))
-    run_highs(solver)
-    solution = solver.getSolution()
+    most = np.full(rows.shape[1], np.inf)
+    solution = highs_solution(cost, rows, lower, upper, most, **method)
     played = np.array(solution.col_value)[:-1].reshape(count, observables).T
     prices = -np.array(solution.row_dual)[: errors.shape[0]].reshape(-1, count)
     weights = _normalised(prices.reshape(1, -1)).reshape(prices.shape)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 from optmech.analysis import measures
 from optmech.analysis.measures import per_unit, weights_over
 from optmech.base.arrays import Floats, Ints, normalised
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact import checked
@@ -52,7 +52,7 @@ def __dir__() -> list[str]:
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Pairwise(Shown):
     """A number for every pair of a set of distributions, both directions in one."""
 
@@ -153,10 +153,10 @@ def bayes_factors(m: Mechanism, lam0: Distribution, lam1: Distribution) -> Float
     against λ1 (DP19 §3.3). inf where only λ1 excludes o, nan where both do."""
     p, q = wide_outputs_of(m, (lam0, lam1))
     excluded = np.where(p.positive, np.inf, np.nan)
-    return np.asarray(np.where(q.positive, p.over(q).floats(), excluded))
+    return np.where(q.positive, p.over(q).floats(), excluded)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class AttackSuccess(Shown):
     """What the Bayes decision rule guesses, and how often it is right (DP19 §7.3)."""
 
@@ -219,7 +219,7 @@ def _loudness(p: Wide, q: Wide, terms: int) -> Floats:
     """|ln p/q| for every observable, 0 where neither produces it; less what the rounding of two
     sums of ``terms`` products and of the logarithm may have added."""
     exact = either_log_ratio(p, q)
-    return np.asarray(np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0))
+    return np.maximum(exact * (1 - 4 * _UNIT) - 2 * (terms + 4) * _UNIT, 0.0)
 
 
 def outputs_of(m: Mechanism, lams: Sequence[Distribution]) -> list[Floats]:

@@ -203,6 +203,19 @@ def epsilon_for_delta(
     return worst
 
 
+def distributions(p: Distribution, q: Distribution) -> tuple[Floats, Floats]:
+    """The two as arrays of one shape (m,), as they are; raises ProblemError on NaN, a negative
+    entry, a sum that is not 1 (within 1e-9), or different lengths."""
+    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
+    if first.shape != second.shape:
+        raise ProblemError(
+            f"has {second.size} entries, and p has {first.size}",
+            where="q",
+            remedy="Give distributions over the same set",
+        )
+    return first, second
+
+
 def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     """δ(ε) = Σ_o max(0, p_o - e^ε q_o) for two distributions of shape (m,), exactly: its
     breakpoints, values and inverse (DP19 Def. 1).
@@ -212,10 +225,7 @@ def hockey_stick_curve(p: Distribution, q: Distribution) -> HockeyStick:
     ProblemError
         On different shapes, a negative entry, or a sum that is not 1 (within 1e-9).
     """
-    first, second = distribution(weights_of(p), "p"), distribution(weights_of(q), "q")
-    if first.shape != second.shape:
-        raise ProblemError(f"{second.size} entries for {first.size} in p", where="q")
-    return HockeyStick(first, second)
+    return HockeyStick(*distributions(p, q))
 
 
 @checked_arguments

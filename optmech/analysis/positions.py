@@ -8,11 +8,12 @@ close, are reported with the rows of two cells. Values are in floating point, as
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
@@ -28,7 +29,7 @@ _TOUCH = 1e-9
 """Cells whose distance is below this share of their size touch."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Everywhere(Shown):
     """P(x) <= e^{ε(‖x−y‖ + slack)} P(y) for all fixes x, y of the area, and how much of that is
     slack."""
@@ -125,7 +126,7 @@ def everywhere(
         float(steps[i, j]) if touching.any() else 0.0,
         (labels[i], labels[j]) if touching.any() else None,
         broken / count,
-        _clopper_pearson(broken, count, float(sure)),
+        _interval(broken, count, float(sure)),
         count,
         float(sure),
         logs,
@@ -196,10 +197,8 @@ def _cells(boxes: Floats, points: Floats) -> Ints:
     return found
 
 
-def _clopper_pearson(hits: int, count: int, confidence: float) -> tuple[float, float]:
-    from scipy.stats import beta
+def _interval(hits: int, count: int, confidence: float) -> tuple[float, float]:
+    from scipy.stats import binomtest
 
-    tail = (1 - confidence) / 2
-    low = float(beta.ppf(tail, hits, count - hits + 1)) if hits else 0.0
-    high = float(beta.isf(tail, hits + 1, count - hits)) if hits < count else 1.0
-    return low, high
+    found = binomtest(hits, count).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)

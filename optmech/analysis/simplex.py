@@ -43,12 +43,12 @@ def concave_maximum(start: Floats, value: Value, enough: float, most: int) -> tu
         system[count, count] = 0.0
         wanted = np.append(gradient - level + target / weights, 1 - weights.sum())
         try:
-            move = np.asarray(np.linalg.solve(system, wanted))
+            move = np.linalg.solve(system, wanted)
         except np.linalg.LinAlgError:
             return best, step
         if not np.isfinite(move).all():
             return best, step
-        other = np.asarray((target - weights * prices - prices * move[:count]) / weights)
+        other = (target - weights * prices - prices * move[:count]) / weights
         # nothing may reach 0
         weights = weights + _room(weights, move[:count]) * move[:count]
         prices = prices + _room(prices, other) * other

@@ -4,9 +4,9 @@ computed from them once and kept."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from functools import cached_property, wraps
-from typing import Any, NoReturn, Self, TypeVar, cast
+from typing import Any, NoReturn, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +47,11 @@ class ReadOnly:
                 value.func = _sealing(value.func)
 
     def __post_init__(self) -> None:
-        for field in fields(cast(Any, self)):
-            value = getattr(self, field.name)
+        for own in fields(cast(Any, self)):
+            value = getattr(self, own.name)
             kept = read_only(value)
             if kept is not value:
-                object.__setattr__(self, field.name, kept)
+                object.__setattr__(self, own.name, kept)
 
     def __copy__(self) -> Self:
         return self
@@ -82,6 +82,13 @@ class Kept:
         if not name.startswith("_") and name in vars(self):
             raise AttributeError(f"{name} cannot be replaced")
         super().__setattr__(name, value)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def record(cls: type[T]) -> type[T]:
+    """A frozen dataclass that is equal to what its base says, or to nothing but itself, and keeps
+    the representation of its base."""
+    return dataclass(frozen=True, eq=False, repr=cls.__repr__ is object.__repr__)(cls)
 
 
 def frozen(cls: type[T]) -> type[T]:

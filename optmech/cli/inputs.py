@@ -67,9 +67,9 @@ def released_mechanism(path: str, name: str | None, signer: str | None = None) -
     """What a file releases, its inequalities decided again: of a family the mechanism of the input
     ``name``; of a packed file, signed with the key ``signer`` where one is given."""
     from optmech.designs.file import load_mechanism
+    from optmech.mechanisms.targets.design import TargetDesign
     from optmech.packed.load import is_packed_file, load_packed
     from optmech.reading.sealed import FAMILY, is_of_format
-    from optmech.targets import TargetDesign
 
     if signer is not None or (name is None and is_packed_file(path)):
         return load_packed(path, signer=signer)

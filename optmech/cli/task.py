@@ -10,7 +10,7 @@ from optmech.cli import output
 from optmech.show import words
 
 if TYPE_CHECKING:
-    from optmech.targets import TargetDesign
+    from optmech.mechanisms.targets.design import TargetDesign
     from optmech.tasks.coupling import TransportTask
 
 

@@ -128,7 +128,7 @@ def beside(problem: Problem, gradient: Gradient) -> list[Constraint]:
 def limits_in(problem: Problem, gradient: Gradient) -> Limits:
     """Floats not below the log ratios between places that privacy at every point implies."""
     from optmech.reductions.aggregation import above
-    from optmech.transport.carry import closed
+    from optmech.transport.gains import closed
 
     rate = stated_up(gradient.epsilon)
     if gradient.mesh.coordinates == "plane":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.estimate.likelihood import likeliest
+from optmech.analysis.estimate import likeliest
 from optmech.base.arrays import Floats
 from optmech.engines.base import EngineResult, Monitor, Options, Outcome
 from optmech.lp.blocks import BlockLP, Informed, Point

@@ -39,6 +39,25 @@ def highs_model(
     return model
 
 
+def highs_solution(
+    cost: Floats,
+    rows: sp.csr_array,
+    lower: Floats,
+    upper: Floats,
+    most: Floats,
+    **options: str | float,
+) -> Any:
+    """What HiGHS, run with ``options`` of its own, says of the program of ``highs_model``."""
+    import highspy
+
+    solver = highspy.Highs()
+    for option, choice in {"output_flag": False, **options}.items():
+        solver.setOptionValue(option, choice)
+    solver.passModel(highs_model(cost, rows, lower, upper, most))
+    run_highs(solver)
+    return solver.getSolution()
+
+
 def run_highs(highs: Any, should_stop: Callable[[], bool] = lambda: False) -> bool:
     """Solve in a thread, so that Ctrl-C and ``should_stop`` are obeyed; whether HiGHS came back.
 

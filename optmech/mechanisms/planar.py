@@ -14,13 +14,16 @@ that reaches to infinity all changes near the end of a range; a rule that is den
 
 from __future__ import annotations
 
+import math
 from itertools import chain, product
 
 import numpy as np
 
-from optmech.base.arrays import Floats, finite_array
-from optmech.errors import ProblemError, SolverError
+from optmech.base.arrays import Floats
+from optmech.errors import ProblemError, SolverError, TooLargeError
+from optmech.exact.checked import positive
 from optmech.exact.number import Number, parse_exact
+from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Grid
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.regions import Regions, grid_boxes
@@ -67,9 +70,7 @@ def planar_gaussian(cells: Grid | Regions, sigma: float) -> Mechanism:
     """
     from scipy.special import ndtr
 
-    spread = float(finite_array(sigma, where="sigma", ndim=0))
-    if spread <= 0:
-        raise ProblemError(f"{spread:g} is not above 0", where="sigma")
+    spread = positive(sigma, "sigma")
     boxes, points = _extended(cells)
     matrix = np.ones((len(cells), len(cells)))
     for axis in (0, 1):
@@ -202,7 +203,7 @@ def _between(near: Floats, far: Floats) -> Floats:
         # (1 + b)(1 - e^{-w}) - w, in two terms of which the second is at most half the first
         inner = -far * np.expm1(-width) - _above_tangent(width)
         inner = np.where(np.isinf(far), 1 + near, inner)
-        return np.asarray(np.where(np.isinf(near), 0.0, np.exp(-near) * inner))
+        return np.where(np.isinf(near), 0.0, np.exp(-near) * inner)
 
 
 def _above_tangent(w: Floats) -> Floats:
@@ -212,3 +213,77 @@ def _above_tangent(w: Floats) -> Floats:
     for k in range(_TERMS, 1, -1):
         series = (1.0 - series) * small / k
     return np.where(w < 0.5, series * small, np.expm1(-w) + w)
+
+
+_REST = 48.0
+"""What lies farther than this many units of 1/ε beyond the grid is less than 10⁻¹⁸ of any cell."""
+_MOST = 8000
+"""Steps that are summed in each direction."""
+_LEAST = 1e-250
+
+
+@checked_arguments
+def planar_geometric(cells: Grid, epsilon: Number) -> Mechanism:
+    """Planar geometric noise on the cells of a grid: on the infinite grid p(o|s) is proportional to
+    e^{-ε ‖s - o‖}, and what falls beyond the border is reported as the nearest cell
+    (Chatzikokolakis, ElSalamouny and Palamidessi, Efficient Utility Improvement for Location
+    Privacy, PETS 2017).
+
+    ε-private per unit of Euclidean distance of the centres: e^{-ε‖s - o‖} is, up to one constant
+    for all secrets, and moving reports to the border is post-processing. Masses below 10⁻²⁵⁰
+    count as that.
+
+    Raises
+    ------
+    ProblemError
+        Unless ``cells`` is a Grid; ``TooLargeError`` where ε times the cell is so small that the
+        noise reaches 8000 cells beyond the grid.
+    """
+    rate = float(parse_exact(epsilon, where="epsilon", positive=True))
+    if not isinstance(cells, Grid):
+        raise ProblemError(
+            f"{type(cells).__name__} is not a grid",
+            where="cells",
+            remedy="Use a Grid, or planar_laplace or exponential",
+        )
+    width, height = (float(side) for side in cells.cell)
+    reach = [
+        count + math.ceil(_REST / (rate * side))
+        for count, side in ((cells.columns, width), (cells.rows, height))
+    ]
+    if max(reach) > _MOST:
+        raise TooLargeError(
+            f"the noise reaches {max(reach):,} cells",
+            where="epsilon",
+            remedy="Use a larger ε, larger cells, or planar_laplace",
+        )
+    x, y = np.arange(reach[0] + 1) * width, np.arange(reach[1] + 1) * height
+    kernel = np.maximum(np.exp(-rate * np.hypot(x[:, None], y[None, :])), _LEAST)
+    # mass at i or beyond in one direction, and in both
+    beyond_x = _suffix(kernel, 0)
+    beyond_y = _suffix(kernel, 1)
+    beyond = _suffix(beyond_x, 1)
+    columns, rows = np.arange(cells.columns), np.arange(cells.rows)
+    dx = np.abs(columns[:, None] - columns)
+    dy = np.abs(rows[:, None] - rows)
+    edge_x = (columns == 0) | (columns == cells.columns - 1)
+    edge_y = (rows == 0) | (rows == cells.rows - 1)
+    if cells.columns == 1 or cells.rows == 1:
+        raise ProblemError(
+            "the grid is a line",
+            where="cells",
+            remedy="Use mechanisms.geometric, or at least 2 rows and columns",
+        )
+    # offsets of secret (r, c) and cell (r', c'), shape (R, C, R', C')
+    i, j = dx[None, :, None, :], dy[:, None, :, None]
+    at_x, at_y = edge_x[None, None, None, :], edge_y[None, None, :, None]
+    matrix = np.where(
+        at_x & at_y,
+        beyond[i, j],
+        np.where(at_x, beyond_x[i, j], np.where(at_y, beyond_y[i, j], kernel[i, j])),
+    ).reshape(len(cells), len(cells))
+    return Mechanism(cells, cells, matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def _suffix(values: Floats, axis: int) -> Floats:
+    return np.flip(np.cumsum(np.flip(values, axis), axis=axis), axis)

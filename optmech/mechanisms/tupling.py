@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import secrets as entropy
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
-from optmech.analysis.leakage.curves import delta_of_curve
+from optmech.analysis.leakage.repetition import delta_of_curve
 from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import probability, whole
 from optmech.exact.interval import Interval
 from optmech.exact.number import Number, parse_exact
 from optmech.exact.summation import depth, total
-from optmech.mechanisms.hockey_sum import UNIT, positive_part
-from optmech.mechanisms.log_sum import expected_log
+from optmech.mechanisms.hockey_sum import UNIT, expected_log, positive_part
 from optmech.ratios.wide import Wide, either_log_ratio, log_ratio, log_values
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
@@ -48,7 +47,7 @@ _LARGEST_LOG = 600.0
 """Quotients of outputs and dummy weights within e^±600 are floats, and so are sums of them."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Tupling(Shown):
     """Q(k, ν, A): the output of A at a random place among k dummies drawn from ν (DP19 Alg. 1).
 

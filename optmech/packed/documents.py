@@ -15,9 +15,9 @@ from optmech.spaces.arguments import checked_arguments
 if TYPE_CHECKING:
     from optmech.additive.certified import ProvedNoise
     from optmech.designs.design import Design
+    from optmech.mechanisms.targets.design import TargetDesign
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.load import PackedMechanism
-    from optmech.targets.design import TargetDesign
 
     Proved = Design | TargetDesign | ProvedNoise
 
@@ -32,7 +32,7 @@ def _noise() -> tuple[Reader, str]:
 
 
 def _family() -> tuple[Reader, str]:
-    from optmech.targets import file
+    from optmech.mechanisms.targets import file
 
     return file.decode_target, file.REWRITE
 

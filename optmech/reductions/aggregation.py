@@ -26,8 +26,7 @@ from optmech.errors import ProblemError
 from optmech.exact.number import rounded_down
 from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
 from optmech.spaces.prior import Prior
-from optmech.transport.carry import normalised_logs
-from optmech.transport.gains import Logs, gains
+from optmech.transport.gains import Logs, gains, normalised_logs
 
 MEMBERS = 64
 """Of a cell, unless said otherwise: the time for a pair of cells grows with their square."""

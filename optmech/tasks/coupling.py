@@ -11,7 +11,7 @@ from optmech.exact.number import Exact
 from optmech.problem import Problem
 
 if TYPE_CHECKING:
-    from optmech.targets import TargetDesign
+    from optmech.mechanisms.targets.design import TargetDesign
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class TransportTask:
 
     def solve(self) -> TargetDesign:
         """The mechanisms, certified; what they raise, this raises."""
-        from optmech.targets import coupling_design, optimal_target
+        from optmech.mechanisms.targets.build import coupling_design, optimal_target
 
         asked, loss = self.asked, self.problem.loss_matrix
         if asked.target is None:
@@ -57,7 +57,7 @@ class TransportTask:
 
     def frontier(self) -> list[TargetDesign]:
         """The optimal targets for every ε of a frontier; none where none is asked for."""
-        from optmech.targets import target_frontier
+        from optmech.mechanisms.targets.build import target_frontier
 
         epsilons = self.asked.epsilons or ()
         return target_frontier(self.asked.inputs, self.problem.loss_matrix, epsilons, **self._terms)
@@ -65,7 +65,7 @@ class TransportTask:
     @property
     def as_problem(self) -> Problem:
         """What a target with a ``divergence`` is: a problem over pairs of an input and a secret."""
-        from optmech.targets import target_problem
+        from optmech.mechanisms.targets.build import target_problem
 
         asked, problem = self.asked, self.problem
         assert asked.divergence is not None

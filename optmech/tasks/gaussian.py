@@ -14,15 +14,18 @@ import numpy as np
 from optmech.base.arrays import Floats
 from optmech.base.storage import write_atomically
 from optmech.exact.number import Exact
-from optmech.traces.gaussian.box import LARGEST
-from optmech.traces.gaussian.calibration import calibrate
 from optmech.traces.gaussian.fitting import Fit
-from optmech.traces.gaussian.intervals import IntervalLoss, worst_length_scale
+from optmech.traces.gaussian.intervals import (
+    IntervalLoss,
+    RobustNoise,
+    robust_noise,
+    worst_length_scale,
+)
 from optmech.traces.gaussian.kernels import Kernel
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss
+from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss
 from optmech.traces.gaussian.noise import NoiseDesign, Region, Structure, optimal_noise
 from optmech.traces.gaussian.prior import GaussianPrior
-from optmech.traces.gaussian.robust import RobustNoise, robust_noise
+from optmech.traces.gaussian.sdp import LARGEST
 from optmech.traces.gaussian.subsets import WorstSubset, worst_subset
 
 _SECRETS = 8

@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from optmech.traces.chains.sequences import Fixes as Fixes
     from optmech.traces.chains.sequential import SequentialDesigner as SequentialDesigner
     from optmech.traces.chains.sequential import Step as Step
-    from optmech.traces.gaussian.calibration import calibrate as calibrate
-    from optmech.traces.gaussian.conversion import renyi_delta as renyi_delta
-    from optmech.traces.gaussian.conversion import renyi_epsilon as renyi_epsilon
     from optmech.traces.gaussian.fitting import Fit as Fit
     from optmech.traces.gaussian.fitting import fit as fit
     from optmech.traces.gaussian.intervals import IntervalLoss as IntervalLoss
+    from optmech.traces.gaussian.intervals import RobustNoise as RobustNoise
+    from optmech.traces.gaussian.intervals import robust_noise as robust_noise
     from optmech.traces.gaussian.intervals import worst_length_scale as worst_length_scale
     from optmech.traces.gaussian.kernels import Kernel as Kernel
     from optmech.traces.gaussian.kernels import constant as constant
@@ -40,12 +39,13 @@ if TYPE_CHECKING:
     from optmech.traces.gaussian.kernels import rbf as rbf
     from optmech.traces.gaussian.kernels import white as white
     from optmech.traces.gaussian.loss import TraceLoss as TraceLoss
+    from optmech.traces.gaussian.loss import calibrate as calibrate
     from optmech.traces.gaussian.loss import privacy_loss as privacy_loss
+    from optmech.traces.gaussian.loss import renyi_delta as renyi_delta
+    from optmech.traces.gaussian.loss import renyi_epsilon as renyi_epsilon
     from optmech.traces.gaussian.noise import NoiseDesign as NoiseDesign
     from optmech.traces.gaussian.noise import optimal_noise as optimal_noise
     from optmech.traces.gaussian.prior import GaussianPrior as GaussianPrior
-    from optmech.traces.gaussian.robust import RobustNoise as RobustNoise
-    from optmech.traces.gaussian.robust import robust_noise as robust_noise
     from optmech.traces.gaussian.subsets import WorstSubset as WorstSubset
     from optmech.traces.gaussian.subsets import worst_subset as worst_subset
 else:

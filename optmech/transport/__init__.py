@@ -10,24 +10,37 @@ common target of several distributions.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
-from optmech.base.arrays import Floats, finite_array
+from optmech.base.arrays import Floats
 from optmech.base.labelled import refuse_unordered
 from optmech.base.memory import require
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import float_or_nan
+from optmech.exact.checked import float_or_nan, nonnegative
+from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.spaces.distances import DistanceLike, values_between
+from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, domain_of
-from optmech.transport.barycenters import Barycenter, barycenter
-from optmech.transport.bottleneck import bottleneck, inside
-from optmech.transport.couplings import Coupling, Violation
-from optmech.transport.masses import Masses
-from optmech.transport.optimality import optimise
-from optmech.transport.tree import Tree
+from optmech.spaces.rationals import Shares
+from optmech.transport.couplings import (
+    Coupling,
+    Masses,
+    Tree,
+    Violation,
+    bottleneck,
+    inside,
+    optimise,
+)
+from optmech.transport.joint import Multipliers
+from optmech.transport.outputs import Outputs
+from optmech.transport.rational import RationalPlan
 
 __all__ = [
     "Barycenter",
@@ -35,9 +48,7 @@ __all__ = [
     "Violation",
     "barycenter",
     "diameter",
-    "is_submodular",
     "lifted",
-    "north_west_corner",
     "wasserstein",
 ]
 
@@ -46,7 +57,6 @@ def __dir__() -> list[str]:
     return __all__
 
 
-@also_called(distance_matrix="distance")
 def wasserstein(
     a: Distribution, b: Distribution, distance: DistanceLike, p: float | str = 1
 ) -> Coupling:
@@ -59,7 +69,7 @@ def wasserstein(
         Weights >= 0 of any positive sum, shapes (n,) and (m,), or priors.
     distance:
         d >= 0, not assumed to be a metric: an array of shape (n, m), or, between priors, a
-        function of two domains or a table with their labels. ``distance_matrix=`` is the same.
+        function of two domains or a table with their labels.
     p:
         At least 1, or ``math.inf`` (``"inf"``).
 
@@ -111,42 +121,6 @@ def lifted(a: Distribution, b: Distribution, relation: ArrayLike) -> Coupling | 
     return inside(masses, phi[np.ix_(masses.rows, masses.columns)])
 
 
-def north_west_corner(a: Distribution, b: Distribution, cost: ArrayLike | None = None) -> Coupling:
-    """The coupling that fills rows and columns in order: optimal for every submodular cost.
-
-    On a line with points in order these are the costs h(|x - y|) with h convex, so that one plan
-    attains W_p for all p >= 1. ``value`` is Σ γ c, or nan without ``cost``.
-
-    Raises
-    ------
-    ProblemError
-        On unusable weights, or a ``cost``, shape (n, m), that is not submodular.
-    """
-    masses = Masses.balance(a, b)
-    plan = masses.spread(*Tree(masses.supply, masses.demand).arcs())
-    if cost is None:
-        return Coupling(plan, math.nan, missing=masses.missing())
-    values = finite_array(cost, where="cost", ndim=2)
-    if values.shape != masses.shape:
-        raise ProblemError(f"shape {values.shape} is not {masses.shape}", where="cost")
-    if not is_submodular(values):
-        raise ProblemError(
-            "is not submodular: c(i,j) + c(i+1,j+1) > c(i,j+1) + c(i+1,j) somewhere",
-            where="cost",
-            remedy="Put the points of a line in order, or use wasserstein",
-        )
-    return Coupling(plan, float((plan * values).sum()), missing=masses.missing())
-
-
-def is_submodular(cost: ArrayLike) -> bool:
-    """Whether c(i,j) + c(i+1,j+1) <= c(i,j+1) + c(i+1,j) for all i, j, up to rounding of the sums
-    (2⁻⁵¹ relative): the Monge condition, under which the north-west corner rule is optimal."""
-    c = finite_array(cost, where="cost", ndim=2)
-    straight = c[:-1, :-1] + c[1:, 1:]
-    crossed = c[:-1, 1:] + c[1:, :-1]
-    return bool((straight - crossed <= 2.0**-51 * (np.abs(straight) + np.abs(crossed))).all())
-
-
 def diameter(a: Distribution, b: Distribution, distance: DistanceLike) -> float:
     """diam(a, b): the largest distance between points with mass (DP19 §5.2); at least W_∞."""
     masses = Masses.balance(a, b)
@@ -162,16 +136,7 @@ def _order(p: float | str) -> float:
 
 def _matrix(array: Floats, masses: Masses) -> Floats:
     """The distances between the points with mass."""
-    if array.shape != masses.shape:
-        raise ProblemError(
-            f"shape {array.shape} does not fit {masses.shape[0]} x {masses.shape[1]} points",
-            where="distance",
-        )
-    if (array < 0).any():
-        i, j = np.argwhere(array < 0)[0].tolist()
-        raise ProblemError(
-            f"the distance at [{i}, {j}] is {array[i, j]:g}, below 0", where="distance"
-        )
+    nonnegative(array, "distance", masses.shape)
     require(
         6.0 * array.nbytes,
         what=f"transport between {masses.shape[0]:,} x {masses.shape[1]:,} points",
@@ -195,3 +160,125 @@ def _everywhere(cost: Floats, masses: Masses, u: Floats, v: Floats) -> tuple[Flo
     second = (cost - first[:, None]).min(axis=0)
     second[masses.columns] = v
     return first, second
+
+
+_LARGEST = 1e300
+"""Distances leave room for sums along paths, and for a price that no detour is worth."""
+
+
+@record
+class Barycenter(Shown):
+    """A distribution μ that minimises Σ_t w_t W_1(λ_t, μ), with its proof."""
+
+    exact: Shares
+    """μ in whole numbers."""
+    couplings: tuple[RationalPlan, ...]
+    """Plans of (λ_t, μ), marginals exact, optimal up to rounding at 2^-60."""
+    value: float
+    """Σ_t w_t W_1(λ_t, μ) of this μ, rounded up."""
+    values: tuple[float, ...]
+    """W_1(λ_t, μ) for every t."""
+    lower_bound: float
+    """No distribution does better, rounded down."""
+    multipliers: Multipliers | None
+    """What proves the bound; see ``joint.joint_bound``. None where it needs none."""
+    gap: float
+    """(value - lower_bound) / value before both are rounded, rounded up; 0 where the value is 0."""
+    _apart: ClassVar = frozenset({"multipliers"})
+
+    @property
+    def distribution(self) -> Floats:
+        """μ as floats, shape (m,)."""
+        return self.exact.weights
+
+    @property
+    def plans(self) -> Floats:
+        """γ_t as floats, shape (T, n, m)."""
+        return np.array([coupling.plan for coupling in self.couplings])
+
+
+def barycenter(
+    lams: Sequence[Distribution], distance: DistanceLike, weights: ArrayLike | None = None
+) -> Barycenter:
+    """A Wasserstein-1 barycentre of ``lams`` among all distributions on the columns' points.
+
+    Parameters
+    ----------
+    lams:
+        T >= 1 weight vectors of shape (n,), or priors; each is divided by its exact sum.
+    distance:
+        d >= 0, shape (n, m); usually square. Need not be a metric. Where a ``lam`` is a prior, also
+        a function of two domains or a table with its labels.
+    weights:
+        w_t >= 0, divided by their sum; equal unless given.
+
+    The value is that of exact plans for the returned μ, the bound holds for every μ: their
+    difference is what the linear program's tolerance leaves open, about 1e-12 of the value. Where
+    distances are too far apart for floating point, the program is refined in whole numbers.
+
+    Raises
+    ------
+    ProblemError
+        On unusable weights or distances.
+    SolverError
+        Where the program could not be solved.
+    """
+    inputs, apart, shares = read_joint(lams, distance, weights)
+    zero = Exact(Fraction(0))
+    found, _ = Outputs(tuple(inputs), apart, shares, zero, zero).optimum()
+    return Barycenter(
+        exact=found.plans[0].second,
+        couplings=found.plans,
+        value=rounded_up(found.cost),
+        values=tuple(rounded_up(plan.cost(apart)) for plan in found.plans),
+        lower_bound=rounded_down(found.bound) + 0.0,
+        multipliers=found.multipliers,
+        gap=found.gap,
+    )
+
+
+def read_joint(
+    lams: Sequence[Distribution],
+    distance: DistanceLike,
+    weights: ArrayLike | None,
+    *,
+    where: str = "lams",
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+) -> tuple[list[Shares], Floats, Shares]:
+    """Inputs, distances and weights as they are used; raises ProblemError on unusable ones.
+
+    Domains that are not given are those of the first prior among ``lams``.
+    """
+    listed = list(lams) if isinstance(lams, Iterable) else []
+    known = next((domain for domain in map(domain_of, listed) if domain is not None), None)
+    rows = secrets or known
+    values = values_between(distance, rows, observables or rows)
+    if not values.size or (values < 0).any():
+        raise ProblemError(
+            f"shape {values.shape}, least entry {values.min(initial=0.0):g}",
+            where="distance",
+            remedy="Give numbers >= 0, a row for every input point",
+        )
+    if values.max() > _LARGEST:
+        raise ProblemError(
+            f"the largest entry is {values.max():g}, above 1e300",
+            where="distance",
+            remedy="Use a larger unit",
+        )
+    inputs = [Shares.of(lam, f"{where}[{t}]") for t, lam in enumerate(listed)]
+    if not inputs:
+        raise ProblemError(
+            "is not a list of distributions", where=where, remedy="Give at least one"
+        )
+    for t, lam in enumerate(inputs):
+        if len(lam) != len(values):
+            raise ProblemError(
+                f"{len(lam)} weights for {len(values)} rows of distances",
+                where=f"{where}[{t}]",
+                remedy="Give a weight for every input point",
+            )
+    shares = Shares.of([1] * len(inputs) if weights is None else weights, "weights")
+    if len(shares) != len(inputs):
+        raise ProblemError(f"{len(shares)} weights for {len(inputs)} inputs", where="weights")
+    return inputs, values, shares

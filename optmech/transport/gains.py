@@ -1,5 +1,8 @@
-"""Transport with gains: the largest a·v / b·v over v >= 0 with v_i <= e^{r_ij} v_j, between proved
-bounds.
+"""Transport with gains, and what a guarantee for points is worth for distributions.
+
+If p(o|i) <= e^{r_ij} p(o|j) for all i, j and o, then (aP)(o) <= Λ(a, b) (bP)(o), and Λ(a, b), the
+largest a·v / b·v over v >= 0 with v_i <= e^{r_ij} v_j, is the least such factor: some mechanism
+that keeps r attains it. DP19 Theorem 2 has e^{ε W_∞(a, b)} in its place, which is never smaller.
 
 Mass a_i is sent to places j, where it counts e^{r_ij} times; the least λ with no more than λ b_j
 arriving anywhere is that largest ratio (docs/theory.md, "Carrying a guarantee over to
@@ -10,13 +13,25 @@ throughout: a, b and e^r may range as far as they like.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.memory import require
+from optmech.base.minplus import shortest_detour
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.exact.checked import probability, weights
+from optmech.exact.exponentials import stated_up
+from optmech.exact.number import Number, product_up, sum_up
 from optmech.exact.outward import down, exp_down, exp_up, log_floats, up
+from optmech.spaces.prior import Prior
 
 _FAR = 60.0
 """What is e^60 dearer than the decisive row is no use, what is as much cheaper all the same."""
@@ -36,14 +51,14 @@ class Logs(NamedTuple):
     @property
     def positive(self) -> np.ndarray:
         """Which numbers are not 0."""
-        return np.asarray(self.up > -np.inf)
+        return self.up > -np.inf
 
     @property
     def middle(self) -> Floats:
         """A float within the bounds."""
         some = self.positive
         width = np.subtract(self.up, self.low, out=np.zeros_like(self.up), where=some)
-        return np.asarray(self.low + 0.5 * width)
+        return self.low + 0.5 * width
 
 
 class Arcs(NamedTuple):
@@ -55,7 +70,7 @@ class Arcs(NamedTuple):
     share: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Gains:
     """Bounds of ln max a·v / b·v for k problems, and what proves them."""
 
@@ -102,7 +117,7 @@ def _proposed(
     relative: Floats, rows: np.ndarray, columns: np.ndarray, usable: np.ndarray
 ) -> tuple[Arcs, Floats]:
     """Plans and ln b v of the targets, close to the best; what is far from decisive is clipped."""
-    from optmech.transport.gain_kernels import least_arrivals  # may load a compiler
+    from optmech.transport.pivots import least_arrivals  # may load a compiler
 
     count, n, m = relative.shape
     arcs = Arcs(
@@ -197,3 +212,210 @@ def _with_simple_ones(
     better = ~(lower[poor] >= found)
     lower[poor[better]] = found[better]
     potentials[poor[better]] = decay[better]
+
+
+_LARGEST = 1e300
+"""Finite entries of r above this are refused: their sums might overflow."""
+_ENTRIES = 2_000_000
+"""Of the arrays that are worked on at a time."""
+
+Weights = ArrayLike | Prior
+
+
+@record
+class CarryOver(Shown):
+    """ln Λ(a, b) between proved bounds, with what proves them."""
+
+    lower: float
+    """Some mechanism that keeps r tells a from b by no less."""
+    upper: float
+    """No mechanism that keeps r tells a from b by more; inf where nothing is promised."""
+    sources: Ints
+    """Where a has mass, s places."""
+    targets: Ints
+    """Where b has mass, t places."""
+    shares: Floats
+    """Which part of its mass each source sends to each target, (s, t): rows of sum 1 up to rounding
+    prove ``upper``. Zeros where it is inf."""
+    potentials: Floats
+    """ln v for every place, shape (n,): v_i <= e^{r_ij} v_j and ln (a·v / b·v) is at least
+    ``lower``. inf where v may be as large as one likes."""
+    masses: Floats
+    """Of the sources, of sum 1."""
+
+    @property
+    def plan(self) -> Floats:
+        """γ, shape (n, n): row i sums to a_i, and Σ_i γ_ij e^{r_ij} <= e^upper b_j."""
+        out = np.zeros((len(self.potentials), len(self.potentials)))
+        out[np.ix_(self.sources, self.targets)] = self.masses[:, None] * self.shares
+        return out
+
+    def estimated(self, first: Number, second: Number, delta: Number = 0.0) -> float:
+        """δ for populations that are known roughly: (``upper``, δ)-distribution privacy holds for
+        all pairs within total variation ``first`` of a and ``second`` of b.
+
+        ``delta`` is that of the points: p(S|i) <= e^{r_ij} p(S|j) + ``delta`` for all sets S, with
+        r after shortest paths, along which δ is not kept.
+        """
+        named = {"first": first, "second": second, "delta": delta}
+        parts = [stated_up(probability(value, name)) for name, value in named.items()]
+        if parts[1] == 0:
+            return min(1.0, sum_up(parts[0], parts[2]))
+        grown = product_up(float(exp_up(np.array(self.upper))), parts[1])
+        return min(1.0, sum_up(parts[0], grown, parts[2]))
+
+
+def carry_over(log_ratio: ArrayLike, a: Weights, b: Weights) -> CarryOver:
+    """The least ln Λ >= 0 with (aP)(o) <= Λ (bP)(o) for all o and every P that keeps ``log_ratio``.
+
+    Parameters
+    ----------
+    log_ratio:
+        r >= 0, shape (n, n), for instance ε d: p(o|i) <= e^{r_ij} p(o|j). It need not be symmetric;
+        inf where nothing is stated. Shortest paths are taken first, as the inequalities compose,
+        the diagonal counts as 0, and r_ji as 0 where r_ij is: rows whose entries are at most those
+        of another are equal to it, as both sum to one. Entries count as the floats that they are.
+    a, b:
+        Weights >= 0 of any positive sum, shape (n,), or priors; as their floats are, over their
+        sums.
+
+    Raises
+    ------
+    ProblemError
+        On unusable ratios or weights.
+    """
+    return carry_over_many(log_ratio, [a], [b])[0]
+
+
+def carry_over_many(
+    log_ratio: ArrayLike, firsts: Sequence[Weights], seconds: Sequence[Weights]
+) -> list[CarryOver]:
+    """``carry_over`` for the pairs (firsts[k], seconds[k]), thousands of small ones a second."""
+    if len(firsts) != len(seconds):
+        raise ProblemError(
+            f"{len(seconds)} distributions for {len(firsts)} first ones", where="seconds"
+        )
+    least, most = closed(log_ratio)
+    count = len(most)
+    pairs = [
+        (
+            weights(_plain(a), _name("a", k, firsts), count),
+            weights(_plain(b), _name("b", k, firsts), count),
+        )
+        for k, (a, b) in enumerate(zip(firsts, seconds, strict=True))
+    ]
+    alike: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for k, (a, b) in enumerate(pairs):
+        alike[int(np.count_nonzero(a)), int(np.count_nonzero(b))].append(k)
+    out: dict[int, CarryOver] = {}
+    for (n, m), indices in alike.items():
+        step = max(1, _ENTRIES // (n * m))
+        for begin in range(0, len(indices), step):
+            part = indices[begin : begin + step]
+            out.update(zip(part, _bounded(least, most, [pairs[k] for k in part]), strict=True))
+    return [out[k] for k in range(len(pairs))]
+
+
+def closed(log_ratio: ArrayLike) -> tuple[Floats, Floats]:
+    """r closed under shortest paths and, where it is 0 one way, the other way, between floats below
+    and above it."""
+    ratio = np.array(log_ratio, dtype=np.float64)
+    if ratio.ndim != 2 or ratio.shape[0] != ratio.shape[1] or not ratio.size:
+        raise ProblemError(f"shape {ratio.shape} is not square", where="log_ratio")
+    if not ((ratio >= 0) & ((ratio <= _LARGEST) | (ratio == np.inf))).all():
+        raise ProblemError(
+            "an entry is negative, not a number, or finite and above 1e300",
+            where="log_ratio",
+            remedy="Give logarithms of ratios >= 1, inf where nothing is stated",
+        )
+    require(8.0 * ratio.nbytes, what="shortest paths", where="log_ratio", remedy="Merge places")
+    np.fill_diagonal(ratio, 0.0)
+    # rows of which no entry of one is larger are equal, as both sum to one
+    ratio[(ratio == 0).T] = 0.0
+    count = len(ratio)
+    most = ratio.copy()
+    charge = 0
+    while (shortest_detour(ratio) < ratio).any():
+        for k in range(count):
+            np.minimum(ratio, ratio[:, k, None] + ratio[k], out=ratio)
+        charge += count
+        most = np.where(ratio < most, up(ratio * (1 + 2 * charge * _UNIT)), most)
+    # no detour of two legs is shorter up to a rounding, hence none of 2^k up to k of them
+    depth = math.ceil(math.log2(count + 1)) + 2
+    return down(ratio * (1 - 2 * depth * _UNIT)), most
+
+
+def _bounded(least: Floats, most: Floats, pairs: list[tuple[Floats, Floats]]) -> list[CarryOver]:
+    """Pairs with equally many points of mass each."""
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    sources = np.nonzero(first)[1].reshape(len(pairs), -1)
+    targets = np.nonzero(second)[1].reshape(len(pairs), -1)
+    a, b = np.take_along_axis(first, sources, 1), np.take_along_axis(second, targets, 1)
+    where = sources[:, :, None], targets[:, None, :]
+    found = gains(most[where], normalised_logs(a), normalised_logs(b), least[where])
+    same = (first == second).all(axis=1)
+    return [
+        _one(found, k, bool(same[k]), least, sources[k], targets[k], a[k])
+        for k in range(len(pairs))
+    ]
+
+
+def _one(
+    found: Gains, k: int, same: bool, least: Floats, sources: Ints, targets: Ints, a: Floats
+) -> CarryOver:
+    shares = np.zeros((len(sources), len(targets)))
+    scaled = a / a.max()
+    masses = scaled / scaled.sum()
+    if same:
+        np.fill_diagonal(shares, 1.0)
+        return CarryOver(0.0, 0.0, sources, targets, shares, np.zeros(len(least)), masses)
+    sent = np.bincount(found.arcs.source[k], found.arcs.share[k], len(sources))
+    np.add.at(shares, (found.arcs.source[k], found.arcs.target[k]), found.arcs.share[k])
+    shares /= np.where(sent > 0, sent, 1.0)[:, None]
+    lower, upper = float(found.lower[k]), float(found.upper[k])
+    if lower <= 0:
+        # equal numbers v_i prove 0
+        return CarryOver(
+            0.0, max(upper, 0.0), sources, targets, shares, np.zeros(len(least)), masses
+        )
+    if upper == np.inf:
+        shares[:] = 0.0
+    proof = (least[:, targets] + found.potentials[k]).min(axis=1)
+    return CarryOver(lower, upper, sources, targets, shares, proof, masses)
+
+
+def normalised_logs(masses: Floats) -> Logs:
+    """ln of weights over the sums of their rows, shape (k, n), each row with a positive one."""
+    low, high = log_floats(masses)
+    top = np.frexp(masses.max(axis=1))[1]
+    total = np.ldexp(masses, -top[:, None]).sum(axis=1)
+    # what underflows in the scaling is less than a rounding
+    charge = 4 * (masses.shape[1] + 4) * _UNIT
+    shift = top * math.log(2)
+    about = up(np.abs(shift) * 2.0**-51) + 2.0**-1000
+    below = log_floats(total * (1 - charge))[0] + shift - about
+    above = log_floats(total * (1 + charge))[1] + shift + about
+    return Logs(down(low - up(above)[:, None]), up(high - down(below)[:, None]))
+
+
+def least_log_factor(log_ratio: Floats, a: Sequence[float], b: Sequence[float]) -> float:
+    """ln Λ from above, for inequalities between the places of a and those of b alone:
+    ``log_ratio``, shape (n, m), entries >= 0, inf where nothing is stated. No paths are taken, so
+    that it may be used together with a δ. a and b are weights >= 0 that may be off by 2^-52 of
+    themselves."""
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    sources, targets = np.flatnonzero(first), np.flatnonzero(second)
+    ratio = np.ascontiguousarray(log_ratio[np.ix_(sources, targets)])[None]
+    one, other = (
+        Logs(down(logs.low - 2.0**-50), up(logs.up + 2.0**-50))
+        for logs in (normalised_logs(first[None, sources]), normalised_logs(second[None, targets]))
+    )
+    return max(0.0, float(gains(ratio, one, other).upper[0]))
+
+
+def _plain(value: Weights) -> ArrayLike:
+    return value.weights if isinstance(value, Prior) else value
+
+
+def _name(side: str, k: int, listed: Sequence[Weights]) -> str:
+    return side if len(listed) == 1 else f"{'firsts' if side == 'a' else 'seconds'}[{k}]"

@@ -5,29 +5,232 @@
 
 Solved by column generation: few of the T·n·m variables matter, and a plan between two points is
 brought in when its reduced cost asks for it. HiGHS finds the point and the multipliers; neither is
-believed (``joint_bound`` turns any multipliers into a valid bound, docs/theory.md, section 9).
+believed (``joint_bound`` turns any multipliers, as whole numbers, into a valid bound,
+docs/theory.md, section 9).
 """
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
+from optmech.base.read_only import record
 from optmech.errors import SolverError
 from optmech.exact.numerators import integers
 from optmech.spaces.rationals import Shares
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import TOLERANCE, Arcs, Program, first_arcs
+
+_PRECISION = 96
+"""Bits of floats that are kept, counted from the largest of them."""
+
+
+@record
+class Multipliers:
+    """z >= 0 of the joint program: that of μ_t[y] <= e^ε μ_t'[y] is units[t][t'][y] / 2^shift."""
+
+    units: tuple[tuple[tuple[int, ...], ...], ...]
+    shift: int
+
+    @classmethod
+    def zero(cls, count: int, points: int) -> Multipliers:
+        """No multipliers: the bound that asks for no privacy."""
+        return cls((((0,) * points,) * count,) * count, 0)
+
+    @classmethod
+    def reduced(cls, units: Any, shift: int) -> Multipliers:
+        """From an array of whole numbers >= 0, shape (T, T, m), with common powers of two divided
+        out."""
+        flat = units.ravel().tolist()
+        spare = min(((value & -value).bit_length() - 1 for value in flat if value), default=shift)
+        down = min(spare, shift)
+        listed = (units >> down).tolist()
+        return cls(tuple(tuple(map(tuple, table)) for table in listed), shift - down)
+
+    @classmethod
+    def of(cls, values: Floats) -> Multipliers:
+        """From floats, shape (T, T, m): rounded down to 96 bits below the largest, negative ones
+        to 0."""
+        positive = np.maximum(values, 0.0)
+        whole, exponent = integers(positive.reshape(len(values), -1))
+        array = np.array(whole, dtype=object).reshape(values.shape)
+        largest = max(array.ravel().tolist(), default=0)
+        surplus = max(0, min(exponent, largest.bit_length() - _PRECISION))
+        return cls.reduced(array >> surplus, exponent - surplus)
+
+    def times(self, share: Fraction) -> Multipliers:
+        """The same times a number of (0, 1], rounded down."""
+        extra = 64 - (share.numerator.bit_length() - share.denominator.bit_length())
+        scaled = (np.array(self.units, dtype=object) << extra) * share.numerator
+        return Multipliers.reduced(scaled // share.denominator, self.shift + extra)
+
+
+Whole = NDArray[np.object_]
+"""An array of whole numbers of any size."""
+
+
+def scaled(values: Whole, exponent: int) -> Floats:
+    """Whole numbers times 2^exponent, as floats; what is too large is ± inf."""
+    flat = values.ravel().tolist()
+    out = np.empty(len(flat))
+    for k, value in enumerate(flat):
+        extra = max(0, value.bit_length() - 64)
+        try:
+            out[k] = math.ldexp(float(value >> extra), extra + exponent)
+        except OverflowError:
+            out[k] = math.inf if value > 0 else -math.inf
+    return out.reshape(values.shape)
+
+
+def whole(values: Floats, exponent: int) -> Whole:
+    """Floats times 2^exponent, as whole numbers (nearest)."""
+    out = np.empty(values.size, dtype=object)
+    mantissa, power = np.frexp(values.ravel())
+    for k, (a, b) in enumerate(zip(np.ldexp(mantissa, 53).tolist(), power.tolist(), strict=True)):
+        shift = exponent + b - 53
+        out[k] = int(a) << shift if shift >= 0 else int(a) >> -shift
+    return out.reshape(values.shape)
+
+
+Arcs = NDArray[np.bool_]
+TOLERANCE = 1e-10
+_NEAREST = 8
+"""Outputs per input point in the first program."""
+_BEST = 6
+"""Most negative reduced costs per point of either side that are brought in at a time."""
+
+Column = list[tuple[int, float]]
+"""Rows, with the coefficients in them."""
+
+
+def first_arcs(inputs: Floats, cost: Floats, weights: Floats, start: Arcs | None) -> Arcs:
+    """``start``, all points to their nearest outputs, and all to one, which makes it feasible."""
+    out: Arcs = np.zeros((len(inputs), *cost.shape), dtype=bool)
+    near = np.argsort(cost, axis=1, kind="stable")[:, :_NEAREST]
+    np.put_along_axis(out, near[None], True, axis=2)
+    scaled = cost / (cost.max() or 1.0)
+    out[:, :, int((weights @ inputs @ scaled).argmin())] = True
+    return out if start is None else out | start
+
+
+class Program:
+    """Rows: supplies, links Σ_x γ_t[x,y] = μ_t[y], ratios of outputs unless all are ``common``,
+    and with ``spare`` the totals of their slacks. Rows of ratios are balanced: ``above`` and
+    ``below`` are the coefficients of μ_t and μ_t' in μ_t[y] − e^ε μ_t'[y]."""
+
+    def __init__(self, supply: Floats | Whole, prices: Floats, *, common: bool, spare: bool):
+        import highspy
+
+        self.supply, self.prices, self.common = supply, prices, common
+        self.count, self.n, self.m = prices.shape
+        self.pairs = [] if common else list(itertools.permutations(range(self.count), 2))
+        self.ratios = range(len(self.pairs) * self.m)
+        self.link = self.count * self.n
+        self.ratio = self.link + self.count * self.m
+        self.total = self.ratio + len(self.ratios)
+        self.rows = self.total + (len(self.pairs) if spare else 0)
+        # the moves that were brought in, shape (T, n, m): a start for similar programs
+        self.have: Arcs = np.zeros(prices.shape, dtype=bool)
+        self.highs: Any = highspy.Highs()
+        self.infinity, self.basic = highspy.kHighsInf, highspy.HighsBasisStatus.kBasic
+        for key, value in {
+            "output_flag": False,
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+            "small_matrix_value": 1e-12,
+        }.items():
+            self.highs.setOptionValue(key, value)
+
+    def add_rows(self, low: Floats, high: Floats) -> None:
+        """All rows, without entries."""
+        none, starts = np.empty(0, dtype=np.int32), np.zeros(self.rows, dtype=np.int32)
+        self.highs.addRows(self.rows, low, high, 0, starts, none, np.empty(0))
+
+    def output_columns(self, above: float, below: float) -> list[Column]:
+        """Columns μ_t[y], or one μ[y] for all t."""
+        links = [
+            [(self.link + t * self.m + y, -1.0) for y in range(self.m)] for t in range(self.count)
+        ]
+        if self.common:
+            return [list(column) for column in zip(*links, strict=True)]
+        return [
+            [link]
+            + [
+                (self.ratio + k * self.m + y, above if t == a else below)
+                for k, (a, b) in enumerate(self.pairs)
+                if t in (a, b)
+            ]
+            for t, row in enumerate(links)
+            for y, link in enumerate(row)
+        ]
+
+    def slack_columns(self, above: float) -> list[Column]:
+        """Columns s_tt'[y] with μ_t[y] − e^ε μ_t'[y] <= s_tt'[y] and Σ_y s <= δ."""
+        return [[(self.ratio + k, -above), (self.total + k // self.m, 1.0)] for k in self.ratios]
+
+    def add(self, columns: list[Column]) -> None:
+        """Columns without costs."""
+        starts = np.cumsum([0, *map(len, columns)])[:-1]
+        flat = [entry for column in columns for entry in column]
+        rows, values = (np.array(part) for part in zip(*flat, strict=True))
+        self._add(np.zeros(len(columns)), starts, rows, values)
+
+    def bring_in(self, arcs: Arcs) -> tuple[Ints, ...]:
+        """Add the moves that are new and can carry mass; returns their t, x and y."""
+        new = arcs & ~self.have & (self.supply != 0)[:, :, None]
+        t, x, y = np.nonzero(new)
+        rows = np.column_stack([t * self.n + x, self.link + t * self.m + y]).ravel()
+        self._add(self.prices[new], 2 * np.arange(len(t)), rows, np.ones(len(rows)))
+        self.have |= new
+        return t, x, y
+
+    def _add(self, cost: Floats, starts: Ints, rows: Ints, values: Floats) -> None:
+        none, all_ = np.zeros(len(cost)), np.full(len(cost), self.infinity)
+        starts, rows = starts.astype(np.int32), rows.astype(np.int32)
+        self.highs.addCols(len(cost), cost, none, all_, len(rows), starts, rows, values)
+
+    def optimum(self) -> Any:
+        """Solve from the last basis, and where that fails from none; raises SolverError where HiGHS
+        ends without an optimum."""
+        for _ in range(2):
+            self.highs.run()
+            status = self.highs.modelStatusToString(self.highs.getModelStatus())
+            if status == "Optimal":
+                return self.highs.getSolution()
+            self.highs.clearSolver()
+        raise SolverError(f"HiGHS: {status}", where="optimal target")
+
+    def best(self, reduced: Floats) -> Arcs:
+        """The moves of least reduced cost, a few of every point."""
+        best = np.zeros_like(self.have)
+        for axis in (1, 2):
+            few = min(_BEST, reduced.shape[axis])
+            chosen = np.argpartition(reduced, few - 1, axis=axis)
+            np.put_along_axis(best, np.take(chosen, range(few), axis=axis), True, axis=axis)
+        return best
+
+    def joined(self, v: Any, prices: Any) -> Any:
+        """z >= 0, shape (T, T, m), from duals of links or ``prices`` of ratios."""
+        z = np.zeros((self.count, self.count, self.m), dtype=v.dtype)
+        if self.common:
+            # g_t = −v_t as differences of multipliers between the first input and t
+            z[1:, 0], z[0, 1:] = np.maximum(-v[1:], 0), np.maximum(v[1:], 0)
+        for (a, b), row in zip(self.pairs, prices, strict=True):
+            z[a, b] = row
+        return z
+
 
 _ROUNDS = 1000
 
 
 def solve_joint(
-    inputs: list[Shares],
+    inputs: Sequence[Shares],
     cost: Floats,
     weights: Shares,
     factor: float,
@@ -58,7 +261,7 @@ def solve_joint(
 
 
 def joint_bound(
-    inputs: list[Shares],
+    inputs: Sequence[Shares],
     cost: Floats,
     weights: Shares,
     multipliers: Multipliers,

@@ -1,9 +1,20 @@
-"""The pivots of the transportation simplex: loops over nodes, compiled where numba is there.
+"""The pivots of the transportation simplex, and those of transport with gains: loops over nodes,
+compiled where numba is there.
 
 A basis is a spanning tree on the sources 0 … n-1 and the sinks n … n+m-1, rooted at node 0. The
 arc between a node and its parent runs from whichever of the two is a source to the sink, and its
 flow is kept at the child. Trees are strongly feasible (Cunningham 1976): an arc without flow runs
 towards the root. Choosing the last blocking arc of a cycle keeps them so, and rules out cycling.
+
+With gains every row has a share of 1 to send; a share of s from row i arrives at column j as s
+e^{w_ij}, and the largest arrival λ is to be least. The dual has potentials with p_i <= w_ij + q_j.
+A basis is a spanning tree on rows and columns whose arcs hold with equality; on it the flow f_ij =
+s_ij e^{p_i} is neither lost nor gained on the way: an ordinary transport from e^{p_i} to λ e^{q_j},
+with λ = Σ e^p / Σ e^q the bound that the potentials prove. An arc with negative flow cuts the tree
+in two; raising the potentials of the side of its column raises λ, until another arc holds with
+equality and takes its place. Potentials are logarithms, and flows are found leaf by leaf, so that
+parts of very different size keep their digits. Nothing of this is believed: what comes out proposes
+a plan and potentials, which ``gains`` evaluates.
 """
 
 from __future__ import annotations
@@ -181,3 +192,169 @@ def improve(cost: Floats, slack: float, limit: int, tree: Arrays) -> int:
             clean += 1
         i = i + 1 if i + 1 < sources else 0
     return pivots
+
+
+_NOISE = 1e-14
+"""Flows below this, relative to what the tree carries behind them, may be rounding."""
+_LEAST = -700.0
+"""Potentials count as no smaller than this."""
+_LITTLE = 1e-13
+"""Flows below 0 by less than this part of their row and of their column are left alone."""
+
+
+@_compiled
+def _walk(
+    n: int, root: int, first: Ints, second: Ints, order: Ints, parent: Ints, up: Ints
+) -> None:
+    """Nodes of the tree from the row ``root`` on, with the arc that leads to each."""
+    size = len(order)
+    start = np.zeros(size + 1, dtype=np.int64)
+    for e in range(size - 1):
+        start[first[e] + 1] += 1
+        start[n + second[e] + 1] += 1
+    for k in range(size):
+        start[k + 1] += start[k]
+    place = start[:-1].copy()
+    arcs = np.empty(2 * (size - 1), dtype=np.int64)
+    for e in range(size - 1):
+        arcs[place[first[e]]] = e
+        place[first[e]] += 1
+        arcs[place[n + second[e]]] = e
+        place[n + second[e]] += 1
+    order[0], parent[root], up[root] = root, -1, -1
+    count, done = 1, 0
+    while done < count:
+        node = order[done]
+        done += 1
+        for k in range(start[node], start[node + 1]):
+            e = arcs[k]
+            if e != up[node]:
+                other = n + second[e] if node < n else first[e]
+                up[other] = e
+                parent[other] = node
+                order[count] = other
+                count += 1
+
+
+@_compiled
+def _star(w: Floats, first: Ints, second: Ints) -> int:
+    """The basis in which one row, the one whose bound is best, reaches all columns; that row."""
+    n, m = w.shape
+    best, centre = -np.inf, 0
+    for i in range(n):
+        least = w[i].min()
+        bound = least - np.log(np.exp(least - w[i]).sum())
+        if bound > best:
+            best, centre = bound, i
+    e = 0
+    for j in range(m):
+        first[e], second[e] = centre, j
+        e += 1
+    for i in range(n):
+        if i != centre:
+            first[e], second[e] = i, (w[i] - w[centre]).argmin()
+            e += 1
+    return centre
+
+
+@_compiled
+def least_arrival(
+    w: Floats, limit: int, first: Ints, second: Ints, share: Floats, q: Floats
+) -> int:
+    """A basis of w, shape (n, m), close to the least λ, after at most ``limit`` pivots: its arcs in
+    ``first`` and ``second``, shape (n + m - 1,), the ``share`` of its row that each sends, and the
+    potentials ``q`` of the columns. How many pivots there were."""
+    n, m = w.shape
+    size = n + m
+    root = _star(w, first, second)
+    order, parent = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    up = np.empty(size, dtype=np.int64)
+    value, mass, need, behind = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    flow = np.empty(size - 1)
+    side = np.empty(size, dtype=np.bool_)
+    pivots = 0
+    while True:
+        _walk(n, root, first, second, order, parent, up)
+        value[root] = 0.0
+        for k in range(1, size):
+            node = order[k]
+            length = w[first[up[node]], second[up[node]]]
+            value[node] = value[parent[node]] + (length if node < n else -length)
+        # what weighs most becomes the root, so that its rounding is nowhere but there
+        heaviest = int(value[:n].argmax())
+        value -= value[heaviest]
+        if heaviest != root:
+            root = heaviest
+            _walk(n, root, first, second, order, parent, up)
+        sent, due = 0.0, 0.0
+        for k in range(size):
+            mass[k] = np.exp(max(value[k], _LEAST))
+            if k < n:
+                sent += mass[k]
+            else:
+                due += mass[k]
+        rate = sent / due
+        for k in range(size):
+            need[k] = mass[k] if k < n else rate * mass[k]
+            behind[k] = need[k]
+        lowest, cut = 0.0, -1
+        for k in range(size - 1, 0, -1):
+            node = order[k]
+            e = up[node]
+            flow[e] = need[node]
+            need[parent[node]] -= need[node]
+            behind[parent[node]] += behind[node]
+            little = min(mass[first[e]], rate * mass[n + second[e]])
+            if need[node] < min(lowest, -_NOISE * behind[node], -_LITTLE * little):
+                lowest, cut = need[node], node
+        if cut < 0 or pivots >= limit:
+            break
+        # the side that rises is the one of the arc's column
+        side[order[0]] = False
+        for k in range(1, size):
+            node = order[k]
+            side[node] = node == cut or side[parent[node]]
+        rises = cut >= n
+        step, row, column = np.inf, -1, -1
+        for i in range(n):
+            if side[i] == rises:
+                for j in range(m):
+                    if side[n + j] != rises:
+                        slack = w[i, j] + value[n + j] - value[i]
+                        if slack < step:
+                            step, row, column = slack, i, j
+        if row < 0:
+            break
+        first[up[cut]], second[up[cut]] = row, column
+        pivots += 1
+    for e in range(size - 1):
+        share[e] = max(flow[e], 0.0) / mass[first[e]]
+    for j in range(m):
+        q[j] = value[n + j]
+    return pivots
+
+
+@_compiled
+def least_arrivals(
+    w: Floats, rows: Floats, columns: Floats, first: Ints, second: Ints, share: Floats, q: Floats
+) -> None:
+    """``least_arrival`` of many, shape (k, n, m), on the rows and columns that count: ``rows``,
+    (k, n), and ``columns``, (k, m), are truth values. Arcs that a problem lacks have share 0."""
+    for p in range(len(w)):
+        own, others = np.flatnonzero(rows[p]), np.flatnonzero(columns[p])
+        n, m = len(own), len(others)
+        if n == 0 or m == 0:
+            continue
+        part = np.empty((n, m))
+        for i in range(n):
+            for j in range(m):
+                part[i, j] = w[p, own[i], others[j]]
+        arcs = n + m - 1
+        one, two = np.empty(arcs, dtype=np.int64), np.empty(arcs, dtype=np.int64)
+        found, potential = np.empty(arcs), np.empty(m)
+        least_arrival(part, 200 + 40 * (n + m), one, two, found, potential)
+        for e in range(arcs):
+            first[p, e], second[p, e] = own[one[e]], others[two[e]]
+            share[p, e] = found[e]
+        for j in range(m):
+            q[p, others[j]] = potential[j]

@@ -7,33 +7,120 @@ the rounding) it is set to 0 and what is then shipped too much is taken back alo
 of the residual network, which keeps the potentials feasible and complementary.
 
 ``lifted`` and ``wasserstein`` leave room for distributions that agree on paper and not in binary.
-Where no amount of mass may be forgotten, however small, ``outside``, ``mean_move`` and
-``longest_move`` decide.
+Where no amount of mass may be forgotten, however small, ``outside`` and ``mean_move`` decide.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.base.equality import SameFields
 from optmech.base.memory import require
-from optmech.base.read_only import ReadOnly
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import SolverError
 from optmech.spaces.rationals import Shares
-from optmech.transport.bottleneck import Relation, bottleneck, reached
-from optmech.transport.masses import LARGEST_TOTAL, UNITS, Masses, apportioned
-from optmech.transport.optimality import settle
-from optmech.transport.residual import Residual
-from optmech.transport.tree import Tree
+from optmech.transport.couplings import (
+    LARGEST_TOTAL,
+    UNITS,
+    ExactCost,
+    Masses,
+    Relation,
+    Tree,
+    apportioned,
+    bottleneck,
+    reached,
+    settle,
+)
+
+_AUGMENTATIONS = 10**6
 
 
-@dataclass(frozen=True, eq=False)
+class Residual:
+    """A plan's flows with potentials that are feasible, and complementary to the flows.
+
+    Nodes are the sources, then the sinks. ``potentials`` and ``flows`` are changed in place.
+    """
+
+    def __init__(
+        self,
+        cost: ExactCost,
+        potentials: list[int],
+        sources: int,
+        flows: dict[tuple[int, int], int],
+    ) -> None:
+        self.value, self.sources, self.flows = potentials, sources, flows
+        self.sinks = len(potentials) - sources
+        units = [[cost.entry(i, j) for j in range(self.sinks)] for i in range(sources)]
+        self.cost = np.array(units, dtype=object)
+
+    def cancel(self, source: int, sink: int, amount: int) -> None:
+        """Let the source ship ``amount`` less and the sink receive as much less, at least cost;
+        every step follows a shortest path, so that the potentials stay feasible."""
+        for _ in range(_AUGMENTATIONS):
+            if not amount:
+                return
+            amount -= self._step(source, self.sources + sink, amount)
+        raise SolverError("the plan could not be made exact")
+
+    def _step(self, source: int, sink: int, amount: int) -> int:
+        path = self._shortest(sink, source)
+        steps = list(pairwise(path))
+        back = [(b, a - self.sources) for a, b in steps if a >= self.sources]
+        forth = [(a, b - self.sources) for a, b in steps if a < self.sources]
+        amount = min(amount, *(self.flows[arc] for arc in back))
+        for arc in back:
+            self.flows[arc] -= amount
+        for arc in forth:
+            self.flows[arc] = self.flows.get(arc, 0) + amount
+        return amount
+
+    def _shortest(self, start: int, goal: int) -> list[int]:
+        """Dijkstra with reduced costs, forward along all arcs and back along those with flow;
+        potentials move with the distances."""
+        shippers: dict[int, list[int]] = {}
+        for (i, j), flow in self.flows.items():
+            if flow:
+                shippers.setdefault(self.sources + j, []).append(i)
+        prices: Any = np.array(self.value[self.sources :], dtype=object)
+        unknown = 1 << (max(map(abs, self.value)) + int(self.cost.max())).bit_length() + 64
+        far: Any = np.full(len(self.value), unknown, dtype=object)
+        far[start] = 0
+        came: dict[int, int] = {}
+        done: set[int] = set()
+        queue = [(0, start)]
+        while goal not in done:
+            length, node = heapq.heappop(queue)
+            if node in done:
+                continue
+            done.add(node)
+            if node >= self.sources:
+                reached = [(i, length) for i in shippers.get(node, ()) if length < far[i]]
+            else:
+                lengths = self.cost[node] - prices + (length - self.value[node])
+                closer = np.flatnonzero(lengths < far[self.sources :]).tolist()
+                reached = [(self.sources + j, lengths[j]) for j in closer]
+            for other, longer in reached:
+                far[other], came[other] = longer, node
+                heapq.heappush(queue, (longer, other))
+        limit = far[goal]
+        for node in range(len(self.value)):
+            moved = min(far[node], limit)
+            self.value[node] += moved if node >= self.sources else -moved
+        path = [goal]
+        while path[-1] != start:
+            path.append(came[path[-1]])
+        return path[::-1]
+
+
+@record
 class RationalPlan(SameFields, ReadOnly):
     """A coupling in whole numbers: ``flows[(x, y)] / total`` is the mass moved from x to y."""
 
@@ -64,7 +151,7 @@ class RationalPlan(SameFields, ReadOnly):
         return out
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class WorstCasePlan:
     """A plan whose longest move is as short as possible, and why no shorter one will do."""
 
@@ -126,7 +213,7 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
     """
     dear = 2.0 * (sum(distance.shape) + 1) * (float(distance.max()) or 1.0)
     for _ in range(len(first) + 1):
-        masses = Masses.balance(_readable(first), _readable(second))
+        masses = Masses.balance(readable(first), readable(second))
         value = bottleneck(masses, _between(first, second, distance)).value
         found = cheapest_plan(first, second, np.where(distance <= value, distance, dear))
         if found.longest(distance) <= value:
@@ -142,13 +229,9 @@ def worst_case_plan(first: Shares, second: Shares, distance: Floats) -> WorstCas
 
 
 def outside(first: Shares, second: Shares, relation: Relation) -> Fraction:
-    """The mass that a coupling moves outside the relation, shape (n, m): 0 where there is a
-    coupling inside it, and else the least, up to 2^-60 per point."""
+    """The least mass that a coupling moves outside the relation, shape (n, m), exactly."""
     cost = np.where(relation, 0.0, 1.0)
-    plan = cheapest_plan(first, second, cost, optimal=False)
-    moved = plan.cost(cost)
-    # what was too little for the first attempt may still be avoidable
-    return cheapest_plan(first, second, cost).cost(cost) if moved else moved
+    return cheapest_plan(first, second, cost).cost(cost)
 
 
 def mean_move(first: Shares, second: Shares, distance: Floats) -> Fraction:
@@ -157,27 +240,13 @@ def mean_move(first: Shares, second: Shares, distance: Floats) -> Fraction:
     return cheapest_plan(first, second, distance, optimal=False).cost(distance)
 
 
-def longest_move(first: Shares, second: Shares, distance: Floats) -> float:
-    """W_∞, exactly: the least of the distances within which all mass can be moved."""
-    near = _between(first, second, distance)
-    start = bottleneck(Masses.balance(first.weights, second.weights), near).value
-    candidates = np.unique(near[near >= start])
-    low, high = 0, len(candidates) - 1
-    while low < high:
-        middle = 0 if low == 0 and high == len(candidates) - 1 else (low + high) // 2
-        if outside(first, second, distance <= candidates[middle]):
-            low = middle + 1
-        else:
-            high = middle
-    return float(candidates[low])
-
-
 def _between(first: Shares, second: Shares, distance: Floats) -> Floats:
     """The distances between points with mass."""
     return np.ascontiguousarray(distance[np.ix_(first.support, second.support)])
 
 
-def _readable(shares: Shares) -> Floats:
+def readable(shares: Shares) -> Floats:
+    """The weights: as whole numbers where these are small enough to be balanced exactly."""
     whole = shares.total <= LARGEST_TOTAL
     return np.array(shares.units, dtype=np.float64) if whole else shares.weights
 

@@ -10,6 +10,7 @@ to it as a program of its own, with the same rows and columns, until nothing is 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -18,9 +19,7 @@ from optmech.base.arrays import Floats, Ints
 from optmech.base.memory import require
 from optmech.exact.numerators import apportioned, integers
 from optmech.spaces.rationals import Shares
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import Arcs, Program, first_arcs
-from optmech.transport.whole import Whole, scaled, whole
+from optmech.transport.joint import Arcs, Multipliers, Program, Whole, first_arcs, scaled, whole
 
 _ACCURACY = 40
 """Bits of the value within which point and multipliers shall agree."""
@@ -34,7 +33,7 @@ _ROUNDS = 200
 
 
 def refine_joint(
-    inputs: list[Shares],
+    inputs: Sequence[Shares],
     cost: Floats,
     weights: Shares,
     factor: Fraction,
@@ -57,7 +56,12 @@ class Refinement(Program):
     costs and prices in ``coin`` units."""
 
     def __init__(
-        self, inputs: list[Shares], cost: Floats, weights: Shares, factor: Fraction, delta: Fraction
+        self,
+        inputs: Sequence[Shares],
+        cost: Floats,
+        weights: Shares,
+        factor: Fraction,
+        delta: Fraction,
     ) -> None:
         count, (n, m) = len(inputs), cost.shape
         require(
@@ -239,7 +243,7 @@ class Refinement(Program):
         """μ_t, in units of 2^-bits."""
         return [[max(0, value) for value in row] for row in self._masses().tolist()]
 
-    def attained(self, inputs: list[Shares]) -> list[Shares]:
+    def attained(self, inputs: Sequence[Shares]) -> list[Shares]:
         """The outputs when every input point is moved as γ_t does, in proportion: by its arcs and
         no others."""
         moves = np.zeros(self.have.shape, dtype=object)

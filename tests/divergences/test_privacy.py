@@ -14,6 +14,7 @@ from strategies import distributions, mechanisms
 
 import optmech as om
 from optmech import divergences as d
+from optmech import guarantees
 
 few = settings(max_examples=20)
 F_DIVERGENCES = ["kl", "reverse_kl", "tv", "chi2", "hellinger"]
@@ -79,7 +80,7 @@ def test_points_lift_to_distributions(name: str, data: st.DataObject, m: om.Mech
     found = d.distribution_epsilon(m, [pair], name)
     assert found <= epsilon * (1 + 1e-12) + 1e-12
     if math.isfinite(epsilon):
-        lifted = d.lift(d.points(name, epsilon))
+        lifted = guarantees.lift(guarantees.points(epsilon, divergence=name))
         assert (lifted.epsilon, lifted.of) == (epsilon, "distributions")
 
 
@@ -92,11 +93,11 @@ def test_metric_guarantees_lift_with_the_earth_mover(name: str, data: st.DataObj
     m = om.mechanisms.geometric(line, 0.7)
     euclidean = om.distances.euclidean()
     table = euclidean(line, line)
-    premise = d.points(name, d.point_epsilon(m, name, euclidean), per="km")
+    premise = guarantees.points(d.point_epsilon(m, name, euclidean), per="km", divergence=name)
     pair = tuple(data.draw(distributions(4)) for _ in range(2))
-    found = d.lift_metric_pair(premise, *pair, table)
+    found = guarantees.lift_metric_pair(premise, *pair, table)
     assert d.distribution_epsilon(m, [pair], name) <= found.epsilon * (1 + 1e-9) + 1e-12
-    assert d.lift(premise).per == ("W_∞ of km" if name == "max" else "W_1 of km")
+    assert guarantees.lift(premise).per == ("W_∞ of km" if name == "max" else "W_1 of km")
 
 
 def test_max_divergence_does_not_lift_with_the_earth_mover() -> None:
@@ -120,7 +121,9 @@ def test_composition(
     """Without zeros every divergence is finite, and no example is vacuous."""
     rates = [d.point_epsilon(m, name) for m in (first, second)]
     spent = d.point_epsilon(joint(first, second), name)
-    bound = d.compose_shared(*(d.points(name, rate) for rate in rates)).epsilon
+    bound = guarantees.compose_shared(
+        *(guarantees.points(rate, divergence=name) for rate in rates)
+    ).epsilon
     assert spent <= bound * (1 + 1e-12) + 1e-12
     assert math.isfinite(bound)
     outputs, rates = [], []
@@ -128,7 +131,9 @@ def test_composition(
         lams = [data.draw(distributions(3)) for _ in range(2)]
         outputs.append([m.push(lam) for lam in lams])
         rates.append(d.distribution_epsilon(m, [tuple(lams)], name))
-    both = d.compose_independent(*(d.distributions(name, rate, "the two") for rate in rates))
+    both = guarantees.compose_independent(
+        *(guarantees.distributions(rate, 0, "the two", divergence=name) for rate in rates)
+    )
     assert math.isfinite(both.epsilon)
     p = np.outer(outputs[0][0], outputs[1][0]).ravel()
     q = np.outer(outputs[0][1], outputs[1][1]).ravel()
@@ -144,7 +149,9 @@ def test_composition_is_attained(name: str) -> None:
     pair = (np.array(rows[0]), np.array(rows[1]))
     rate = FUNCTION[name](*pair)
     both = tuple(np.outer(side, side).ravel() for side in pair)
-    bound = d.compose_shared(d.points(name, rate), d.points(name, rate)).epsilon
+    bound = guarantees.compose_shared(
+        guarantees.points(rate, divergence=name), guarantees.points(rate, divergence=name)
+    ).epsilon
     assert FUNCTION[name](*both) == pytest.approx(bound, rel=1e-12)
     assert d.point_epsilon(joint(m, m), name) >= bound * (1 - 1e-12)
 
@@ -167,7 +174,9 @@ def test_shared_inputs_compose_within_a_lifted_relation(
     )
     both = np.hstack([first.matrix[:, [y]] * k for y, k in enumerate(later)])
     lam0, lam1 = data.draw(distributions(count)), data.draw(distributions(count))
-    bound = d.lift(d.compose_shared(*(d.points("kl", rate) for rate in rates)))
+    bound = guarantees.lift(
+        guarantees.compose_shared(*(guarantees.points(rate, divergence="kl") for rate in rates))
+    )
     assert bound.of == "distributions"
     assert d.kl(lam0 @ both, lam1 @ both) <= bound.epsilon * (1 + 1e-12) + 1e-12
 
@@ -190,9 +199,9 @@ def test_shared_inputs_do_not_compose_for_arbitrary_pairs() -> None:
         phi[tuple(zip(*relation, strict=True))] = True
         assert isinstance(om.transport.lifted(*pair, phi), om.transport.Coupling)
         assert math.inf in [d.point_epsilon(m, "kl", pairs=relation) for m in (one, two)]
-    premise = d.distributions("kl", 0.0, "even and odd")
+    premise = guarantees.distributions(0.0, 0, "even and odd", divergence="kl")
     with pytest.raises(om.ProblemError, match="one of points is needed"):
-        d.compose_shared(premise, premise)
+        guarantees.compose_shared(premise, premise)
 
 
 def test_pre_processing_needs_a_triangle_inequality() -> None:
@@ -205,12 +214,22 @@ def test_pre_processing_needs_a_triangle_inequality() -> None:
     assert d.kl(near, far) > 4
     for name in ("kl", "reverse_kl", "chi2"):
         with pytest.raises(om.ProblemError, match="no triangle inequality"):
-            d.pre_process(d.distributions(name, 0.5, "Ψ"), 2)
-    assert d.pre_process(d.distributions("kl", 0.5, "all", per="W_1"), 2).epsilon == 1.0
-    assert d.pre_process(d.distributions("tv", 0.6, "Ψ"), 2).epsilon == 1.0
-    assert d.pre_process(d.distributions("hellinger", 0.05, "Ψ"), 3).epsilon == pytest.approx(0.45)
+            guarantees.pre_process(guarantees.distributions(0.5, 0, "Ψ", divergence=name), 2)
+    assert (
+        guarantees.pre_process(
+            guarantees.distributions(0.5, 0, "all", per="W_1", divergence="kl"), 2
+        ).epsilon
+        == 1.0
+    )
+    assert (
+        guarantees.pre_process(guarantees.distributions(0.6, 0, "Ψ", divergence="tv"), 2).epsilon
+        == 1.0
+    )
+    assert guarantees.pre_process(
+        guarantees.distributions(0.05, 0, "Ψ", divergence="hellinger"), 3
+    ).epsilon == pytest.approx(0.45)
     with pytest.raises(om.ProblemError, match="whole number"):
-        d.pre_process(d.distributions("tv", 0.5, "Ψ"), 1.5)
+        guarantees.pre_process(guarantees.distributions(0.5, 0, "Ψ", divergence="tv"), 1.5)
 
 
 @few
@@ -218,27 +237,31 @@ def test_pre_processing_needs_a_triangle_inequality() -> None:
 def test_hellinger_steps_add_as_roots(data: st.DataObject, steps: int) -> None:
     chain = [data.draw(distributions(4)) for _ in range(steps + 1)]
     step = max(d.squared_hellinger(a, b) for a, b in itertools.pairwise(chain))
-    bound = d.pre_process(d.distributions("hellinger", step, "Ψ"), steps).epsilon
+    bound = guarantees.pre_process(
+        guarantees.distributions(step, 0, "Ψ", divergence="hellinger"), steps
+    ).epsilon
     assert d.squared_hellinger(chain[0], chain[-1]) <= bound + 1e-12
 
 
 def test_pairs_couple_or_are_refused_with_a_set() -> None:
     near = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) <= 1
-    premise = d.points("kl", 0.5, "neighbours on a line")
-    found = d.lift_pair(premise, [1, 1, 0, 0], [0, 1, 1, 0], near)
-    assert isinstance(found, d.DivergenceGuarantee)
+    premise = guarantees.points(0.5, 0, "neighbours on a line", divergence="kl")
+    found = guarantees.lift_pair(premise, [1, 1, 0, 0], [0, 1, 1, 0], near)
+    assert isinstance(found, om.guarantees.Guarantee)
     assert found.epsilon == 0.5
     assert isinstance(
-        d.lift_pair(premise, [1, 0, 0, 0], [0, 0, 1, 0], near), om.transport.Violation
+        guarantees.lift_pair(premise, [1, 0, 0, 0], [0, 0, 1, 0], near), om.transport.Violation
     )
-    assert "CM19 Theorem 1" in str(d.post_process(found))
-    metric = d.points("kl", 0.5, per="km")
+    assert "CM19 Theorem 1" in str(guarantees.post_process(found))
+    metric = guarantees.points(0.5, per="km", divergence="kl")
     with pytest.raises(om.ProblemError, match="lift_metric_pair"):
-        d.lift_pair(metric, [1, 0, 0, 0], [0, 1, 0, 0], near)
+        guarantees.lift_pair(metric, [1, 0, 0, 0], [0, 1, 0, 0], near)
     with pytest.raises(om.ProblemError, match="lift_pair"):
-        d.lift_metric_pair(premise, [1, 0], [0, 1], np.ones((2, 2)))
+        guarantees.lift_metric_pair(premise, [1, 0], [0, 1], np.ones((2, 2)))
     with pytest.raises(om.ProblemError, match="same divergence"):
-        d.compose_shared(premise, d.points("tv", 0.5, "neighbours on a line"))
-    chi = d.points("chi2", 0.5, per="km")
+        guarantees.compose_shared(
+            premise, guarantees.points(0.5, 0, "neighbours on a line", divergence="tv")
+        )
+    chi = guarantees.points(0.5, per="km", divergence="chi2")
     with pytest.raises(om.ProblemError, match="faster"):
-        d.compose_shared(chi, chi)
+        guarantees.compose_shared(chi, chi)

@@ -13,6 +13,7 @@ from strategies import distributions, mechanisms
 
 import optmech as om
 from optmech import divergences as d
+from optmech import guarantees
 
 FUNCTION = {
     "max": d.max_divergence,
@@ -37,7 +38,9 @@ def test_what_follows_holds_for_every_pair(p: np.ndarray, q: np.ndarray, share: 
     p = (1 - share) * p + share * q
     for known, asked in FOLLOWS:
         if math.isfinite(own := FUNCTION[known](p, q)):
-            found = d.weaken(d.distributions(known, own, "Ψ"), asked)
+            found = guarantees.weaken(
+                guarantees.distributions(own, 0, "Ψ", divergence=known), asked
+            )
             assert found.divergence == asked
             assert FUNCTION[asked](p, q) <= found.epsilon + 1e-13
 
@@ -61,7 +64,9 @@ def test_bounds_are_attained(
     pair: tuple[list[float], list[float]], attained: list[tuple[str, str]]
 ) -> None:
     for known, asked in attained:
-        found = d.weaken(d.points(known, FUNCTION[known](*pair)), asked)
+        found = guarantees.weaken(
+            guarantees.points(FUNCTION[known](*pair), divergence=known), asked
+        )
         assert FUNCTION[asked](*pair) == pytest.approx(found.epsilon, rel=1e-13)
 
 
@@ -73,23 +78,23 @@ def test_nothing_follows_of_what_rare_reports_decide() -> None:
     for known, asked in itertools.permutations(FUNCTION, 2):
         if (known, asked) not in FOLLOWS:
             with pytest.raises(om.ProblemError, match=f"{known} gives none of {asked}"):
-                d.weaken(d.points(known, 0.1), asked)
+                guarantees.weaken(guarantees.points(0.1, divergence=known), asked)
 
 
 def test_rates_stay_rates_where_they_can() -> None:
     """ε d bounds what a concave bound of it gives, at its slope in 0."""
     for known, asked in FOLLOWS:
-        rate = d.points(known, 0.5, per="km")
+        rate = guarantees.points(0.5, per="km", divergence=known)
         if (asked == "tv" and known != "max") or asked == "chi2":
             with pytest.raises(om.ProblemError, match="not proportional"):
-                d.weaken(rate, asked)
+                guarantees.weaken(rate, asked)
             continue
-        slope = d.weaken(rate, asked)
+        slope = guarantees.weaken(rate, asked)
         assert slope.per == "km"
         for distance in (1e-3, 0.1, 1.0, 5.0):
-            here = d.weaken(d.points(known, 0.5 * distance), asked)
+            here = guarantees.weaken(guarantees.points(0.5 * distance, divergence=known), asked)
             assert here.epsilon <= slope.epsilon * distance * (1 + 1e-14)
-    assert d.weaken(d.points("max", 0.5), "max").epsilon == 0.5
+    assert guarantees.weaken(guarantees.points(0.5), "max").epsilon == 0.5
 
 
 @given(data=st.data(), m=mechanisms(2, 4, zeros=False))
@@ -107,31 +112,40 @@ def test_the_way_round_figure_4(data: st.DataObject, m: om.Mechanism) -> None:
         for p in (1, math.inf)
     }
     spent = d.kl(m.push(lams[0]), m.push(lams[1]))
-    by_max = d.weaken(d.lift(d.points("max", d.point_epsilon(m, "max", apart), per="km")), "kl")
-    by_kl = d.lift(d.points("kl", d.point_epsilon(m, "kl", apart), per="km"))
-    for found in (by_max, by_kl, d.weaken_metric(by_kl)):
+    by_max = guarantees.weaken(
+        guarantees.lift(guarantees.points(d.point_epsilon(m, "max", apart), per="km")), "kl"
+    )
+    by_kl = guarantees.lift(
+        guarantees.points(d.point_epsilon(m, "kl", apart), per="km", divergence="kl")
+    )
+    for found in (by_max, by_kl, guarantees.weaken_metric(by_kl)):
         assert spent <= found.epsilon * moved[found.per] * (1 + 1e-12) + 1e-12
-        back = d.restrict(found)
+        back = guarantees.restrict(found)
         assert (back.of, back.per, back.pairs) == ("points", "km", "all pairs of points")
         assert back.epsilon == found.epsilon
-    assert d.weaken_metric(by_kl).epsilon == by_kl.epsilon
-    assert "Proposition 9" in d.weaken_metric(by_kl).theorem
+    assert guarantees.weaken_metric(by_kl).epsilon == by_kl.epsilon
+    assert "Proposition 9" in guarantees.weaken_metric(by_kl).theorem
 
 
 def test_points_and_back() -> None:
-    near = d.points("kl", 0.5, "neighbours")
-    assert d.restrict(d.lift(near)).pairs == "neighbours"
+    near = guarantees.points(0.5, 0, "neighbours", divergence="kl")
+    assert guarantees.restrict(guarantees.lift(near)).pairs == "neighbours"
     # a rate for some pairs is none for all: an optimal plan has to move within them
-    rate = d.lift(d.points("kl", 0.5, "neighbours", per="km"))
+    rate = guarantees.lift(guarantees.points(0.5, 0, "neighbours", per="km", divergence="kl"))
     assert rate.pairs == "pairs with an optimal coupling within neighbours"
-    assert d.restrict(rate).pairs == "neighbours"
-    assert "point masses" in d.restrict(d.distributions("kl", 0.5, "Ψ")).pairs
+    assert guarantees.restrict(rate).pairs == "neighbours"
+    assert (
+        "point masses"
+        in guarantees.restrict(guarantees.distributions(0.5, 0, "Ψ", divergence="kl")).pairs
+    )
     with pytest.raises(om.ProblemError, match="distributions is needed"):
-        d.restrict(near)
+        guarantees.restrict(near)
     with pytest.raises(om.ProblemError, match="not of a Wasserstein distance"):
-        d.restrict(d.distributions("kl", 0.5, "all", per="total variation"))
+        guarantees.restrict(
+            guarantees.distributions(0.5, 0, "all", per="total variation", divergence="kl")
+        )
     with pytest.raises(om.ProblemError, match="W_1 of d"):
-        d.weaken_metric(d.distributions("kl", 0.5, "all"))
+        guarantees.weaken_metric(guarantees.distributions(0.5, 0, "all", divergence="kl"))
 
 
 @pytest.mark.parametrize("units", range(1, 12))
@@ -139,9 +153,13 @@ def test_points_and_back() -> None:
 def test_half_of_the_least_floats_is_rounded_up(premise: str, found: str, units: int) -> None:
     """1 - e^{-e/2} is e/2 to hundreds of digits, and half of a float this small may be none."""
     epsilon = units * math.ulp(0.0)
-    here = d.weaken(d.distributions(premise, epsilon, "pairs"), found).epsilon
-    rate = d.weaken(d.points(premise, epsilon, per="d"), found).epsilon
+    here = guarantees.weaken(
+        guarantees.distributions(epsilon, 0, "pairs", divergence=premise), found
+    ).epsilon
+    rate = guarantees.weaken(guarantees.points(epsilon, per="d", divergence=premise), found).epsilon
     assert min(2 * here, 2 * rate) >= epsilon
     # two distributions as far apart as Pinsker's inequality allows, to first order
-    share = d.weaken(d.distributions("kl", epsilon, "pairs"), "tv").epsilon
+    share = guarantees.weaken(
+        guarantees.distributions(epsilon, 0, "pairs", divergence="kl"), "tv"
+    ).epsilon
     assert share == pytest.approx(math.sqrt(units / 2) * math.sqrt(math.ulp(0.0)), rel=1e-12)

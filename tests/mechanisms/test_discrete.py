@@ -171,7 +171,7 @@ def test_regions_of_a_grid_are_treated_like_the_grid() -> None:
 def test_planar_noise_needs_cells() -> None:
     with pytest.raises(om.ProblemError, match="no rectangular cells"):
         mechanisms.planar_laplace(LINE, 1.0)  # type: ignore[arg-type]
-    with pytest.raises(om.ProblemError, match="not above 0"):
+    with pytest.raises(om.ProblemError, match="must be above 0"):
         mechanisms.planar_gaussian(om.Grid(2, 2), 0.0)
     with pytest.raises(om.ProblemError, match="above 0"):
         mechanisms.planar_laplace(om.Grid(2, 2), 0.0)

@@ -14,7 +14,7 @@ from strategies import distributions, metrics, nonnegative_matrices
 
 import optmech as om
 from optmech.reductions.aggregation import Coarse, above, aggregated, partition
-from optmech.transport.carry import closed
+from optmech.transport.gains import closed
 
 
 def prior_of(weights: Sequence[float] | np.ndarray) -> om.Prior:

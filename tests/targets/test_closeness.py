@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import distributions, spread_distributions
 
 import optmech as om
+from optmech.mechanisms.targets.design import measure
 from optmech.spaces.rationals import Shares
-from optmech.targets.closeness import max_divergence
-from optmech.targets.misestimation import measure
+from optmech.transport.outputs import max_divergence
 
 LINE = np.abs(np.subtract.outer(np.arange(4), np.arange(4))).astype(float)
 ANY = st.one_of(distributions(4, zeros=False), spread_distributions(4, zeros=False))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import traces
-from optmech.traces.gaussian.calibration import least
+from optmech.traces.gaussian.loss import least
 
 TEN = np.arange(10.0)
 

@@ -11,7 +11,7 @@ import pytest
 
 import optmech as om
 from optmech import traces
-from optmech.traces.gaussian import taylor
+from optmech.traces.gaussian import intervals
 
 TEN = np.arange(10.0)
 EVEN = range(0, 10, 2)
@@ -94,7 +94,7 @@ def test_axes_and_a_single_length_scale() -> None:
 
 def test_models_of_inverses_hold_every_inverse() -> None:
     with flint.ctx.workprec(256):
-        model = taylor.covariance_model(traces.rbf, (1.98, 2.02), TEN[:6], 8)
+        model = intervals.covariance_model(traces.rbf, (1.98, 2.02), TEN[:6], 8)
         inverse = model.inverse().range()
         for length in (1.98, 1.99, 2.0, 2.013, 2.02):
             exact = traces.GaussianPrior(TEN[:6], traces.rbf(length)).balls().inv()

@@ -24,7 +24,15 @@ from optmech.traces import (
     leakage_about,
     step_leakage,
 )
-from optmech.traces.chains.leakage import gain
+from optmech.transport.gains import Logs, gains
+
+
+def gain(p: np.ndarray, q: np.ndarray, bound: np.ndarray) -> float:
+    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y']."""
+    with np.errstate(divide="ignore"):
+        one, two = np.log(p)[None], np.log(q)[None]
+    return float(gains(bound[None], Logs(one, one), Logs(two, two)).upper[0])
+
 
 LINE = om.Domain.range(3)
 EUCLIDEAN = om.distances.euclidean()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import optmech as om
 from optmech import traces
-from optmech.traces.gaussian import extremes, relaxation
+from optmech.traces.gaussian import balls
 from optmech.traces.gaussian.balls import Enclosure
 
 TEN = np.arange(10.0)
@@ -122,9 +122,9 @@ def test_large_boxes_are_bounded_from_both_sides(seed: int, size: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((size, int(rng.integers(1, size + 1))))
     matrix = root @ root.T
-    best, exact = extremes.best_vertex(matrix)
+    best, exact = balls.best_vertex(matrix)
     assert best @ matrix @ best == pytest.approx(exact, rel=1e-12)
-    point, upper = extremes._wide(Enclosure(matrix, np.zeros_like(matrix)))
+    point, upper = balls._wide(Enclosure(matrix, np.zeros_like(matrix)))
     found = point @ matrix @ point
     assert found <= exact * (1 + 1e-12)
     assert float(upper.lower()) >= exact * (1 - 1e-12)
@@ -226,10 +226,10 @@ def test_local_search_is_locally_best(seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.standard_normal((9, 9))
     matrix = root @ root.T
-    vectors, dual = relaxation.diagonal_dual(matrix)
+    vectors, dual = balls.diagonal_dual(matrix)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0)
     assert dual.sum() == pytest.approx(float(np.einsum("ij,ij->", matrix @ vectors, vectors)))
-    point = relaxation.local_maximum(matrix, vectors)
+    point = balls.local_maximum(matrix, vectors)
     value = point @ matrix @ point
     for flips in itertools.combinations(range(9), 2):
         other = point.copy()

@@ -10,7 +10,7 @@ import pytest
 
 from optmech import traces
 from optmech.traces.chains.sequences import Fixes
-from optmech.traces.gaussian.paths import paths
+from optmech.traces.gaussian.fitting import paths
 
 
 def test_runs_are_thinned_projected_and_cut() -> None:

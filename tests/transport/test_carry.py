@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from strategies import distributions, metrics, spread_distributions
 
 import optmech as om
-from optmech.transport import gain_kernels
-from optmech.transport.carry import CarryOver, carry_over, carry_over_many
+from optmech.transport import pivots
+from optmech.transport.gains import CarryOver, carry_over, carry_over_many
 
 
 def power(x: float) -> Fraction:
@@ -235,7 +235,7 @@ def test_whatever_the_solver_says_bounds_hold(
     def nonsense(w: np.ndarray, rows: object, columns: object, *out: np.ndarray) -> None:
         out[2][:], out[3][:] = answer, answer
 
-    monkeypatch.setattr(gain_kernels, "least_arrivals", nonsense)
+    monkeypatch.setattr(pivots, "least_arrivals", nonsense)
     found = carry_over(ratio, a, b)
     assert found.lower <= truth <= found.upper
     # every place sends its mass somewhere, at worst across everything

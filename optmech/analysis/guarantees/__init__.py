@@ -11,19 +11,23 @@ from optmech.analysis.guarantees.deriving import (
     close_beliefs_metric,
     compose_independent,
     compose_shared,
+    estimated,
+    estimated_pair,
     from_probabilistic,
+    misestimated_inputs,
+    mixtures,
     post_process,
     pre_process,
     to_probabilistic,
     with_dummies,
 )
-from optmech.analysis.guarantees.estimating import (
-    estimated,
-    estimated_pair,
-    misestimated_inputs,
-    mixtures,
+from optmech.analysis.guarantees.guarantee import (
+    Guarantee,
+    distributions,
+    points,
+    probabilistic,
+    weaken,
 )
-from optmech.analysis.guarantees.guarantee import Guarantee, distributions, points, probabilistic
 from optmech.analysis.guarantees.lifting import (
     lift,
     lift_metric_pair,
@@ -31,8 +35,7 @@ from optmech.analysis.guarantees.lifting import (
     restrict,
     weaken_metric,
 )
-from optmech.analysis.guarantees.weakening import weaken
-from optmech.transport.carry import CarryOver, carry_over, carry_over_many
+from optmech.transport.gains import CarryOver, carry_over, carry_over_many
 
 __all__ = [
     "CarryOver",

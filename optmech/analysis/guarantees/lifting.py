@@ -19,9 +19,9 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, values_between
 from optmech.spaces.prior import Distribution, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.transport import Coupling, Violation, lifted, wasserstein
-from optmech.transport.carry import least_log_factor
-from optmech.transport.rational import longest_move, mean_move, outside
+from optmech.transport import Violation, lifted, wasserstein
+from optmech.transport.gains import least_log_factor
+from optmech.transport.rational import mean_move, outside, readable
 
 COUPLED = "pairs that couple within "
 _OPTIMALLY = "pairs with an optimal coupling within "
@@ -52,30 +52,10 @@ def lift_pair(
     """``lift`` for one pair: the guarantee where a coupling inside the relation Φ exists, else the
     set that shows that there is none (DP19 Def. 7).
 
-    ``relation`` is Φ as a boolean array of shape (n, n), the pairs that the premise is about. A
-    coupling may leave mass within rounding (see ``transport``) outside; for "max" it is added to δ.
-    The others have no δ: see ``om.divergences.lift_pair``.
-    """
-    if premise.divergence != "max":
-        return lift_pair_exactly(premise, lam0, lam1, relation)
-    require(premise, "points", rate=False, use="Use lift_metric_pair")
-    found = lifted(lam0, lam1, relation)
-    if isinstance(found, Violation):
-        return found
-    premise = _with_loss(premise, found)
-    return _of_pair(premise, premise.epsilon, "DP19 Theorem 1, tight, by a coupling")
-
-
-@checked_arguments
-def lift_pair_exactly(
-    premise: Guarantee, lam0: Distribution, lam1: Distribution, relation: ArrayLike
-) -> Guarantee | Violation:
-    """``lift`` for one pair with δ as it is: the guarantee where a coupling inside the relation Φ
-    (a boolean (n, n) array) exists, else the set that shows that there is none.
-
+    ``relation`` is Φ as a boolean array of shape (n, n), the pairs that the premise is about.
     Weights count as what they are (floats as binary fractions, texts such as ``"1/3"`` exactly),
-    divided by their exact sum. Mass that has to leave Φ for rounding's sake is added to ε for
-    "tv" and "hellinger".
+    divided by their exact sum. Mass that has to leave Φ for rounding's sake is added to δ for
+    "max", and to ε for "tv" and "hellinger".
 
     Raises
     ------
@@ -89,17 +69,17 @@ def lift_pair_exactly(
     if isinstance(found, Violation):
         return found
     lost = outside(first, second, np.asarray(relation))
+    theorem = premise.cited("Theorem 1, tight, by a coupling", "Theorem 1, by a coupling")
+    if premise.divergence == "max":
+        return _of_pair(premise, premise.epsilon, theorem, rounded_up(lost))
     if lost and premise.rules.largest == math.inf:
         raise ProblemError(
             f"as they are in binary, a mass of {float(lost):.3g} has to leave the relation, and "
             f"for {premise.divergence} none is too small to matter",
             where="lam0",
-            remedy='Give counts, or exact weights such as "1/3"; or use om.guarantees.lift_pair, '
-            'where it is added to δ for "max"',
+            remedy='Give counts, or exact weights such as "1/3"',
         )
-    spent = sum_up(premise.epsilon, rounded_up(lost))
-    theorem = premise.cited("Theorem 1, tight, by a coupling", "Theorem 1, by a coupling")
-    return _of_pair(premise, spent, theorem)
+    return _of_pair(premise, sum_up(premise.epsilon, rounded_up(lost)), theorem)
 
 
 @checked_arguments
@@ -108,34 +88,11 @@ def lift_metric_pair(
 ) -> Guarantee:
     """What ε per unit of d is worth for one pair, both ways: the larger of ln Λ(λ0, λ1) and
     ln Λ(λ1, λ0) for the max divergence (``carry_over``), which is at most ε W_∞ (DP19 Theorem 2),
-    and ε W_1 for the others (CM19 Theorem 2; see ``om.divergences.lift_metric_pair``).
+    and ε W_1 for the others (CM19 Theorem 2).
 
-    ``distance`` is as in ``transport.wasserstein``, and symmetric. Where W_∞ serves, with more
-    than 1,000 places of mass on a side, mass within rounding that moves farther (see ``transport``)
-    is added to δ.
-    """
-    if premise.divergence != "max":
-        return lift_metric_pair_exactly(premise, lam0, lam1, distance)
-    require(premise, "points", rate=True, use="Use lift_pair")
-    first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
-    given = values_between(distance, domain_of(lam0), domain_of(lam1))
-    values = _both_ways(nonnegative(given, "distance", (len(first), len(second))))
-    carried = _carried(premise, first, second, values)
-    found = wasserstein(lam0, lam1, distance, math.inf)
-    moved = _moved(_with_loss(premise, found), found.value)
-    return moved if carried is None or moved.epsilon < carried.epsilon else carried
-
-
-@checked_arguments
-def lift_metric_pair_exactly(
-    premise: Guarantee, lam0: Distribution, lam1: Distribution, distance: DistanceLike
-) -> Guarantee:
-    """What ε per unit of d is worth for one pair, both ways: ln Λ for the max divergence (see
-    ``om.guarantees.lift_metric_pair``), ε W_1 for the others; δ stays as it is.
-
-    Weights count as what they are, as in ``lift_pair``: no mass is left out. With more than 1,000
-    places of mass on a side W_∞ takes the place of ln Λ; that of floats that agree on paper only
-    may be larger than that of ``transport.wasserstein``.
+    ``distance`` is as in ``transport.wasserstein``, and symmetric. Weights count as what they are,
+    as in ``lift_pair``. With more than 1,000 places of mass on a side W_∞ takes the place of ln Λ,
+    and mass within rounding that moves farther (see ``transport``) is added to δ.
     """
     require(premise, "points", rate=True, use="Use lift_pair")
     first, second = Shares.of(lam0, "lam0"), Shares.of(lam1, "lam1")
@@ -143,10 +100,10 @@ def lift_metric_pair_exactly(
     values = _both_ways(nonnegative(given, "distance", (len(first), len(second))))
     if premise.rules.metric == "W_1":
         return _moved(premise, rounded_up(mean_move(first, second, values)))
-    carried = _carried(premise, first, second, values)
-    if carried is not None:
-        return carried
-    return _moved(premise, longest_move(first, second, values))
+    if max(len(first.support), len(second.support)) <= _MOST_CARRIED:
+        return _carried(premise, first, second, values)
+    found = wasserstein(readable(first), readable(second), values, math.inf)
+    return _moved(premise, found.value, found.missing)
 
 
 @checked_arguments
@@ -185,20 +142,18 @@ def _both_ways(values: Floats) -> Floats:
                 where="distance",
                 remedy="Give the larger of the two, np.maximum(d, d.T)",
             )
-        return np.asarray(np.maximum(values, values.T))
+        return np.maximum(values, values.T)
     return values
 
 
-def _moved(premise: Guarantee, apart: float) -> Guarantee:
+def _moved(premise: Guarantee, apart: float, lost: float = 0.0) -> Guarantee:
     theorem = premise.cited("Theorem 2, tight,", "Theorem 2")
     words = f"{theorem} with {premise.rules.metric} = {apart:.6g}"
-    return _of_pair(premise, product_up(premise.epsilon, apart), words)
+    return _of_pair(premise, product_up(premise.epsilon, apart), words, lost)
 
 
-def _carried(premise: Guarantee, first: Shares, second: Shares, values: Floats) -> Guarantee | None:
-    """ln Λ for one pair; None where there are too many places."""
-    if max(len(first.support), len(second.support)) > _MOST_CARRIED:
-        return None
+def _carried(premise: Guarantee, first: Shares, second: Shares, values: Floats) -> Guarantee:
+    """ln Λ for one pair."""
     # a product that overflows states nothing
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.where(values > 0, up(premise.epsilon * values), 0.0)
@@ -219,14 +174,11 @@ def _floats(*given: Shares) -> list[list[float]]:
     return out
 
 
-def _of_pair(premise: Guarantee, epsilon: float, theorem: str) -> Guarantee:
-    made = replace(premise, of="distributions", pairs=_GIVEN, per="", theorem=theorem)
+def _of_pair(premise: Guarantee, epsilon: float, theorem: str, lost: float = 0.0) -> Guarantee:
+    """With the mass that a coupling leaves out, ``lost``, in δ."""
+    delta = min(1.0, sum_up(premise.delta, lost)) if lost else premise.delta
+    made = replace(premise, of="distributions", pairs=_GIVEN, per="", theorem=theorem, delta=delta)
     return replace(made, epsilon=made.capped(epsilon))
-
-
-def _with_loss(premise: Guarantee, coupling: Coupling) -> Guarantee:
-    """With the mass that the coupling leaves out within rounding in δ."""
-    return replace(premise, delta=min(1.0, sum_up(premise.delta, coupling.missing)))
 
 
 def _point_pairs(distributions: str) -> str:

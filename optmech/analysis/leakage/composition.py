@@ -1,40 +1,235 @@
-"""What two independent reports about one secret give away, of two mechanisms (QIF chapter 8:
-parallel composition), such as two versions of a design."""
+"""What several independent reports about one secret give away (QIF chapter 8): k of one mechanism,
+and one of each of two mechanisms, such as two versions of a design."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import permutations
+from operator import mul
 
 import numpy as np
 
-from optmech.analysis.leakage.gains import IDENTITY, Gain, gain_of
-from optmech.analysis.leakage.hypers import reduced
-from optmech.analysis.leakage.joint import Scaled, probabilities, shares
+from optmech.analysis.leakage.repetition import delta_of_pair, exactly_earned, nearly_earned
+from optmech.analysis.leakage.vulnerability import (
+    IDENTITY,
+    Gain,
+    Scaled,
+    gain_of,
+    posterior_vulnerability,
+    probabilities,
+    reduced,
+    shares,
+)
+from optmech.analysis.measures import weights_over
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
+from optmech.exact.checked import whole
 from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, rounded_down, rounded_up
+from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Prior
+from optmech.spaces.prior import Distribution, Prior
+from optmech.spaces.rationals import Shares
 
-_PRODUCTS = 2_000_000
-"""Terms over all guesses, secrets and pairs of reports up to which sums are fractions."""
+Gains = list[list[Fraction]]
+"""π(s) g(w,s), a row for every guess."""
 _UNIT = 2.0**-53
+_MOST = 1000
+_TYPES, _PRODUCTS = 20_000, 4_000_000
+"""Multisets of reports, and terms over all guesses, up to which sums are fractions."""
+_PAIR_PRODUCTS = 2_000_000
+"""Terms over all guesses, secrets and pairs of reports up to which sums are fractions."""
 _LOST = 1e-280
 """More than underflow takes from a sum."""
 _NEAR = 1e-9
 """Logarithms that may belong to the largest ratio, relatively: these are compared exactly."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Parallel(Shown):
+class _Reports(Shown):
+    """Independent reports about the same secret."""
+
+    @property
+    @abstractmethod
+    def _mechanism(self) -> Mechanism:
+        """One of them."""
+
+    @abstractmethod
+    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
+        """What the best guess earns; None where the sums are too long for fractions."""
+
+    @abstractmethod
+    def _nearly(self, weighted: Floats) -> tuple[float, float]:
+        """Bounds of the same, for weights >= 0."""
+
+    def _fewer(self, weighted: Gains, prior: Prior, gain: Gain) -> list[Fraction]:
+        """What fewer of the reports earn, which is no more, where that is known."""
+        return []
+
+    @checked_arguments
+    def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
+        """What the best guess after all reports earns: the sum over what may be reported of
+        max_w Σ_s π(s) g(w,s) p(reports|s).
+
+        The floats on both sides of the exact number where the sum is short; else bounds within
+        rounding, and with more than 20,000 multisets of k reports (fewer with many guesses) within
+        all that the least likely ones can earn.
+        """
+        return self._earned(prior, gain)
+
+    @checked_arguments
+    def error(self, prior: Prior, distance: DistanceLike) -> Interval:
+        """The expected error of the optimal attack that sees all reports (PG 7), in the unit of the
+        distance d(t, s); estimates range over the secrets."""
+        secrets = self._mechanism.secrets
+        found = self._earned(prior, -evaluate(distance, secrets, secrets, where="distance"))
+        return Interval(0.0 - found.upper, 0.0 - found.lower)
+
+    def _earned(self, prior: Prior, gain: Gain) -> Interval:
+        m = self._mechanism
+        count = len(m.secrets)
+        drawn, stated = shares(m, prior), gain_of(gain, count)
+        rows = (
+            [[Fraction(int(w == s)) for s in range(count)] for w in range(count)]
+            if stated is None
+            else [[Fraction(v, stated.total) for v in row] for row in stated.rows]
+        )
+        weighted = [[v * pi for v, pi in zip(row, drawn.fractions, strict=True)] for row in rows]
+        found = self._exactly(weighted, prior, gain)
+        if found is not None:
+            return Interval(rounded_down(found), rounded_up(found))
+        # a number for each secret, added to all guesses, changes what is earned by its mean
+        least = [min(column) for column in zip(*weighted, strict=True)]
+        shifted = [[v - low for v, low in zip(row, least, strict=True)] for row in weighted]
+        low, high = self._nearly(np.array(shifted, dtype=float))
+        moved = sum(least, Fraction(0))
+        known = max([Fraction(low) + moved, *self._fewer(weighted, prior, gain)])
+        return Interval(rounded_down(known), rounded_up(Fraction(high) + moved))
+
+
+@record
+class Repeated(_Reports):
+    """k independent reports about the same secret."""
+
+    mechanism: Mechanism
+    """One report, reduced: proportional observables are one."""
+    k: int
+
+    @property
+    def epsilon(self) -> float:
+        """The least ε of differential privacy for all pairs: k times that of one report, exactly
+        (reports that are all the most telling one occur). An ``Exact`` unless infinite."""
+        best = Fraction(1)
+        for column in probabilities(self.mechanism).columns:
+            if min(column) == 0:
+                return math.inf
+            best = max(best, Fraction(max(column), min(column)))
+        return Exact(Fraction(self.k), best)
+
+    def delta(self, epsilon: Number, *, points: int = 4096) -> Interval:
+        """Bounds of the least δ of (ε, δ)-differential privacy for all pairs of secrets: of the
+        largest Σ max(0, p^k - e^ε q^k) over the pairs of rows.
+
+        The distribution of the privacy loss of k reports is kept on a grid of about ``points``
+        losses, split for the upper and merged for the lower bound; more of them bring the two
+        closer together.
+        """
+        rate = parse_exact(epsilon, where="epsilon")
+        fine = whole(points, "points", least=16, most=2**17)
+        found = probabilities(self.mechanism)
+        low, high = 0.0, {}
+        coarse = min(fine, 256)
+        for i, j in permutations(range(len(found.rows)), 2):
+            bounds = delta_of_pair(
+                found.rows[i], found.rows[j], found.total, rate, k=self.k, points=coarse
+            )
+            low, high[i, j] = max(low, bounds[0]), bounds[1]
+        if coarse < fine:
+            for i, j in sorted(high, key=lambda pair: -high[pair]):
+                if high[i, j] > low:
+                    bounds = delta_of_pair(
+                        found.rows[i], found.rows[j], found.total, rate, k=self.k, points=fine
+                    )
+                    low, high[i, j] = max(low, bounds[0]), min(high[i, j], bounds[1])
+        return Interval(low, max(high.values(), default=0.0))
+
+    def distribution_delta(
+        self, first: Distribution, second: Distribution, epsilon: Number, *, points: int = 4096
+    ) -> Interval:
+        """Bounds of the least δ of (ε, δ)-distribution privacy, both ways, of k reports about k
+        independent members of a population whose secrets follow ``first`` or ``second`` (DP19 Def.
+        8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of reports. ``points`` as in
+        ``delta``.
+        """
+        rate = parse_exact(epsilon, where="epsilon")
+        fine = whole(points, "points", least=16, most=2**17)
+        found = probabilities(self.mechanism)
+        rows = []
+        for where, given in (("first", first), ("second", second)):
+            if isinstance(given, Prior):
+                weights_over(self.mechanism, given, where)
+            drawn = Shares.of(given, where)
+            if len(drawn) != len(found.rows):
+                raise ProblemError(
+                    f"{len(drawn)} weights for {len(found.rows)} secrets", where=where
+                )
+            sums = [sum(map(mul, drawn.units, column)) for column in found.columns]
+            rows.append((sums, found.total * drawn.total))
+        total = math.lcm(rows[0][1], rows[1][1])
+        p, q = ([value * (total // own) for value in sums] for sums, own in rows)
+        ways = [
+            delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))
+        ]
+        return Interval(max(low for low, _ in ways), max(high for _, high in ways))
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.mechanism
+
+    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
+        if self.k == 1:
+            return posterior_vulnerability(self.mechanism, prior, gain).factor
+        return self._summed(self.k, weighted) if self._is_small(self.k, len(weighted)) else None
+
+    def _nearly(self, weighted: Floats) -> tuple[float, float]:
+        return nearly_earned(self.mechanism.matrix, weighted, self.k)
+
+    def _fewer(self, weighted: Gains, prior: Prior, gain: Gain) -> list[Fraction]:
+        small = [k for k in range(2, self.k) if self._is_small(k, len(weighted))]
+        if small:
+            return [self._summed(small[-1], weighted)]
+        return [posterior_vulnerability(self.mechanism, prior, gain).factor]
+
+    def _summed(self, k: int, weighted: Gains) -> Fraction:
+        return exactly_earned(probabilities(self.mechanism), weighted, k)
+
+    def _is_small(self, k: int, guesses: int) -> bool:
+        types = math.comb(k + len(self.mechanism.observables) - 1, k)
+        return types <= _TYPES and types * guesses * len(self.mechanism.secrets) <= _PRODUCTS
+
+
+@checked_arguments
+def repeated(m: Mechanism, k: int) -> Repeated:
+    """k independent reports of ``m`` about one secret (``repeated_independent`` of libqif), as an
+    object with ``epsilon``, ``delta(ε)``, ``vulnerability(prior, gain)`` and
+    ``error(prior, distance)``.
+
+    Raises
+    ------
+    ProblemError
+        Unless k is a whole number from 1 to 1000.
+    """
+    return Repeated(reduced(m), whole(k, "k", least=1, most=_MOST))
+
+
+@record
+class Parallel(_Reports):
     """One report of each of two mechanisms about the same secret, drawn independently."""
 
     first: Mechanism
@@ -64,9 +259,9 @@ class Parallel(Shown):
         """The same of one pair, exactly: an ``Exact`` unless infinite. Both reports can be the most
         telling ones at once, so that nothing less holds."""
         i, j = (self.first.secrets.index(label) for label in (s, t))
-        return self._exactly(i, j)
+        return self._log_ratio(i, j)
 
-    def _exactly(self, i: int, j: int) -> float:
+    def _log_ratio(self, i: int, j: int) -> float:
         ratio = self._ratio(i, j)
         return math.inf if ratio is None else Exact(Fraction(1), ratio)
 
@@ -104,7 +299,7 @@ class Parallel(Shown):
         """The least ε of differential privacy for all pairs of secrets, exactly: an ``Exact``
         unless infinite. At most the sum of the two mechanisms' own: their worst pairs may be
         others."""
-        return self._exactly(*self._worst)
+        return self._log_ratio(*self._worst)
 
     def epsilon_per(self, distance: DistanceLike) -> float:
         """The least ε with ε_st <= ε d(s,t) for all pairs: that of metric privacy. A float next to
@@ -115,52 +310,14 @@ class Parallel(Shown):
             found = np.where(self.epsilons > 0, self.epsilons / apart, 0.0)
         return float(found.max())
 
-    @checked_arguments
-    def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
-        """What the best guess after both reports earns: Σ_{o,o'} max_w Σ_s π(s) g(w,s) p(o|s)
-        p'(o'|s). The floats on both sides of the exact number for small mechanisms, else bounds
-        within rounding."""
-        return self._earned(prior, gain)
+    @property
+    def _mechanism(self) -> Mechanism:
+        return self.first
 
-    @checked_arguments
-    def error(self, prior: Prior, distance: DistanceLike) -> Interval:
-        """The expected error of the optimal attack that sees both reports (PG 7); estimates range
-        over the secrets."""
-        m = self.first
-        values = evaluate(distance, m.secrets, m.secrets, where="distance")
-        found = self._earned(prior, -values)
-        return Interval(0.0 - found.upper, 0.0 - found.lower)
-
-    def _earned(self, prior: Prior, gain: Gain) -> Interval:
-        count = len(self.first.secrets)
-        drawn, stated = shares(self.first, prior), gain_of(gain, count)
-        rows = (
-            [[Fraction(int(w == s)) for s in range(count)] for w in range(count)]
-            if stated is None
-            else [[Fraction(v, stated.total) for v in row] for row in stated.rows]
-        )
-        weighted = [[v * pi for v, pi in zip(row, drawn.fractions, strict=True)] for row in rows]
+    def _exactly(self, weighted: Gains, prior: Prior, gain: Gain) -> Fraction | None:
         seen = len(self.first.observables) * len(self.second.observables)
-        if len(rows) * count * seen <= _PRODUCTS:
-            found = self._summed(weighted)
-            return Interval(rounded_down(found), rounded_up(found))
-        # a number for each secret, added to all guesses, changes what is earned by its mean
-        least = [min(column) for column in zip(*weighted, strict=True)]
-        shifted = np.array(
-            [[float(v - low) for v, low in zip(row, least, strict=True)] for row in weighted]
-        )
-        one, other = self.first.matrix, self.second.matrix
-        parts = (
-            float(((shifted * one[:, o]) @ other).max(axis=0).sum()) for o in range(one.shape[1])
-        )
-        earned = math.fsum(parts)
-        # products of terms >= 0 that are off by a unit each, and a sum over secrets, then reports
-        error = 1.01 * (count + other.shape[1] + 12) * _UNIT
-        moved = sum(least, Fraction(0))
-        low, high = max(0.0, earned * (1 - error) - _LOST), earned * (1 + error) + _LOST
-        return Interval(rounded_down(Fraction(low) + moved), rounded_up(Fraction(high) + moved))
-
-    def _summed(self, weighted: list[list[Fraction]]) -> Fraction:
+        if len(weighted) * len(self.first.secrets) * seen > _PAIR_PRODUCTS:
+            return None
         scale = math.lcm(*(value.denominator for row in weighted for value in row))
         gains = [[int(value * scale) for value in row] for row in weighted]
         one, other = self._scaled
@@ -170,6 +327,16 @@ class Parallel(Shown):
             for column in other.columns:
                 total += max(sum(g * q for g, q in zip(row, column, strict=True)) for row in here)
         return Fraction(total, scale * one.total * other.total)
+
+    def _nearly(self, weighted: Floats) -> tuple[float, float]:
+        one, other = self.first.matrix, self.second.matrix
+        parts = (
+            float(((weighted * one[:, o]) @ other).max(axis=0).sum()) for o in range(one.shape[1])
+        )
+        earned = math.fsum(parts)
+        # products of terms >= 0 that are off by a unit each, and a sum over secrets, then reports
+        error = 1.01 * (len(one) + other.shape[1] + 12) * _UNIT
+        return max(0.0, earned * (1 - error) - _LOST), earned * (1 + error) + _LOST
 
 
 @checked_arguments

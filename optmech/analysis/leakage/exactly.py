@@ -92,11 +92,14 @@ def _simplex(
     matrix: Sequence[Sequence[Fraction]], wanted: Sequence[Fraction], likely: Sequence[int]
 ) -> Decided:
     """The least Σ of artificial variables t in A x + t = b; 0 where there is a solution."""
-    signs = [-1 if b < 0 else 1 for b in wanted]
-    scaled = []
-    for row, b, sign in zip(matrix, wanted, signs, strict=True):
-        scale = sign * math.lcm(b.denominator, *(v.denominator for v in row))
-        scaled.append([int(v * scale) for v in (*row, b)])
+    scales = [
+        math.lcm(b.denominator, *(v.denominator for v in row)) * (-1 if b < 0 else 1)
+        for row, b in zip(matrix, wanted, strict=True)
+    ]
+    scaled = [
+        [int(v * scale) for v in (*row, b)]
+        for row, b, scale in zip(matrix, wanted, scales, strict=True)
+    ]
     m, n = len(scaled), len(scaled[0]) - 1
     first = set(likely)
     rank = {k: at for at, k in enumerate([*likely, *(k for k in range(n) if k not in first)])}
@@ -127,27 +130,9 @@ def _simplex(
             if k < n:
                 found[k] = Fraction(int(table[i, -1]), int(last))
         return Decided(found, None)
-    return Decided(None, _prices(scaled, basis, n, matrix, wanted, signs))
-
-
-def _prices(
-    scaled: list[list[int]],
-    basis: list[int],
-    n: int,
-    matrix: Sequence[Sequence[Fraction]],
-    wanted: Sequence[Fraction],
-    signs: list[int],
-) -> list[Fraction]:
-    """y with y·(basic columns) = their cost, 1 for artificial variables: then yA <= 0 < yb."""
-    m = len(scaled)
-    columns = [
-        [Fraction(scaled[i][k]) if k < n else Fraction(int(i == k - n)) for i in range(m)]
-        for k in basis
-    ]
-    cost = [[Fraction(int(k >= n))] for k in basis]
-    solved = fmpq_mat(columns).solve(fmpq_mat(cost))
-    found = []
-    for i, (row, b, sign) in enumerate(zip(matrix, wanted, signs, strict=True)):
-        scale = sign * math.lcm(b.denominator, *(v.denominator for v in row))
-        found.append(rational(solved[i, 0]) * scale)
-    return found
+    # of an artificial variable the reduced cost is y - 1, and 0 in the basis
+    prices = [Fraction(1)] * m
+    for j, k in enumerate(others):
+        if k >= n:
+            prices[k - n] += Fraction(int(table[-1, j]), int(last))
+    return Decided(None, [y * scale for y, scale in zip(prices, scales, strict=True)])

@@ -1,179 +1,383 @@
-"""What k independent reports of one secret give away (QIF chapter 8: composition)."""
+"""δ of k independent reports, between proved bounds: for a pair of secrets, and for a single δ(ε)
+that is known between bounds at finitely many ε.
+
+An atom is a report with its two probabilities (p, q) and the loss ln p/q. Merging atoms is a
+post-processing and lowers no privacy; splitting them undoes one (docs/theory.md, "Independent
+reports"). Atoms are split onto a grid of losses for the upper bound and merged between its points
+for the lower one; sums of losses are convolutions of numbers >= 0, whose rounding is bounded.
+
+H(t) = Σ max(0, p - t q) of a pair of laws is convex in t = e^ε, and every convex function with
+H(0) = 1, H >= max(0, 1 - t) is that of a pair of laws; the larger curve is the less private pair,
+for any number of reports (Blackwell 1953; docs/theory.md, "Reports about a population"). The curve
+above joins the dots (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022), the one below extends
+the chords beside every gap into it.
+
+What is earned is summed over the multisets of k reports: what counts is how often each was seen.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import permutations
-from operator import mul
+from itertools import pairwise
 
 import numpy as np
 
-from optmech.analysis.leakage.gains import IDENTITY, Gain, gain_of
-from optmech.analysis.leakage.hypers import reduced
-from optmech.analysis.leakage.joint import probabilities, shares
-from optmech.analysis.leakage.losses import delta_of_pair
-from optmech.analysis.leakage.types import exactly_earned, nearly_earned
-from optmech.analysis.leakage.vulnerability import posterior_vulnerability
-from optmech.analysis.measures import weights_over
-from optmech.base.shown import Shown
-from optmech.errors import ProblemError
-from optmech.exact.checked import whole
+from optmech.analysis.leakage.vulnerability import Scaled
+from optmech.base.arrays import Floats, Ints
+from optmech.exact.balls import above
+from optmech.exact.exponentials import bracket, exp_range
 from optmech.exact.interval import Interval
-from optmech.exact.number import Exact, Number, parse_exact, rounded_down, rounded_up
-from optmech.spaces.arguments import checked_arguments
-from optmech.spaces.distances import DistanceLike, evaluate
-from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, Prior
-from optmech.spaces.rationals import Shares
+from optmech.exact.number import Exact, rounded_down, rounded_up
 
-_MOST = 1000
-_TYPES, _PRODUCTS = 20_000, 4_000_000
-"""Multisets of reports, and terms over all guesses, up to which sums are fractions."""
+_TAIL = 1e-22
+"""Mass beyond which an end of the grid is cut off, at every convolution."""
+_UNIT = 2.0**-53
+_WIDE = 20.0
+"""Sums of k losses stay within this many times sqrt(k) of their mean, but for what is cut off."""
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Repeated(Shown):
-    """k independent reports about the same secret."""
-
-    mechanism: Mechanism
-    """One report, reduced: proportional observables are one."""
-    k: int
-
-    @property
-    def epsilon(self) -> float:
-        """The least ε of differential privacy for all pairs: k times that of one report, exactly
-        (reports that are all the most telling one occur). An ``Exact`` unless infinite."""
-        best = Fraction(1)
-        for column in probabilities(self.mechanism).columns:
-            if min(column) == 0:
-                return math.inf
-            best = max(best, Fraction(max(column), min(column)))
-        return Exact(Fraction(self.k), best)
-
-    def delta(self, epsilon: Number, *, points: int = 4096) -> Interval:
-        """Bounds of the least δ of (ε, δ)-differential privacy for all pairs of secrets: of the
-        largest Σ max(0, p^k - e^ε q^k) over the pairs of rows.
-
-        The distribution of the privacy loss of k reports is kept on a grid of about ``points``
-        losses, split for the upper and merged for the lower bound; more of them bring the two
-        closer together.
-        """
-        rate = parse_exact(epsilon, where="epsilon")
-        fine = whole(points, "points", least=16, most=2**17)
-        found = probabilities(self.mechanism)
-        low, high = 0.0, {}
-        coarse = min(fine, 256)
-        for i, j in permutations(range(len(found.rows)), 2):
-            bounds = delta_of_pair(
-                found.rows[i], found.rows[j], found.total, rate, k=self.k, points=coarse
-            )
-            low, high[i, j] = max(low, bounds[0]), bounds[1]
-        if coarse < fine:
-            for i, j in sorted(high, key=lambda pair: -high[pair]):
-                if high[i, j] > low:
-                    bounds = delta_of_pair(
-                        found.rows[i], found.rows[j], found.total, rate, k=self.k, points=fine
-                    )
-                    low, high[i, j] = max(low, bounds[0]), min(high[i, j], bounds[1])
-        return Interval(low, max(high.values(), default=0.0))
-
-    def distribution_delta(
-        self, first: Distribution, second: Distribution, epsilon: Number, *, points: int = 4096
-    ) -> Interval:
-        """Bounds of the least δ of (ε, δ)-distribution privacy, both ways, of k reports about k
-        independent members of a population whose secrets follow ``first`` or ``second`` (DP19 Def.
-        8): Σ max(0, (λP)^k - e^ε (λ'P)^k) over the sequences of reports. ``points`` as in
-        ``delta``.
-        """
-        rate = parse_exact(epsilon, where="epsilon")
-        fine = whole(points, "points", least=16, most=2**17)
-        found = probabilities(self.mechanism)
-        rows = []
-        for where, given in (("first", first), ("second", second)):
-            if isinstance(given, Prior):
-                weights_over(self.mechanism, given, where)
-            drawn = Shares.of(given, where)
-            if len(drawn) != len(found.rows):
-                raise ProblemError(
-                    f"{len(drawn)} weights for {len(found.rows)} secrets", where=where
-                )
-            sums = [sum(map(mul, drawn.units, column)) for column in found.columns]
-            rows.append((sums, found.total * drawn.total))
-        total = math.lcm(rows[0][1], rows[1][1])
-        p, q = ([value * (total // own) for value in sums] for sums, own in rows)
-        ways = [
-            delta_of_pair(a, b, total, rate, k=self.k, points=fine) for a, b in ((p, q), (q, p))
-        ]
-        return Interval(max(low for low, _ in ways), max(high for _, high in ways))
-
-    @checked_arguments
-    def vulnerability(self, prior: Prior, gain: Gain = IDENTITY) -> Interval:
-        """What the best guess after k reports earns, V_g[π, P^k] = Σ max_w Σ_s π(s) g(w,s) p^k,
-        summed over the multisets of reports.
-
-        The floats on both sides of the exact number for up to 20,000 multisets (fewer with many
-        guesses); beyond that the likeliest ones are summed, and the others bounded by all that
-        they can earn.
-        """
-        return self._earned(prior, gain)
-
-    @checked_arguments
-    def error(self, prior: Prior, distance: DistanceLike) -> Interval:
-        """The expected error of the optimal attack after k reports (PG 7), in the unit of the
-        distance d(t, s); estimates range over the secrets."""
-        m = self.mechanism
-        values = evaluate(distance, m.secrets, m.secrets, where="distance")
-        found = self._earned(prior, -values)
-        return Interval(0.0 - found.upper, 0.0 - found.lower)
-
-    def _earned(self, prior: Prior, gain: Gain) -> Interval:
-        m = self.mechanism
-        drawn, stated = shares(m, prior), gain_of(gain, len(m.secrets))
-        n = len(m.secrets)
-        rows = (
-            [[Fraction(int(w == s)) for s in range(n)] for w in range(n)]
-            if stated is None
-            else [[Fraction(v, stated.total) for v in row] for row in stated.rows]
-        )
-        weighted = [[v * pi for v, pi in zip(row, drawn.fractions, strict=True)] for row in rows]
-        if self.k == 1 or self._is_small(self.k, len(rows)):
-            found = self._exactly(self.k, weighted, prior, gain)
-            return Interval(rounded_down(found), rounded_up(found))
-        # a number for each secret, added to all guesses, changes what is earned by its mean
-        least = [min(column) for column in zip(*weighted, strict=True)]
-        shifted = [[v - low for v, low in zip(row, least, strict=True)] for row in weighted]
-        low, high = nearly_earned(m.matrix, np.array(shifted, dtype=float), self.k)
-        moved = sum(least, Fraction(0))
-        # fewer reports earn no more
-        fewer = max((j for j in range(2, self.k) if self._is_small(j, len(rows))), default=1)
-        known = self._exactly(fewer, weighted, prior, gain)
-        return Interval(
-            rounded_down(max(known, Fraction(low) + moved)), rounded_up(Fraction(high) + moved)
-        )
-
-    def _exactly(
-        self, k: int, weighted: list[list[Fraction]], prior: Prior, gain: Gain
-    ) -> Fraction:
-        if k == 1:
-            return posterior_vulnerability(self.mechanism, prior, gain).factor
-        return exactly_earned(probabilities(self.mechanism), weighted, k)
-
-    def _is_small(self, k: int, guesses: int) -> bool:
-        types = math.comb(k + len(self.mechanism.observables) - 1, k)
-        return types <= _TYPES and types * guesses * len(self.mechanism.secrets) <= _PRODUCTS
+_NUMBERS = 8_000_000
+"""Of an array of multisets."""
+_FORGOTTEN = 1e-20
+"""A partial multiset that is less likely than this, for every secret, is left out."""
+_SMALL = 1e-280
+"""Products below it lose digits, and count as 0."""
 
 
-@checked_arguments
-def repeated(m: Mechanism, k: int) -> Repeated:
-    """k independent reports of ``m`` about one secret (``repeated_independent`` of libqif), as an
-    object with ``epsilon``, ``delta(ε)``, ``vulnerability(prior, gain)`` and
-    ``error(prior, distance)``.
+@dataclass(frozen=True)
+class Weights:
+    """Masses at whole multiples of the grid's step, from ``start`` on; a relative error."""
 
-    Raises
-    ------
-    ProblemError
-        Unless k is a whole number from 1 to 1000.
-    """
-    return Repeated(reduced(m), whole(k, "k", least=1, most=_MOST))
+    start: int
+    parts: tuple[Floats, ...]
+    error: float
+
+    def times(self, other: Weights) -> Weights:
+        """The masses of sums: every product, added where the sums are equal."""
+        made = tuple(np.convolve(a, b) for a, b in zip(self.parts, other.parts, strict=True))
+        terms = min(len(self.parts[0]), len(other.parts[0])) + 1
+        return Weights(self.start + other.start, made, self.error + other.error + terms * _UNIT)
+
+
+def delta_of_pair(
+    p: Sequence[int], q: Sequence[int], total: int, epsilon: Exact, *, k: int, points: int
+) -> tuple[float, float]:
+    """Bounds of Σ max(0, p^k(o_1..o_k) - e^ε q^k(o_1..o_k)) for p and q over ``total``."""
+    atoms = [(a, b) for a, b in zip(p, q, strict=True) if a and b]
+    lost = Fraction(total - sum(a for a, _ in atoms), total)
+    if not atoms:
+        return 1.0, 1.0
+    losses = [math.log(a) - math.log(b) for a, b in atoms]
+    reach = max(max(losses) - min(losses), 2.0**-20) * min(k, _WIDE * math.sqrt(k))
+    step = 2.0 ** math.ceil(math.log2(reach / points))
+    lower = _merged(
+        [round(loss / step) for loss in losses], [(a / total, b / total) for a, b in atoms]
+    )
+    upper = _split(atoms, losses, total, step)
+    return _of_many(lower, upper, (lost, lost), epsilon, step, k=k, points=points)
+
+
+def _of_many(
+    lower: Weights,
+    upper: Weights,
+    lost: tuple[Fraction, Fraction],
+    epsilon: Exact,
+    step: float,
+    *,
+    k: int,
+    points: int,
+) -> tuple[float, float]:
+    """Bounds of δ of k reports: ``lower`` and ``upper`` are one of less and of more loss, and of
+    the first law's mass the shares ``lost`` lie where the second has none."""
+    few, many = (1 - (1 - share) ** k for share in lost)
+    made, beyond = power(upper, k, points, upward=True)
+    high = above_loss(made, epsilon, step) + rounded_up(many) + beyond
+    low = excess(power(lower, k, points, upward=False)[0], epsilon) + rounded_down(few)
+    # what underflowed is less than that
+    return max(0.0, low * (1 - 8 * _UNIT) - 1e-280), min(1.0, high * (1 + 4 * _UNIT))
+
+
+def _split(atoms: list[tuple[int, int]], losses: list[float], total: int, step: float) -> Weights:
+    """Every atom as two, with the losses of the grid on both sides and the same p and q together:
+    p = p1 + p2, q = p1 e^-ε1 + p2 e^-ε2. Rounding goes to the larger loss."""
+    import flint
+
+    first = math.floor(min(losses) / step) - 1
+    out = np.zeros(math.floor(max(losses) / step) + 2 - first + 1)
+    with flint.ctx.workprec(160):
+        growth = flint.arb(step).exp()
+        for (a, b), loss in zip(atoms, losses, strict=True):
+            at = math.floor(loss / step)
+            p, q = flint.arb(a) / total, flint.arb(b) / total
+            # p2 = g (p - e^{ε1} q) / (g - 1) with g = e^{step}
+            second = growth * (p - (flint.arb(at) * step).exp() * q) / (growth - 1)
+            rest = p - second
+            if second >= 0 and rest >= 0:
+                out[at - first] += above(rest)
+                out[at + 1 - first] += above(second)
+            else:
+                # at a point of the grid, as far as can be told: the whole to the next one above
+                out[at + 1 - first + int(not rest >= 0)] += above(p)
+    return Weights(first, (out,), (len(atoms) + 2) * _UNIT)
+
+
+def _merged(places: list[int], atoms: list[tuple[float, float]]) -> Weights:
+    """Atoms (p, q), those at the same place of the grid as one."""
+    first = min(places)
+    masses = np.zeros((2, max(places) - first + 1))
+    for at, atom in zip(places, atoms, strict=True):
+        masses[:, at - first] += atom
+    return Weights(first, (masses[0], masses[1]), (len(atoms) + 4) * _UNIT)
+
+
+def power(one: Weights, k: int, points: int, *, upward: bool) -> tuple[Weights, float]:
+    """The k-fold sum by repeated squaring, and a bound of the mass that was cut off above."""
+    found: Weights | None = None
+    beyond, square, cut, bits = 0.0, one, 0.0, k
+    while True:
+        if bits & 1:
+            if found is None:
+                found, beyond = square, cut
+            else:
+                found, more = _cut(found.times(square), points, upward=upward)
+                beyond = beyond + cut + more
+        bits >>= 1
+        if not bits:
+            assert found is not None
+            return found, beyond * (1 + 1e-9)
+        square, more = _cut(square.times(square), points, upward=upward)
+        cut = 2 * cut + more
+
+
+def _cut(found: Weights, points: int, *, upward: bool) -> tuple[Weights, float]:
+    """Without the ends that hold next to nothing. For an upper bound, the lower end moves up to
+    what stays, and the mass of the upper one is returned; for a lower bound both are forgotten."""
+    p = found.parts[0]
+    rising, falling = np.cumsum(p), np.cumsum(p[::-1])
+    low = int(np.searchsorted(rising, _TAIL))
+    high = len(p) - int(np.searchsorted(falling, _TAIL))
+    if high - low > 4 * points:
+        # wider than was thought of: the ends with the least mass go
+        middle = int(np.searchsorted(rising, rising[-1] / 2))
+        low, high = max(low, middle - 2 * points), min(high, middle + 2 * points)
+    error = found.error + len(p) * _UNIT
+    if high <= low:
+        # all of it is next to nothing, as where most reports tell the two apart for sure
+        nothing = tuple(np.zeros(1) for _ in found.parts)
+        above = float(rising[-1]) * (1 + error) if upward else 0.0
+        return Weights(found.start, nothing, error), above
+    parts = [part[low:high].copy() for part in found.parts]
+    above = 0.0
+    if upward:
+        parts[0][0] += rising[low - 1] if low else 0.0
+        above = float(p[high:].sum()) * (1 + error)
+    return Weights(found.start + low, tuple(parts), error), above
+
+
+def above_loss(found: Weights, epsilon: Exact, step: float) -> float:
+    """Σ p max(0, 1 - e^{ε - loss}), rounded up."""
+    import flint
+
+    losses = found.start + np.arange(len(found.parts[0]))
+    mass = 0.0
+    with flint.ctx.workprec(128):
+        ends = bracket(epsilon)[0]
+        rate = flint.arb(flint.fmpq(ends.numerator, ends.denominator))
+        for loss, p in zip(losses.tolist(), found.parts[0].tolist(), strict=True):
+            if p and loss * step > epsilon * (1 - 1e-12) - 1e-300:
+                share = 1 - (rate - flint.arb(loss) * step).exp()
+                mass += p * max(0.0, above(share))
+    return mass * (1 + found.error + (len(losses) + 4) * _UNIT)
+
+
+def excess(found: Weights, epsilon: Exact) -> float:
+    """Σ max(0, p - e^ε q), rounded down."""
+    rate = float(exp_range(epsilon, np.ones(1))[1][0])
+    if rate == math.inf:
+        return 0.0
+    p, q = found.parts
+    spare = p * (1 - found.error - 2 * _UNIT) - rate * q * (1 + found.error + 4 * _UNIT)
+    kept = spare[spare > 0]
+    return max(0.0, float(kept.sum()) * (1 - (len(kept) + 4) * _UNIT))
+
+
+Dot = tuple[Fraction, Fraction]
+
+
+def delta_of_curve(
+    curve: Callable[[float], Interval],
+    reach: float,
+    epsilon: Exact,
+    *,
+    k: int,
+    knots: int,
+    never: float = 0.0,
+) -> tuple[float, float]:
+    """Bounds of δ(ε) of k reports, ``curve(t)`` those of one at ε = ln t >= -``reach``. At least
+    ``never`` of the first law's mass lies where the second has none."""
+    step = 2.0 ** math.ceil(math.log2(max(2 * reach, 2.0**-30) / knots))
+    half = math.ceil(reach / step)
+    places = range(-half, half + 1)
+    # below e^(place · step), so that a loss rounds up to its place
+    ratios = [math.exp(place * step) * (1 - 8 * _UNIT) for place in places]
+    found = [curve(t) for t in ratios]
+    one, zero, rest = Fraction(1), Fraction(0), Fraction(never)
+    dots = [(zero, one)]
+    for t, bounds in zip(ratios, found, strict=True):
+        dots.append((Fraction(t), min(dots[-1][1], Fraction(min(bounds.upper, 1.0)))))
+    below = [(zero, one)]
+    for t, bounds in zip(ratios, found, strict=True):
+        below.append((Fraction(t), max(rest, one - Fraction(t), Fraction(bounds.lower))))
+    above_it, below_it = _hull(dots), _hull(_minorant(below, dots, rest))
+    place = dict(zip(ratios, places, strict=True))
+    mass = np.zeros(2 * half + 1)
+    for corner, q in _atoms(above_it):
+        mass[place[float(corner)] + half] += rounded_up(corner * q)
+    atoms = [(corner, q) for corner, q in _atoms(below_it) if q]
+    # wherever atoms are merged, it is a post-processing
+    lower = _merged(
+        [min(max(round(math.log(corner) / step), -half), half) for corner, _ in atoms],
+        [(rounded_down(corner * q), rounded_up(q)) for corner, q in atoms],
+    )
+    upper = Weights(-half, (mass,), 4 * _UNIT)
+    lost = below_it[-1][1], above_it[-1][1]
+    return _of_many(lower, upper, lost, epsilon, step, k=k, points=len(mass))
+
+
+def _hull(dots: Sequence[Dot]) -> list[Dot]:
+    """The corners of the largest convex function below all dots."""
+    out: list[Dot] = []
+    for t, h in sorted(dots):
+        if out and out[-1][0] == t:
+            continue  # the lower of two comes first
+        while len(out) > 1:
+            (a, ha), (b, hb) = out[-2:]
+            if (hb - ha) * (t - b) < (h - hb) * (b - a):
+                break
+            out.pop()
+        out.append((t, h))
+    return out
+
+
+def _atoms(corners: Sequence[Dot]) -> list[tuple[Fraction, Fraction]]:
+    """(t, q) for every corner but 0: the law q has the change of slope there, and p = t q."""
+    slopes = [(hb - ha) / (b - a) for (a, ha), (b, hb) in pairwise(corners)]
+    after = [*slopes[1:], Fraction(0)]
+    return [
+        (t, max(Fraction(0), right - left))
+        for (t, _), left, right in zip(corners[1:], slopes, after, strict=True)
+    ]
+
+
+def _minorant(low: list[Dot], high: list[Dot], rest: Fraction) -> list[Dot]:
+    """Corners of a function below the curve: at every t the largest of what is left in the end,
+    1 - t and the chords on
+    both sides, extended. Right of t_j the curve is above the line from the upper dot before to the
+    lower dot at t_j, and left of it above the line from the upper dot behind."""
+    zero, one = Fraction(0), Fraction(1)
+    out: list[Dot] = []
+    for j, ((a, ha), (b, hb)) in enumerate(pairwise(low)):
+        lines = [(ha, (ha - high[j - 1][1]) / (a - high[j - 1][0]))] if j else []
+        if j + 2 < len(low):
+            slope = (high[j + 2][1] - hb) / (high[j + 2][0] - b)
+            lines.append((hb + slope * (a - b), slope))
+        lines += [(rest, zero), (one - a, -one)]
+        crossings = {a, b}
+        for m, (h0, s0) in enumerate(lines):
+            for h1, s1 in lines[m + 1 :]:
+                if s0 != s1 and a < (t := a + (h1 - h0) / (s0 - s1)) < b:
+                    crossings.add(t)
+        out += [(t, max(h + s * (t - a) for h, s in lines)) for t in crossings]
+    last = low[-1][0]
+    # no more is known beyond
+    return [*out, (last, max(rest, one - last)), (max(last, one) + 1, rest)]
+
+
+def exactly_earned(found: Scaled, weighted: Sequence[Sequence[Fraction]], k: int) -> Fraction:
+    """Σ_types max_w Σ_s weighted(w,s) p^k(type|s)."""
+    columns = found.columns
+    scale = math.lcm(*(value.denominator for row in weighted for value in row))
+    gains = [[int(value * scale) for value in row] for row in weighted]
+    powers = [[[p**n for n in range(k + 1)] for p in column] for column in columns]
+    total = 0
+
+    def visit(o: int, left: int, masses: list[int]) -> None:
+        nonlocal total
+        if o == len(columns) - 1:
+            last = [mass * own[left] for mass, own in zip(masses, powers[o], strict=True)]
+            total += max(sum(g * v for g, v in zip(row, last, strict=True)) for row in gains)
+            return
+        for n in range(left + 1):
+            ways = math.comb(left, n)
+            here = [ways * mass * own[n] for mass, own in zip(masses, powers[o], strict=True)]
+            if any(here):
+                visit(o + 1, left - n, here)
+
+    visit(0, k, [1] * len(found.rows))
+    return Fraction(total, scale * found.total**k)
+
+
+def nearly_earned(matrix: Floats, weighted: Floats, k: int) -> tuple[float, float]:
+    """Bounds of the same for weights >= 0, shape (W, S), both arguments floats next to the exact
+    numbers. Multisets are made one observable after the other, and the least likely left out."""
+    secrets, seen = matrix.shape
+    most = max(1000, _NUMBERS // secrets)
+    tails = np.cumsum(matrix[:, ::-1], axis=1)[:, ::-1]
+    left, masses = np.array([k]), np.ones((1, secrets))
+    ways, complete, count = _binomials(k), list[Floats](), 0
+    for o in range(seen - 1):
+        room = max(1000, most - count)
+        kept = _likeliest(left, masses, tails[:, o], room)
+        left, masses = _extended(left[kept], masses[kept], ways, _powers(matrix[:, o], k))
+        complete.append(masses[left == 0])
+        count += len(complete[-1])
+        left, masses = left[left > 0], masses[left > 0]
+    complete.append(masses * _powers(matrix[:, -1], k)[left])
+    told = np.concatenate(complete)
+    told[told < _SMALL] = 0.0
+    # every factor p^n is off by 2n units, every product and binomial by one
+    error = (2 * k + 3 * seen + secrets + 16) * _UNIT * 1.001
+    best = [(part @ weighted.T).max(axis=1) for part in np.array_split(told, 1 + len(told) // 4096)]
+    earned = math.fsum(np.concatenate(best).tolist())
+    summed = np.array([math.fsum(column) for column in told.T.tolist()])
+    missing = np.maximum(0.0, 1 - summed * (1 - error) * (1 - _UNIT)) * (1 + 2 * _UNIT)
+    open_ = math.fsum((missing * weighted.max(axis=0)).tolist()) * (1 + 4 * _UNIT)
+    return earned * (1 - error), earned * (1 + error) + open_ * (1 + error)
+
+
+def _likeliest(left: Ints, masses: Floats, tail: Floats, room: int) -> Ints:
+    """Partial multisets that lead to at most ``room`` others, the likeliest for some secret."""
+    likely = (masses * np.minimum(tail[None, :] ** left[:, None], 1.0)).max(axis=1)
+    order = np.argsort(-likely, kind="stable")
+    order = order[likely[order] > _FORGOTTEN]
+    most = int(np.searchsorted(np.cumsum(left[order] + 1), room, side="right"))
+    return np.asarray(order[:most])
+
+
+def _binomials(k: int) -> Floats:
+    """The floats next to the binomial coefficients, shape (k + 1, k + 1)."""
+    out, row = np.zeros((k + 1, k + 1)), [1]
+    for r in range(k + 1):
+        out[r, : r + 1] = row
+        row = [1, *map(sum, pairwise(row)), 1]
+    return out
+
+
+def _powers(column: Floats, k: int) -> Floats:
+    """p(o|s)^n by repeated products, shape (k + 1, S)."""
+    out = np.ones((k + 1, len(column)))
+    np.cumprod(np.broadcast_to(column, (k, len(column))), axis=0, out=out[1:])
+    out[out < _SMALL] = 0.0
+    return out
+
+
+def _extended(left: Ints, masses: Floats, ways: Floats, powers: Floats) -> tuple[Ints, Floats]:
+    """Every partial multiset with every number of the next observable that still fits."""
+    sizes = left + 1
+    source = np.repeat(np.arange(len(left)), sizes)
+    count = np.arange(len(source)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    more = masses[source] * (ways[left[source], count][:, None] * powers[count])
+    more[more < _SMALL] = 0.0
+    return left[source] - count, more

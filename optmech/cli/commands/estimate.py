@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     import numpy as np
 
     from optmech.analysis import estimate
-    from optmech.analysis.estimate.counts import read_counts
+    from optmech.analysis.estimate import read_counts
     from optmech.base.storage import write_atomically
     from optmech.errors import ProblemError
     from optmech.exact.number import parse_exact

@@ -19,11 +19,9 @@ from optmech.reading.source import read_document
 from optmech.tasks.gaussian import GaussianTask
 from optmech.traces.chains.sequences import Fixes
 from optmech.traces.gaussian import kernels
-from optmech.traces.gaussian.fitting import Fit, fit
-from optmech.traces.gaussian.information import noise_matrix
+from optmech.traces.gaussian.fitting import Fit, fit, paths
 from optmech.traces.gaussian.kernels import Kernel
-from optmech.traces.gaussian.paths import paths
-from optmech.traces.gaussian.prior import GaussianPrior, increasing, secret_steps
+from optmech.traces.gaussian.prior import GaussianPrior, increasing, noise_matrix, secret_steps
 
 _FAMILIES: dict[str, Callable[..., Kernel]] = {
     "rbf": kernels.rbf,

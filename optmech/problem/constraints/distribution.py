@@ -243,7 +243,7 @@ class DistributionPrivacy(Constraint):
 
     def measured(self, m: Mechanism, space: Space) -> Kept:
         # stating a problem must not load every divergence
-        from optmech.divergences.privacy import distribution_epsilon
+        from optmech.analysis.divergences.privacy import distribution_epsilon
 
         if self.divergence != "max":
             spent = distribution_epsilon(m, self.pairs, self.divergence, scale=self.scale)

@@ -20,7 +20,7 @@ from optmech.show.plots.drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from optmech.targets import TargetDesign
+    from optmech.mechanisms.targets.design import TargetDesign
 
 __all__ = ["target_picture"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.spaces.arguments import checked_arguments
@@ -25,7 +25,7 @@ from optmech.traces.chains.policy import Policy, State
 _LARGEST_MEMO = 20_000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Series(Shown):
     """A figure per time, shape (T,), with the standard errors of its estimate (0 where exact)."""
 
@@ -40,7 +40,7 @@ class Series(Shown):
         return float(self.mean.mean())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class AdversaryReport(Shown):
     """What was protected over a trace; distances in their unit.
 
@@ -178,7 +178,7 @@ class _Game:
 
     def errors(self, beliefs: Floats, path: Sequence[int]) -> Floats:
         """Distance from the best estimate to where the user was, at each time."""
-        return np.asarray(self.apart[(beliefs @ self.apart.T).argmin(axis=1), path])
+        return self.apart[(beliefs @ self.apart.T).argmin(axis=1), path]
 
     def losses(self, state: State, weights: Floats) -> Floats:
         """Expected loss of the next release by the user's cell, shape (cells,); of the constant
@@ -187,7 +187,7 @@ class _Game:
         answers = self.domain if m is None else m.observables
         costs = loss_matrix(self.loss, self.domain, answers, where="loss")
         best = (weights @ costs).argmin()
-        return np.asarray(costs[:, best] if m is None else (m.matrix * costs).sum(axis=1))
+        return costs[:, best] if m is None else (m.matrix * costs).sum(axis=1)
 
     def released(self, path: list[int], rng: np.random.Generator, real: bool) -> dict[str, Floats]:
         """One trace, released and attacked. States are remembered by the releases before them."""

@@ -10,11 +10,11 @@ For policies that adapt see ``enumerate_releases``, and ``step_leakage`` along o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import whole
@@ -28,7 +28,7 @@ from optmech.transport.gains import Logs, gains
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Leakage(Shown):
     """Bounds on the worst log-likelihood ratio about X_t, for every pair of locations.
 
@@ -184,14 +184,8 @@ def _through(kernel: Wide, bound: Floats, pairs: np.ndarray) -> Floats:
     return out
 
 
-def gain(p: Floats, q: Floats, bound: Floats) -> float:
-    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
-    little more: ``transport.gains`` has the proof."""
-    with np.errstate(divide="ignore"):
-        return float(_gains(np.log(p)[None], np.log(q)[None], bound)[0])
-
-
 def _gains(log_p: Floats, log_q: Floats, bound: Floats) -> Floats:
-    """The same for k pairs of logarithms, which count as they are: shapes (k, n)."""
+    """The least r with p·u <= e^r q·u for every u >= 0 with u[y] <= e^{bound[y, y']} u[y'], or a
+    little more, for k pairs of logarithms, which count as they are: shapes (k, n)."""
     every = np.broadcast_to(bound, (len(log_p), *bound.shape))
     return gains(every, Logs(log_p, log_p), Logs(log_q, log_q)).upper

@@ -8,14 +8,13 @@ the paper in AISTATS 2021; numbers of equations and definitions are those of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.read_only import locked
+from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.exact.checked import weights, whole
@@ -25,14 +24,14 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike, evaluate
 from optmech.spaces.domain import Domain
 from optmech.spaces.prior import Distribution, Prior
-from optmech.traces.chains.counts import smoothed_chain, transition_counts, whole_indices
+from optmech.traces.chains.sequences import smoothed_chain, transition_counts, whole_indices
 
 _ROW_SUM_TOLERANCE = 1e-9
 LONGEST = 100_000
 """Steps beyond which a time is taken for a mistake."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class MarkovPrior(Shown):
     """The conditional prior of a discrete trace X_0, X_1, ...: a Markov chain (TP19 Def. 2.1 with
     a finite domain).

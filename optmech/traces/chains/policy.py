@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from optmech.base.equality import SameFields
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
 from optmech.spaces.arguments import checked_arguments, taken
@@ -77,7 +77,7 @@ def updated(
     return belief.given({time: column})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class FixedPolicy(Shown):
     """The same mechanism at every time, or one per time, whatever was released before.
 
@@ -102,7 +102,7 @@ class FixedPolicy(Shown):
         return FixedState(self, 0, self.prior)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FixedState(SameFields):
     """A ``FixedPolicy`` at one time."""
 
@@ -122,7 +122,7 @@ class FixedState(SameFields):
         return FixedState(self.policy, self.time + 1, belief)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class ProtectedTrace(Shown):
     """A trace as it was released."""
 

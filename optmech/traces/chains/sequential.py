@@ -8,7 +8,6 @@ sees the releases can redo every design, and gains nothing by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -16,6 +15,7 @@ from typing import Literal
 from attrs import evolve, field, frozen
 
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.designs.design import Design
 from optmech.errors import ProblemError
@@ -160,7 +160,7 @@ class SequentialDesigner(Shown):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Outcome:
     """What a sequential designer decided for one time."""
 
@@ -171,7 +171,7 @@ class Outcome:
     """Why the action is not "design"."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class Step(Shown):
     """One time of a sequential design: what is known, and the mechanism for it, which is designed
     when it is first asked for."""

@@ -1,4 +1,4 @@
-"""Kernels fitted to real traces by maximum likelihood."""
+"""Position fixes as paths in the plane, and kernels fitted to them by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -10,12 +10,63 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
+from optmech.base.read_only import ReadOnly, record
 from optmech.errors import ProblemError, SolverError
-from optmech.exact.checked import amount
+from optmech.exact.checked import amount, positive
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian.intervals import require_family
+from optmech.spaces.domain import EARTH_RADIUS_KM
+from optmech.traces.chains.sequences import Fixes
+from optmech.traces.gaussian.intervals import length_interval, require_family
 from optmech.traces.gaussian.kernels import Kernel, rbf
 from optmech.traces.gaussian.prior import increasing
+
+
+@record
+class Path(ReadOnly):
+    """Positions of one user at increasing times."""
+
+    user: str
+    times: Floats
+    """Minutes since the first position, shape (d,)."""
+    positions: Floats
+    """Shape (d, 2): km east and north of the mean position for longitude and latitude, else as
+    in the data."""
+
+
+def paths(
+    fixes: Fixes, max_gap: float, spacing: float = 0.0, lonlat: bool = True, least: int = 2
+) -> list[Path]:
+    """Runs of fixes without a gap of more than ``max_gap`` seconds.
+
+    Of fixes closer than ``spacing`` seconds to the last one kept, none is kept. Runs of fewer
+    than ``least`` positions are left out. Longitude and latitude are projected equirectangularly
+    around the mean of the run, good to about 1 % over 100 km.
+    """
+    gap = positive(max_gap, "max_gap")
+    out = []
+    for user, seconds, xy in fixes.runs(gap):
+        kept = _thinned(seconds, spacing)
+        if len(kept) >= least:
+            places = xy[kept]
+            positions = _projected(places) if lonlat else places - places.mean(axis=0)
+            out.append(Path(user, (seconds[kept] - seconds[kept[0]]) / 60, positions))
+    return out
+
+
+def _thinned(seconds: Floats, spacing: float) -> list[int]:
+    kept = [0]
+    for k, time in enumerate(seconds.tolist()):
+        if k and time - seconds[kept[-1]] >= spacing:
+            kept.append(k)
+    return kept
+
+
+def _projected(lonlat: Floats) -> Floats:
+    degree = np.pi / 180 * EARTH_RADIUS_KM
+    centre = lonlat.mean(axis=0)
+    shrink = float(np.cos(np.radians(centre[1])))
+    return np.asarray((lonlat - centre) * degree * [shrink, 1.0])
+
 
 Mean = Literal["fitted", "zero"]
 _GRID = 13
@@ -190,7 +241,4 @@ def _bounds(bounds: tuple[float, float] | None, times: list[Floats]) -> tuple[fl
     if bounds is None:
         steps = [np.diff(moments).min() for moments in times if len(moments) > 1]
         return float(min(steps)) / 2, 5 * float(max(m[-1] - m[0] for m in times))
-    low, high = (float(x) for x in finite_array(bounds, where="bounds", ndim=1))
-    if not 0 < low < high:
-        raise ProblemError(f"({low:g}, {high:g}) is not an interval above 0", where="bounds")
-    return low, high
+    return length_interval(bounds, "bounds")

@@ -1,7 +1,14 @@
-"""The worst length scale of an interval, found by search and bounded by proof.
+"""The worst length scale of an interval, found by search and bounded by proof, and noise that keeps
+its promise for every length scale.
 
 TP19 says that privacy at the largest length scale implies privacy at every smaller one. That is
 not proved there, and not true in general (docs/theory.md), so nothing here relies on it.
+
+Matrices that depend on the length scale are enclosed by polynomials with a rigorous remainder. A
+model of degree p on |δ| ≤ w is a list of p + 1 matrices of balls, and stands for every matrix
+function F with F(δ) in Σ_k A_k δᵏ there. The last matrix takes up what is cut off. Interval
+matrices alone would lose how their entries move together, and with it every inverse of a smooth
+kernel's covariance.
 """
 
 from __future__ import annotations
@@ -9,37 +16,182 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
+import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
-from optmech.errors import ProblemError
+from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive
+from optmech.exact.number import Number
 from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import (
+    Ball,
+    BallMatrix,
     Enclosure,
     at_first_precision,
     enclose,
+    identity,
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import Axes, noise_matrix, pin
 from optmech.traces.gaussian.kernels import Kernel
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order, worst
-from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
-from optmech.traces.gaussian.taylor import covariance_model
+from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, promise, renyi_order, worst
+from optmech.traces.gaussian.noise import NoiseDesign, Structure, optimal_noise
+from optmech.traces.gaussian.prior import Axes, GaussianPrior, noise_matrix, pin, secret_steps
+
+
+@record
+class Model:
+    """Σ_k coefficients[k] δᵏ for |δ| ≤ width."""
+
+    coefficients: tuple[BallMatrix, ...]
+    width: Ball
+
+    @property
+    def degree(self) -> int:
+        """p."""
+        return len(self.coefficients) - 1
+
+    def map(self, change: Callable[[BallMatrix], BallMatrix]) -> Model:
+        """A linear change of every coefficient."""
+        return Model(tuple(change(a) for a in self.coefficients), self.width)
+
+    def __add__(self, matrix: BallMatrix) -> Model:
+        """The model and a matrix that does not depend on δ."""
+        first, *others = self.coefficients
+        return Model((first + matrix, *others), self.width)
+
+    def __sub__(self, other: Model) -> Model:
+        pairs = zip(self.coefficients, other.coefficients, strict=True)
+        return Model(tuple(a - b for a, b in pairs), self.width)
+
+    def __mul__(self, other: Model) -> Model:
+        p = self.degree
+        rows, columns = self.coefficients[0].nrows(), other.coefficients[0].ncols()
+        out = [flint.arb_mat(rows, columns) for _ in range(2 * p + 1)]
+        for i, a in enumerate(self.coefficients):
+            for j, b in enumerate(other.coefficients):
+                out[i + j] += a * b
+        # what is beyond the degree becomes part of the last coefficient
+        return Model((*out[:p], Model(tuple(out[p:]), self.width).range()), self.width)
+
+    def range(self) -> BallMatrix:
+        """Every matrix that the model takes."""
+        span = flint.arb(0, 1) * self.width
+        return reduce(lambda total, a: total * span + a, reversed(self.coefficients))
+
+    def inverse(self) -> Model:
+        """The inverse, proved to exist on the whole interval.
+
+        With Y the truncated series of the inverse and A Y = I − E, ‖E‖ = e < 1, the inverse is Y +
+        Y E(I − E)⁻¹, whose last factor has entries of at most e/(1 − e). Raises ZeroDivisionError
+        where it cannot be proved to exist.
+        """
+        size = self.coefficients[0].nrows()
+        first = self.coefficients[0].inv()
+        series = [first]
+        for k in range(1, self.degree):
+            total = flint.arb_mat(size, size)
+            for j in range(1, k + 1):
+                total += self.coefficients[j] * series[k - j]
+            series.append(-1 * (first * total))
+        series.append(flint.arb_mat(size, size))
+        near = Model(tuple(series), self.width)
+        unit = [identity(size), *[flint.arb_mat(size, size)] * self.degree]
+        error = _norm((Model(tuple(unit), self.width) - self * near).range())
+        if not error < 1:
+            raise ZeroDivisionError
+        left = error / (1 - error)
+        for i, row in enumerate(_row_sums(near.range())):
+            for j in range(size):
+                series[0][i, j] += flint.arb(0, 1) * (row * left)
+        return Model(tuple(series), self.width)
+
+
+def covariance_model(
+    kernel: Callable[[Any], Kernel],
+    interval: tuple[float, float],
+    times: Floats,
+    degree: int,
+) -> Model:
+    """Covariances of all pairs of times for every length scale of an interval.
+
+    Coefficients below the degree are those of the Taylor series at the middle, and the last is
+    the one over the whole interval (Taylor's theorem with Lagrange's remainder).
+    """
+    low, high = flint.arb(interval[0]), flint.arb(interval[1])
+    middle, width = (low + high) / 2, (high - low) / 2
+    exact = flint.arb(middle.mid())
+    width = width + (middle - exact).abs_upper()
+    whole = exact + flint.arb(0, 1) * width
+    if not whole > 0:
+        # an interval too wide for these digits: no precision, or a narrower piece
+        raise ZeroDivisionError
+    at_middle, over = _series(kernel, exact, degree), _series(kernel, whole, degree)
+    size = len(times)
+    out = [flint.arb_mat(size, size) for _ in range(degree + 1)]
+    known: dict[Fraction, list[Ball]] = {}
+    moments = [Fraction(t) for t in times.tolist()]
+    for i in range(size):
+        for j in range(i + 1):
+            lag = moments[i] - moments[j]
+            if lag not in known:
+                known[lag] = [*at_middle(lag)[:degree], over(lag)[degree]]
+            for matrix, value in zip(out, known[lag], strict=True):
+                matrix[i, j] = matrix[j, i] = value
+    return Model(tuple(out), width)
+
+
+def _series(
+    kernel: Callable[[Any], Kernel], length: Ball, degree: int
+) -> Callable[[Fraction], list[Ball]]:
+    """The Taylor coefficients of the kernel in its length scale, by lag."""
+
+    def at(lag: Fraction) -> list[Ball]:
+        exact = flint.arb(flint.fmpq(lag.numerator, lag.denominator))
+        before, flint.ctx.cap = flint.ctx.cap, degree + 1
+        try:
+            made = kernel(flint.arb_series([length, 1], degree + 1)).ball(exact)
+        except (AttributeError, TypeError, NotImplementedError) as error:
+            raise ProblemError(
+                "this kernel has no enclosure over an interval of length scales",
+                where="kernel",
+                remedy="Use rbf, periodic, or matern with smoothness 1/2, 3/2, 5/2, ...",
+            ) from error
+        finally:
+            flint.ctx.cap = before
+        if not isinstance(made, flint.arb_series):
+            return [made] + [flint.arb(0)] * degree
+        return [made[k] for k in range(degree + 1)]
+
+    return at
+
+
+def _norm(matrix: BallMatrix) -> Ball:
+    """An upper bound of the largest row sum of moduli."""
+    return reduce(lambda most, row: most.max(row), _row_sums(matrix))
+
+
+def _row_sums(matrix: BallMatrix) -> list[Ball]:
+    """Upper bounds of the sums of moduli."""
+    return [sum((x.abs_upper() for x in row), flint.arb(0)) for row in matrix.table()]
+
 
 _GRID = 17
 _DEGREE = 8
 _BITS = 256
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class IntervalLoss(Shown):
     """The largest loss over an interval of length scales."""
 
@@ -186,13 +338,94 @@ def require_family(kernel: object) -> None:
         )
 
 
-def length_interval(value: Sequence[float]) -> tuple[float, float]:
+def length_interval(value: Sequence[float], where: str = "interval") -> tuple[float, float]:
     """Smallest and largest length scale; refuses what is no interval above 0."""
-    ends = finite_array(value, where="interval", ndim=1)
+    ends = finite_array(value, where=where, ndim=1)
     if ends.shape != (2,) or not 0 < ends[0] <= ends[1]:
         raise ProblemError(
             f"{ends.tolist()} is not an interval of length scales",
-            where="interval",
+            where=where,
             remedy="Give [low, high] with 0 < low <= high",
         )
     return float(ends[0]), float(ends[1])
+
+
+_ROUNDS = 20
+_PIECES = 500
+"""Of the interval, enclosed in all rounds together: what a proof may take."""
+
+
+@record
+class RobustNoise(Shown):
+    """A design, and the proof over the interval."""
+
+    design: NoiseDesign
+    """Its losses are those at ``length_scales``; ``lower_bound`` holds for the whole interval."""
+    interval: IntervalLoss
+    """No length scale loses more than its ``upper``, which is at most ε."""
+    length_scales: tuple[float, ...]
+    """The length scales that the design was made for."""
+
+
+@checked_arguments
+def robust_noise(
+    times: ArrayLike,
+    kernel: Callable[[Any], Kernel],
+    interval: Sequence[float],
+    *,
+    epsilon: Number,
+    secrets: Iterable[int],
+    radius: float,
+    order: float,
+    dimensions: int = 1,
+    structure: Structure = "full",
+    margin: float = 0.02,
+) -> RobustNoise:
+    """Noise with loss ≤ ε (ball bound) for every length scale between two.
+
+    TP19's class of priors has every length scale up to a largest one, which is not enough to
+    look at. Here the worst length scale of the interval is found, added to those that the noise is
+    designed for, and so on until interval arithmetic proves the promise for all. ``margin`` is what
+    the proof may cost: noise is designed for ε/(1 + margin).
+
+    Raises
+    ------
+    VerificationError
+        Where the promise could not be proved, with a bounded number of enclosures.
+    """
+    low, high = length_interval(interval)
+    require_family(kernel)
+    promised = promise(epsilon)
+    if not 0 < margin <= 1:
+        raise ProblemError(f"{margin!r} is not between 0 and 1", where="margin")
+    lengths = [high] if low == high else [high, low]
+    chosen = secret_steps(GaussianPrior(times, kernel(high)), secrets).tolist()
+
+    def design(value: Number) -> NoiseDesign:
+        priors = [GaussianPrior(times, kernel(length), dimensions) for length in lengths]
+        return optimal_noise(
+            priors[0], value, [chosen], radius, order, also=priors[1:], structure=structure
+        )
+
+    pieces = 0
+    for _ in range(_ROUNDS):
+        found = design(promised / (1 + margin))
+        worst = worst_length_scale(
+            times, kernel, (low, high), noise_covariance=found.covariance,
+            secrets=chosen, radius=radius, order=order, ball=True, dimensions=dimensions,
+            tolerance=margin / 3,
+        )  # fmt: skip
+        if worst.upper <= promised:
+            bound = design(epsilon).lower_bound
+            proved = replace(found, lower_bound=bound)
+            return RobustNoise(proved, worst, tuple(sorted(lengths)))
+        pieces += worst.pieces
+        # more noise encloses nothing that these pieces leave without a bound
+        if worst.length_scale in lengths or not math.isfinite(worst.upper) or pieces > _PIECES:
+            break
+        lengths.append(worst.length_scale)
+    raise VerificationError(
+        f"the loss could not be proved to stay below {promised:g} on the interval",
+        where="robust_noise",
+        remedy="Give a shorter interval, or a larger margin",
+    )

@@ -27,7 +27,7 @@ from optmech.spaces.arguments import checked_arguments
 from optmech.traces.gaussian.balls import Ball, BallMatrix, of_floats
 
 Parameter = Any
-"""A float; or a power series of balls, where a length scale varies (``traces.taylor``)."""
+"""A float; or a power series of balls, where a length scale varies (``covariance_model``)."""
 
 
 class Kernel(ABC):
@@ -59,11 +59,14 @@ class Stationary(Kernel):
     """A kernel of the lag alone."""
 
     def covariance(self, times: Floats) -> Floats:
-        return self.of_lags(np.abs(times[:, None] - times[None, :]))
+        return np.asarray(self.at(np.abs(times[:, None] - times[None, :])))
+
+    def ball(self, lag: Ball) -> Ball:
+        return self.at(lag)
 
     @abstractmethod
-    def of_lags(self, lag: Floats) -> Floats:
-        """Covariances over an array of lags >= 0."""
+    def at(self, lag: Any) -> Any:
+        """The covariance over an array of lags >= 0, or over a ball."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +74,8 @@ class _Rbf(Stationary):
     length_scale: Parameter
     variance: Parameter
 
-    def of_lags(self, lag: Floats) -> Floats:
-        return np.asarray(self.variance * np.exp(-((lag / self.length_scale) ** 2) / 2))
-
-    def ball(self, lag: Ball) -> Ball:
-        return self.variance * (-((lag / self.length_scale) ** 2) / 2).exp()
+    def at(self, lag: Any) -> Any:
+        return self.variance * _exp(-((lag / self.length_scale) ** 2) / 2)
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,10 @@ class _Periodic(Stationary):
     period: Parameter
     variance: Parameter
 
-    def of_lags(self, lag: Floats) -> Floats:
-        wave = np.sin(np.pi * lag / self.period) / self.length_scale
-        return np.asarray(self.variance * np.exp(-2 * wave**2))
-
-    def ball(self, lag: Ball) -> Ball:
-        wave = (lag / self.period).sin_pi() / self.length_scale
-        return self.variance * (-2 * wave**2).exp()
+    def at(self, lag: Any) -> Any:
+        turns = lag / self.period
+        wave = np.sin(np.pi * turns) if isinstance(lag, np.ndarray) else turns.sin_pi()
+        return self.variance * _exp(-2 * (wave / self.length_scale) ** 2)
 
 
 @dataclass(frozen=True)
@@ -99,37 +96,26 @@ class _Matern(Stationary):
     smoothness: float
     variance: Parameter
 
-    def of_lags(self, lag: Floats) -> Floats:
-        from scipy.special import gamma, kv
+    def at(self, lag: Any) -> Any:
+        plain = isinstance(lag, np.ndarray)
+        nu: Any = self.smoothness if plain else flint.arb(self.smoothness)
+        z = (2 * nu) ** 0.5 * lag / self.length_scale
+        p = self.smoothness - 0.5
+        if p == int(p) and p <= 20:
+            total = 0
+            for c in _coefficients(int(p)):
+                exact = flint.arb(flint.fmpq(c.numerator, c.denominator))
+                total = total * (2 * z) + (float(c) if plain else exact)
+            return self.variance * _exp(-z) * total
+        if plain:
+            from scipy.special import gamma, kv
 
-        nu = self.smoothness
-        z = math.sqrt(2 * nu) * lag / self.length_scale
-        order = self._half_order
-        if order is not None:
-            polynomial = np.polyval([float(c) for c in _coefficients(order)], 2 * z)
-            return np.asarray(self.variance * np.exp(-z) * polynomial)
-        with np.errstate(invalid="ignore", over="ignore"):
-            values = 2 ** (1 - nu) / gamma(nu) * z**nu * kv(nu, z)
-        return np.asarray(self.variance * np.where(z > 0, values, 1.0))
-
-    def ball(self, lag: Ball) -> Ball:
-        nu = flint.arb(self.smoothness)
-        z = (2 * nu).sqrt() * lag / self.length_scale
-        order = self._half_order
-        if order is not None:
-            total = flint.arb(0)
-            for c in _coefficients(order):
-                total = total * (2 * z) + flint.arb(flint.fmpq(c.numerator, c.denominator))
-            return self.variance * (-z).exp() * total
+            with np.errstate(invalid="ignore", over="ignore"):
+                values = 2 ** (1 - nu) / gamma(nu) * z**nu * kv(nu, z)
+            return self.variance * np.where(z > 0, values, 1.0)
         if lag == 0:
             return flint.arb(self.variance)
         return self.variance * 2 ** (1 - nu) * nu.rgamma() * z**nu * z.bessel_k(nu)
-
-    @property
-    def _half_order(self) -> int | None:
-        """p where the smoothness is p + 1/2 and a polynomial does; None elsewhere."""
-        p = self.smoothness - 0.5
-        return int(p) if p == int(p) and p <= 20 else None
 
 
 @dataclass(frozen=True)
@@ -139,10 +125,9 @@ class _Flat(Stationary):
     variance: Parameter
     everywhere: bool
 
-    def of_lags(self, lag: Floats) -> Floats:
-        return np.where(self.everywhere | (lag == 0), float(self.variance), 0.0)
-
-    def ball(self, lag: Ball) -> Ball:
+    def at(self, lag: Any) -> Any:
+        if isinstance(lag, np.ndarray):
+            return np.where(self.everywhere | (lag == 0), float(self.variance), 0.0)
         return flint.arb(self.variance if self.everywhere or lag == 0 else 0)
 
 
@@ -294,6 +279,10 @@ def _kernel(value: object) -> Kernel:
 
 def _positive(value: Parameter, where: str) -> Parameter:
     return value if isinstance(value, flint.arb_series) else positive(value, where)
+
+
+def _exp(value: Any) -> Any:
+    return np.exp(value) if isinstance(value, np.ndarray) else value.exp()
 
 
 def _coefficients(p: int) -> list[Fraction]:

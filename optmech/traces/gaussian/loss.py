@@ -1,30 +1,111 @@
-"""The conditional inferential loss of a released trace (TP19 Definition 2.2, eqs. 3 and 4)."""
+"""The conditional inferential loss of a released trace (TP19 Definition 2.2, eqs. 3 and 4), the
+(ε, δ) that Rényi losses imply, rounded towards more loss, and the least isotropic noise that keeps
+a promised loss.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 
 import flint
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, finite_array
-from optmech.base.read_only import locked
+from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError
-from optmech.exact.checked import positive
-from optmech.exact.number import Number
+from optmech.exact.checked import amount, positive
+from optmech.exact.exponentials import bracket, stated_down
+from optmech.exact.number import Number, parse_exact
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian.balls import Enclosure, above, below
-from optmech.traces.gaussian.conversion import gaussian_delta, gaussian_epsilon
-from optmech.traces.gaussian.extremes import over_ball, over_box
-from optmech.traces.gaussian.information import information, noise_matrix
-from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
+from optmech.traces.gaussian.balls import Enclosure, above, below, over_ball, over_box
+from optmech.traces.gaussian.prior import GaussianPrior, information, noise_matrix, secret_steps
+
+_BITS = (192, 768, 3072)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+def renyi_delta(loss: float, order: float, epsilon: Number) -> float:
+    """δ that a Rényi divergence ≤ ``loss`` of one order λ > 1 implies at ε ≥ 0.
+
+    min(1, e^{(λ−1)(loss−ε)} (1−1/λ)^λ / (λ−1)) (Canonne, Kamath and Steinke, NeurIPS 2020,
+    Proposition 12), for any two distributions. ``TraceLoss.delta`` is tighter for Gaussian traces.
+    """
+    value, power, spent = amount(loss, "loss"), renyi_order(order, above=True), _epsilon(epsilon)
+    with flint.ctx.workprec(_BITS[0]):
+        a = flint.arb(power)
+        log_delta = (a - 1) * (flint.arb(value) - spent) + a * (1 - 1 / a).log() - (a - 1).log()
+        return min(1.0, above(log_delta.exp())) if log_delta < 700 else 1.0
+
+
+def renyi_epsilon(loss: float, order: float, delta: Number) -> float:
+    """The least ε ≥ 0 at which ``renyi_delta`` is at most δ, rounded up."""
+    value, power, mass = amount(loss, "loss"), renyi_order(order, above=True), _delta(delta)
+    with flint.ctx.workprec(_BITS[0]):
+        a = flint.arb(power)
+        log_rest = a * (1 - 1 / a).log() - (a - 1).log() - flint.arb(mass).log()
+        return max(0.0, above(flint.arb(value) + log_rest / (a - 1)))
+
+
+def gaussian_delta(loss: float, order: float, epsilon: Number) -> float:
+    """The exact δ at ε of two Gaussians of one covariance whose Rényi loss is ``loss``.
+
+    Their distance is μ = √(2 loss/λ), and δ = Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ) (Balle and Wang,
+    ICML 2018, Theorem 8). Rounded up.
+    """
+    value, rate = amount(loss, "loss"), _epsilon(epsilon)
+    if value == 0:
+        return 0.0
+    found = 1.0
+    for bits in _BITS:
+        with flint.ctx.workprec(bits):
+            mu, spent = (2 * flint.arb(value) / flint.arb(order)).sqrt(), flint.arb(rate)
+            tail = _below(-mu / 2 - spent / mu)
+            delta = _below(mu / 2 - spent / mu) - spent.exp() * tail
+            found = min(found, above(delta))
+            if delta.rel_accuracy_bits() > 60:
+                break
+    return max(found, 0.0)
+
+
+def gaussian_epsilon(loss: float, order: float, delta: Number) -> float:
+    """The least ε ≥ 0 at which ``gaussian_delta`` is at most δ, rounded up."""
+    mass = _delta(delta)
+
+    def suffices(epsilon: float) -> bool:
+        return gaussian_delta(loss, order, epsilon) <= mass
+
+    if suffices(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not suffices(high):
+        low, high = high, 2 * high
+        if high == math.inf:
+            return high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _below(x: flint.arb) -> flint.arb:
+    """The standard normal distribution function."""
+    return (-x / flint.arb(2).sqrt()).erfc() / 2
+
+
+def _epsilon(value: Number) -> float:
+    return stated_down(parse_exact(value, where="epsilon"))
+
+
+def _delta(value: Number) -> float:
+    number = stated_down(parse_exact(value, where="delta"))
+    if not 0 < number < 1:
+        raise ProblemError(f"{number:g} is not between 0 and 1", where="delta")
+    return number
+
+
+@record
 class TraceLoss(Shown):
     """Bounds of the worst Rényi loss over all hypotheses about the secret positions."""
 
@@ -129,13 +210,105 @@ def worst(
     return TraceLoss(max(lower, 0.0), upper, locked(hypothesis), secrets, radius, order, ball)
 
 
-def renyi_order(value: float) -> float:
-    """A finite order of at least 1."""
+def renyi_order(value: float, *, above: bool = False) -> float:
+    """A finite order of at least 1, or ``above`` it."""
     number = float(finite_array(value, where="order", ndim=0))
-    if isinstance(value, bool) or not number >= 1:
+    if isinstance(value, bool) or not (number > 1 or (number == 1 and not above)):
         raise ProblemError(
-            f"{value!r} is below 1",
+            f"{value!r} is no order above 1" if above else f"{value!r} is below 1",
             where="order",
             remedy="Give the Rényi order: above 1, or 1 for the Kullback-Leibler divergence",
         )
     return number
+
+
+_TOLERANCE = 1e-9
+_STEPS = 200
+
+
+@checked_arguments
+def calibrate(
+    trace: GaussianPrior,
+    epsilon: Number,
+    secrets: Iterable[int],
+    radius: float,
+    order: float,
+    *,
+    ball: bool = False,
+) -> float:
+    """The least standard deviation σ_z of independent noise on every coordinate with loss ≤ ε.
+
+    More noise never loses more (docs/theory.md), so the search is a bisection. The proved upper
+    bound of the loss at the returned σ_z is at most ε; at σ_z (1 − 10⁻⁹) it exceeds ε. Arguments
+    and errors as in ``privacy_loss``; ``epsilon`` may be an exact string such as ``"ln 3"``.
+    """
+    steps = secret_steps(trace, secrets).tolist()
+    # a hair less than promised: bounds at neighbouring floats differ by their rounding
+    promised = promise(epsilon) * (1 - 2.0**-40)
+    size = len(steps) * trace.dimensions
+    # the noise of the secrets themselves costs (λ/2) r² m / σ², whatever the prior
+    reach = positive(radius, "radius") * math.sqrt(renyi_order(order)) * math.sqrt(size / 2)
+    start = reach / math.sqrt(promised)
+
+    def loss(deviation: float) -> float:
+        variance = np.nextafter(deviation * deviation, 0.0)
+        return privacy_loss(trace, variance, steps, radius, order, ball=ball).upper
+
+    return least(loss, promised, start)
+
+
+def least(loss: Callable[[float], float], promised: float, start: float) -> float:
+    """The least argument, within 10⁻⁹ of itself, at which a decreasing positive function is at
+    most ``promised``; never one at which it is more. ``start`` is a guess from below."""
+    if not 0 < start < math.inf:
+        raise ProblemError(
+            f"the noise that is needed is about {start:g}, which is no float that can be used",
+            where="radius",
+            remedy="Choose a unit of length in which it can",
+        )
+    low, high = math.log(start), math.log(start)
+    at_low = at_high = _excess(loss, promised, start)
+    step = 1e-7
+    while at_high > 0:
+        low, at_low = high, at_high
+        high += max(step, at_high / 2)
+        step *= 4
+        if high > 700:
+            raise ProblemError("no noise suffices", where="epsilon", remedy="Promise less")
+        at_high = _excess(loss, promised, math.exp(high))
+    if low == high:
+        low, at_low = high - 1e-7, _excess(loss, promised, math.exp(high - 1e-7))
+        while at_low <= 0:
+            high, at_high = low, at_low
+            low -= max(step, -at_low)
+            step *= 4
+            at_low = _excess(loss, promised, math.exp(low))
+    for k in range(_STEPS):
+        if high - low <= _TOLERANCE:
+            break
+        # a secant between the ends, kept off them; every third step a bisection
+        share = at_low / (at_low - at_high) if k % 3 < 2 else 0.5
+        rim = _TOLERANCE / 4 / (high - low)
+        middle = low + (high - low) * min(max(share + rim, rim), 1 - rim)
+        value = _excess(loss, promised, math.exp(middle))
+        if value > 0:
+            low, at_low = middle, value
+        else:
+            high, at_high = middle, value
+    return math.exp(high)
+
+
+def promise(epsilon: Number) -> float:
+    """ε > 0 as a float that does not exceed it."""
+    stated = parse_exact(epsilon, where="epsilon", positive=True)
+    low, _ = bracket(stated)
+    value = float(low)
+    return value if value <= low else math.nextafter(value, 0.0)
+
+
+def _excess(loss: Callable[[float], float], promised: float, at: float) -> float:
+    """log(loss/ε), with a sign that does not depend on rounding."""
+    value = loss(at)
+    if value <= promised:
+        return min(math.log(max(value, 5e-324)) - math.log(promised), 0.0)
+    return max(math.log(value) - math.log(promised), 5e-324)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -12,21 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Floats, Ints, finite_array
-from optmech.base.read_only import locked
+from optmech.base.read_only import locked, record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import amount, positive
 from optmech.exact.exponentials import bracket
 from optmech.exact.number import Number, parse_exact, rounded_up
 from optmech.spaces.arguments import checked_arguments
-from optmech.traces.gaussian import box, sdp
-from optmech.traces.gaussian.balls import Enclosure
-from optmech.traces.gaussian.calibration import calibrate, promise
-from optmech.traces.gaussian.extremes import over_ball
-from optmech.traces.gaussian.information import Axes
-from optmech.traces.gaussian.loss import TraceLoss, privacy_loss, renyi_order
-from optmech.traces.gaussian.noise_arguments import read_priors, read_query, read_sets
-from optmech.traces.gaussian.prior import GaussianPrior
+from optmech.traces.gaussian import sdp
+from optmech.traces.gaussian.balls import Enclosure, over_ball
+from optmech.traces.gaussian.loss import TraceLoss, calibrate, privacy_loss, promise, renyi_order
+from optmech.traces.gaussian.prior import Axes, GaussianPrior, read_priors, read_query, read_sets
 
 Structure = Literal["full", "diagonal", "isotropic"]
 Region = Literal["ball", "box"]
@@ -38,7 +33,7 @@ _LARGEST_CONE = 24
 """Coordinates beyond which a conic solver takes minutes for a few sets."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class NoiseDesign(Shown):
     """A noise covariance whose loss was proved afterwards, in ball arithmetic."""
 
@@ -74,7 +69,7 @@ class NoiseDesign(Shown):
             )
         rng = np.random.default_rng(seed)
         root = np.linalg.cholesky(self.covariance)
-        return np.asarray(values + (root @ rng.standard_normal(len(root))).reshape(values.shape))
+        return values + (root @ rng.standard_normal(len(root))).reshape(values.shape)
 
 
 @checked_arguments
@@ -129,68 +124,118 @@ def optimal_noise(
     sets, priors = read_sets(trace, secret_sets), read_priors(trace, also)
     promised = promise(epsilon)
     r, power = positive(radius, "radius"), renyi_order(order)
-    if structure not in ("full", "diagonal", "isotropic"):
-        raise ProblemError(
-            f"{structure!r} is unknown",
-            where="structure",
-            remedy='Use "full", "diagonal" or "isotropic"',
-        )
-    wanted = read_query(trace, query)
-    if region != "ball":
-        asked = _Asked(priors, sets, epsilon, promised, r, power)
-        return _for_box(asked, region, structure, wanted, query is None, floor, solver)
-    apart = query is None and all(prior.independent_axes for prior in priors)
-    every = tuple(range(trace.dimensions))
-    axes = [(a,) for a in every] if apart else [every]
-    kappas = [_kappa(epsilon, r, power, len(s) * trace.dimensions) for s in sets]
-    covariance = np.zeros_like(trace.covariance)
-    searches = [
-        _Search([Axes(prior, own) for prior in priors], sets, kappas, structure != "full", solver)
-        for own in axes
-    ]
-    base, size = max(search.isotropic for search in searches), float((wanted**2).sum())
-    least = _FLOOR * base if floor is None else max(amount(floor, "floor"), 1e-12 * base)
-    if structure == "isotropic":
-        covariance += base * np.eye(len(covariance))
-        # the sum of squares was rounded
-        bound = size * max(search.isotropic_bound for search in searches) * (1 - 1e-12)
-    else:
-        bound = 0.0
-        for search in searches:
-            own = search.coordinates
-            part = np.eye(len(own)) if query is None else wanted
-            covariance[np.ix_(own, own)], found = search.solve(part, least, base)
-            bound += found
-    covariance, losses = _verified(priors, covariance, sets, (promised, r, power))
+    for name, chosen, known in (
+        ("structure", structure, ("full", "diagonal", "isotropic")),
+        ("region", region, ("ball", "box")),
+    ):
+        if chosen not in known:
+            raise ProblemError(
+                f"{chosen!r} is unknown", where=name, remedy=f"Use one of {', '.join(known)}"
+            )
+    asked = _Asked(
+        priors, sets, epsilon, promised, r, power,
+        read_query(trace, query), query is None, floor, structure, solver,
+    )  # fmt: skip
+    ball = region == "ball"
+    covariance, bound, base = _in_ball(asked) if ball else _in_box(asked)
+    covariance, losses = _verified(asked, covariance, None if ball else base)
     return NoiseDesign(
         covariance,
-        _variance(covariance, wanted),
+        _variance(covariance, asked.query),
         max(loss.upper for loss in losses),
         tuple(losses),
         bound,
-        base * size,
+        base * asked.square,
         structure,
     )
+
+
+@record
+class _Asked:
+    """What ``optimal_noise`` is asked, read and checked."""
+
+    priors: list[GaussianPrior]
+    sets: list[Ints]
+    epsilon: Number
+    promised: float
+    radius: float
+    order: float
+    query: Floats
+    plain: bool
+    """Whether the query is the trace."""
+    floor: float | None
+    structure: Structure
+    solver: str
+
+    @property
+    def square(self) -> float:
+        """The variance that the query sees of noise of variance 1 everywhere."""
+        return float((self.query**2).sum())
+
+    def least(self, base: float) -> float:
+        """The floor beside the least isotropic variance."""
+        return (
+            _FLOOR * base if self.floor is None else max(amount(self.floor, "floor"), 1e-12 * base)
+        )
+
+    def kappa(self, size: int) -> float:
+        """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep
+        the promise."""
+        _, most = bracket(parse_exact(self.epsilon, where="epsilon"))
+        kappa = rounded_up(2 * most / (Fraction(self.order) * Fraction(self.radius) ** 2 * size))
+        if not _LEAST <= kappa < np.inf:
+            raise ProblemError(
+                f"2ε/(λ r² m) is about {kappa:g}, beyond the range of floats",
+                where="radius",
+                remedy="Choose a unit of length in which the radius is closer to 1",
+            )
+        return kappa
+
+    def losses(self, noise: ArrayLike, *, ball: bool = False) -> list[TraceLoss]:
+        """By prior, and by secret set within a prior."""
+        return [
+            privacy_loss(prior, noise, s.tolist(), self.radius, self.order, ball=ball)
+            for prior in self.priors
+            for s in self.sets
+        ]
+
+
+def _in_ball(asked: _Asked) -> tuple[Floats, float, float]:
+    """A covariance for the ball, a lower bound of the variance, and the least equal one."""
+    dimensions = asked.priors[0].dimensions
+    apart = asked.plain and all(prior.independent_axes for prior in asked.priors)
+    every = tuple(range(dimensions))
+    kappas = [asked.kappa(len(s) * dimensions) for s in asked.sets]
+    searches = [
+        _Search([Axes(prior, own) for prior in asked.priors], asked, kappas)
+        for own in ([(a,) for a in every] if apart else [every])
+    ]
+    base = max(search.isotropic for search in searches)
+    covariance = base * np.eye(len(asked.priors[0].covariance))
+    if asked.structure == "isotropic":
+        # the sum of squares was rounded
+        lowest = max(search.isotropic_bound for search in searches)
+        return covariance, asked.square * lowest * (1 - 1e-12), base
+    bound = 0.0
+    for search in searches:
+        own = search.coordinates
+        part = np.eye(len(own)) if asked.plain else asked.query
+        covariance[np.ix_(own, own)], found = search.solve(part, asked.least(base), base)
+        bound += found
+    return covariance, bound, base
 
 
 class _Search:
     """The matrices A_j = B_j B_jᵀ/κ_j − C_j on a group of axes, and the search for N above them."""
 
-    def __init__(
-        self,
-        groups: Sequence[Axes],
-        sets: Sequence[Ints],
-        kappas: Sequence[float],
-        diagonal: bool,
-        solver: str,
-    ) -> None:
+    def __init__(self, groups: Sequence[Axes], asked: _Asked, kappas: Sequence[float]) -> None:
         self.coordinates = groups[0].coordinates
-        self.diagonal = diagonal
-        self.solver = solver
+        self.diagonal = asked.structure != "full"
+        self.solver = asked.solver
         self.bounds = [
             _least(group, s, kappa)
             for group in groups
-            for s, kappa in zip(sets, kappas, strict=True)
+            for s, kappa in zip(asked.sets, kappas, strict=True)
         ]
         self.matrices = [bound.mid for bound in self.bounds]
         tops = [over_ball(bound) for bound in self.bounds]
@@ -253,72 +298,40 @@ class _Search:
         return sdp.lower_bound(self.bounds, query, multipliers, self.diagonal)
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    priors: list[GaussianPrior]
-    sets: list[Ints]
-    epsilon: Number
-    promised: float
-    radius: float
-    order: float
-
-
-def _for_box(
-    asked: _Asked,
-    region: str,
-    structure: Structure,
-    wanted: Floats,
-    plain: bool,
-    floor: float | None,
-    solver: str,
-) -> NoiseDesign:
-    """``optimal_noise`` with ``region="box"``."""
-    if region != "box":
-        raise ProblemError(f"{region!r} is unknown", where="region", remedy='Use "ball" or "box"')
+def _in_box(asked: _Asked) -> tuple[Floats, float, float]:
+    """As ``_in_ball``, for the box."""
     priors, sets = asked.priors, asked.sets
     axes = priors[0].dimensions
     # axes that are independent and alike share the loss, and the best noise, equally
-    copies = axes if plain and all(map(_alike, priors)) else 1
+    copies = axes if asked.plain and all(map(_alike, priors)) else 1
     groups = [Axes(prior, (0,) if copies > 1 else tuple(range(axes))) for prior in priors]
     size = len(groups[0].coordinates)
-    if size > box.LARGEST:
+    if size > sdp.LARGEST:
         raise ProblemError(
-            f"{size} coordinates are too many for the box, which is solved for up to {box.LARGEST}",
+            f"{size} coordinates are too many for the box, which is solved for up to {sdp.LARGEST}",
             where="region",
             remedy='Use region="ball", which is on the safe side of the box',
         )
-    limits = (asked.radius, asked.order)
-    sigma = max(calibrate(p, asked.epsilon, s.tolist(), *limits) for p in priors for s in sets)
+    sigma = max(
+        calibrate(p, asked.epsilon, s.tolist(), asked.radius, asked.order)
+        for p in priors
+        for s in sets
+    )
     base = float(np.nextafter(sigma * sigma, np.inf))
-    square = float((wanted**2).sum())
-    least = _FLOOR * base if floor is None else max(amount(floor, "floor"), 1e-12 * base)
-    covariance = base * np.eye(len(priors[0].covariance))
-    if structure == "isotropic":
-        bound = square * _least_equal(asked, base)
-    else:
-        kappa = _kappa(asked.epsilon, *limits, copies)
-        found, bound = box.search(
-            [box.Hypotheses(group, s, kappa) for group in groups for s in sets],
-            base * np.eye(size),
-            np.eye(size) if plain else wanted,
-            least,
-            diagonal=structure == "diagonal",
-            solver=solver,
-        )
-        covariance = np.asarray(np.kron(found, np.eye(copies)), dtype=np.float64)
-        bound = copies * bound * (1 - 2.0**-50)
-    covariance, losses = _verified(
-        priors, covariance, sets, (asked.promised, *limits), ball=False, otherwise=base
+    if asked.structure == "isotropic":
+        equal = base * np.eye(len(priors[0].covariance))
+        return equal, asked.square * _least_equal(asked, base), base
+    kappa = asked.kappa(copies)
+    found, bound = sdp.search(
+        [sdp.Hypotheses(group, s, kappa) for group in groups for s in sets],
+        base * np.eye(size),
+        np.eye(size) if asked.plain else asked.query,
+        asked.least(base),
+        diagonal=asked.structure == "diagonal",
+        solver=asked.solver,
     )
-    return NoiseDesign(
-        covariance,
-        _variance(covariance, wanted),
-        max(loss.upper for loss in losses),
-        tuple(losses),
-        bound,
-        base * square,
-        structure,
-    )
+    covariance = np.asarray(np.kron(found, np.eye(copies)), dtype=np.float64)
+    return covariance, copies * bound * (1 - 2.0**-50), base
 
 
 def _alike(prior: GaussianPrior) -> bool:
@@ -330,11 +343,7 @@ def _least_equal(asked: _Asked, base: float) -> float:
     """A variance, just below ``base``, at which equal noise is proved to break the promise."""
     tried = base * (1 - 1e-8)
     _, most = bracket(parse_exact(asked.epsilon, where="epsilon"))
-    broken = any(
-        privacy_loss(prior, tried, s.tolist(), asked.radius, asked.order).lower > most
-        for prior in asked.priors
-        for s in asked.sets
-    )
+    broken = any(loss.lower > most for loss in asked.losses(tried))
     return tried * (1 - 1e-12) if broken else 0.0
 
 
@@ -343,60 +352,35 @@ def _variance(matrix: Floats, query: Floats) -> float:
     return float(np.einsum("ij,jk,ik->", query, matrix, query))
 
 
-def _kappa(epsilon: Number, radius: float, order: float, size: int) -> float:
-    """2ε/(λ r² m), rounded up: what holds for every noise with M ≼ κI holds for those that keep the
-    promise."""
-    _, most = bracket(parse_exact(epsilon, where="epsilon"))
-    kappa = rounded_up(2 * most / (Fraction(order) * Fraction(radius) ** 2 * size))
-    if not _LEAST <= kappa < np.inf:
-        raise ProblemError(
-            f"2ε/(λ r² m) is about {kappa:g}, beyond the range of floats",
-            where="radius",
-            remedy="Choose a unit of length in which the radius is closer to 1",
-        )
-    return kappa
-
-
 def _least(group: Axes, steps: Ints, kappa: float) -> Enclosure:
     """B Bᵀ/κ − C, as narrow as floats allow."""
-    return box.given_secrets(
+    return sdp.given_secrets(
         group,
         steps,
-        lambda mean, rest: box.narrow(mean * mean.transpose() * (1 / flint.arb(kappa)) - rest),
+        lambda mean, rest: sdp.narrow(mean * mean.transpose() * (1 / flint.arb(kappa)) - rest),
     )
 
 
 def _verified(
-    priors: Sequence[GaussianPrior],
-    covariance: Floats,
-    sets: Sequence[Ints],
-    promised: tuple[float, float, float],
-    *,
-    ball: bool = True,
-    otherwise: float = np.inf,
+    asked: _Asked, covariance: Floats, otherwise: float | None
 ) -> tuple[Floats, list[TraceLoss]]:
-    """The noise with its proved losses; it grows by rounding errors until they are. What would
-    grow beyond equal noise of variance ``otherwise`` is replaced by that."""
-    epsilon, radius, order = promised
+    """The noise with its proved losses; it grows by rounding errors until they are. In the box,
+    what would grow beyond equal noise of variance ``otherwise`` is replaced by that."""
     covariance = (covariance + covariance.T) / 2
     unit = float(np.linalg.eigvalsh(covariance)[-1])
     margins = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7)
     grown = [covariance + margin * unit * np.eye(len(covariance)) for margin in margins]
-    if otherwise < np.inf:
+    if otherwise is not None:
         # cuts are met to 10⁻⁸, and a noise with tiny eigenvalues may be worth far more of it
         grown += [covariance + 10.0**k * unit * np.eye(len(covariance)) for k in range(-6, 0)]
         grown = [n for n in grown if np.trace(n) <= otherwise * len(n)]
         grown.append(otherwise * np.eye(len(covariance)))
     for tried in grown:
         try:
-            losses = [
-                privacy_loss(prior, tried, s.tolist(), radius, order, ball=ball)
-                for prior in priors
-                for s in sets
-            ]
+            losses = asked.losses(tried, ball=otherwise is None)
         except ProblemError:
             continue
-        if all(loss.upper <= epsilon for loss in losses):
+        if all(loss.upper <= asked.promised for loss in losses):
             return locked(tried), losses
     raise VerificationError(
         "no covariance found could be proved to keep the promise",

@@ -3,25 +3,38 @@
 With one A the answer is closed: for L = I, the matrix with the eigenvalues of A raised to φ.
 With several it is a semidefinite program. Nothing here is believed: candidates are checked
 elsewhere, and the bound is evaluated from multipliers that are made feasible first.
+
+For the box of TP19 Definition 2.2 the A_j are cuts at its vertices: the loss over |Δ_i| <= r is at
+most ε exactly when ΔᵀMΔ <= κ = 2ε/(λ r²) for all Δ of ±1, and that exactly when
+N ≽ (BΔ)(BΔ)ᵀ/κ − C (docs/theory.md, "The least noise for the box"). Of the 2^{m-1} vertices of m
+secret coordinates few matter: the worst one of the noise at hand is added until none is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TypeVar
 
 import flint
 import numpy as np
 
-from optmech.base.arrays import Floats
+from optmech.base.arrays import Floats, Ints
+from optmech.base.read_only import ReadOnly, record
+from optmech.errors import ProblemError
 from optmech.traces.gaussian.balls import (
+    BallMatrix,
     Enclosure,
+    at_first_precision,
     below,
     elimination_bits,
+    enclose,
     identity,
     of_floats,
+    over_box,
     positive_definite,
 )
+from optmech.traces.gaussian.prior import Axes, conditional
 
 _ROUNDS = 3000
 _REGULAR = 1e-8
@@ -29,7 +42,7 @@ _APART = 1e-5
 """Weight of directions that the query does not see, so that their noise stays bounded."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Candidate:
     """A matrix N that should be feasible, and multipliers Z_j ≽ 0 of N ≽ A_j with Σ Z_j ≼ I,
     in the coordinates of L: Z_j stands for Lᵀ Z_j L."""
@@ -183,3 +196,102 @@ def _root(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     kept = values > 1e-14 * max(float(values[-1]), 1e-300)
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+LARGEST = 24
+"""Coordinates beyond which a conic solver takes minutes for a few cuts."""
+_CUTS = 100
+_TOLERANCE = 1e-8
+
+Made = TypeVar("Made")
+
+
+def given_secrets(
+    group: Axes, steps: Ints, make: Callable[[BallMatrix, BallMatrix], Made | None]
+) -> Made:
+    """What is made of B and C at the first precision that suffices for it."""
+    secrets = np.searchsorted(group.coordinates, group.of_steps(steps))
+
+    def attempt() -> Made | None:
+        return make(*conditional(group.covariance(group.trace.balls()), secrets))
+
+    found = at_first_precision(attempt)
+    if found is None:
+        raise ProblemError(
+            f"the positions {steps.tolist()} determine each other: no finite noise protects them",
+            where="secret_sets",
+            remedy="Use fewer secrets, or a kernel that is not singular on them",
+        )
+    return found
+
+
+def narrow(matrix: BallMatrix) -> Enclosure | None:
+    """Its enclosure, where that is as narrow as floats allow."""
+    found = enclose(matrix)
+    return found if found is not None and found.narrow else None
+
+
+@record
+class Hypotheses(ReadOnly):
+    """Those about one secret set under one prior: ΔᵀMΔ <= κ for all |Δ_i| <= 1."""
+
+    group: Axes
+    steps: Ints
+    kappa: float
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats]:
+        """B and C in floats."""
+        return given_secrets(
+            self.group, self.steps, lambda *both: (_floats(both[0]), _floats(both[1]))
+        )
+
+    def cut(self, vertex: Floats) -> Enclosure:
+        """(BΔ)(BΔ)ᵀ/κ − C, which N is above exactly where it keeps the limit at Δ."""
+        column = of_floats(vertex[:, None])
+
+        def made(mean: BallMatrix, rest: BallMatrix) -> Enclosure | None:
+            pushed = mean * column
+            return narrow(pushed * pushed.transpose() * (1 / flint.arb(self.kappa)) - rest)
+
+        return given_secrets(self.group, self.steps, made)
+
+    def worst(self, noise: Floats) -> tuple[Floats, float]:
+        """The worst vertex found for a noise, and ΔᵀMΔ/κ there, in floats."""
+        mean, rest = self.parts
+        told = mean.T @ np.linalg.solve(noise + rest, mean)
+        told = (told + told.T) / 2
+        point = over_box(Enclosure(told, np.zeros_like(told))).point
+        return point, float(point @ told @ point) / self.kappa
+
+
+def _floats(matrix: BallMatrix) -> Floats:
+    """The middles of its balls."""
+    return np.array([[float(entry.mid()) for entry in row] for row in matrix.tolist()])
+
+
+def search(
+    asked: list[Hypotheses], start: Floats, query: Floats, floor: float, *,
+    diagonal: bool, solver: str,
+) -> tuple[Floats, float]:  # fmt: skip
+    """A noise that keeps all of them but for the solver's errors, and a proved bound of the
+    variance of every noise that does. ``start`` is a noise to look for the first cuts with."""
+    noise, cuts = start, list[Enclosure]()
+    known: set[tuple[int, bytes]] = set()
+    multipliers: dict[int, Floats] = {}
+    for _ in range(_CUTS):
+        fresh = False
+        for k, one in enumerate(asked):
+            vertex, excess = one.worst(noise)
+            key = (k, (vertex * vertex[0]).astype(np.int8).tobytes())
+            if key not in known and (not cuts or excess > 1 + _TOLERANCE):
+                known.add(key)
+                cuts.append(one.cut(vertex))
+                fresh = True
+        if not fresh:
+            break
+        found = several([cut.mid for cut in cuts], query, floor, diagonal, solver)
+        if found is None:
+            break
+        noise, multipliers = found.matrix, found.multipliers
+    return noise, lower_bound(cuts, query, multipliers, diagonal)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from optmech.base.arrays import Ints
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
 from optmech.exact.checked import positive, whole
@@ -22,15 +22,20 @@ from optmech.traces.gaussian.balls import (
     of_floats,
     part,
 )
-from optmech.traces.gaussian.information import assembled, axis_groups, noise_matrix
 from optmech.traces.gaussian.loss import TraceLoss, renyi_order, worst
-from optmech.traces.gaussian.prior import GaussianPrior, secret_steps
+from optmech.traces.gaussian.prior import (
+    GaussianPrior,
+    assembled,
+    axis_groups,
+    noise_matrix,
+    secret_steps,
+)
 
 MOST = 20_000
 """Sets that are looked at before the question is refused as too large."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class WorstSubset(Shown):
     """The set with the largest loss among all that were asked about."""
 

@@ -1,32 +1,50 @@
 """How much more one mechanism can leak than another for a known prior: the additive refinement
-metric for gains of at most 1 (``refinement.add_metric`` of libqif)."""
+metric for gains of at most 1 (``refinement.add_metric`` of libqif); and two versions of a design:
+which rows are the same, and what the two reveal together.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable
 from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from optmech.analysis.leakage.hypers import reduced
-from optmech.analysis.leakage.joint import drawn, joint
-from optmech.analysis.leakage.vulnerability import posterior_vulnerability
+from optmech.analysis.leakage.composition import Parallel, parallel
+from optmech.analysis.leakage.vulnerability import (
+    drawn,
+    fractions,
+    joint,
+    posterior_vulnerability,
+    rational_rows,
+    reduced,
+)
 from optmech.analysis.measures import prior_weights
 from optmech.base.arrays import Floats
+from optmech.base.labelled import label_text
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.errors import ProblemError, TooLargeError
-from optmech.exact.number import rounded_down, rounded_up
+from optmech.exact.number import Exact, rounded_down, rounded_up
 from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Prior
 
+_TIGHT: dict[str, str | float] = {
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
 _GRID = 2.0**-40
 _PROGRAM = 300_000
 """Secrets times observables of both, beyond which the linear program takes minutes."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class RefinementDistance(Shown):
     """Bounds of how much more the second mechanism can leak than the first."""
 
@@ -81,9 +99,7 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     Every unknown is R(y,z) over its own limit, every row over its right side: no entry is above 1,
     and what the solver is off by is a share of each, however small they are.
     """
-    import highspy
-
-    from optmech.lp.highs import highs_model, run_highs
+    from optmech.lp.highs import highs_solution
 
     (count, mine), theirs = first.shape, second.shape[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -98,16 +114,11 @@ def _programmed(first: Floats, second: Floats) -> tuple[Floats, Floats]:
     sums = sp.coo_array((limit[y, z], (y, y * theirs + z)), shape=(mine, mine * theirs))
     rows = sp.csr_array(sp.vstack([reached, sums]))
     cost = -(first.sum(axis=0)[:, None] * limit).ravel()
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("small_matrix_value", 1e-12)
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
     top = np.ones(rows.shape[0])
-    low = np.full(len(top), -np.inf)
-    solver.passModel(highs_model(cost, rows, low, top, (limit > 0).ravel().astype(float)))
-    run_highs(solver)
-    solution = solver.getSolution()
+    used = (limit > 0).ravel().astype(float)
+    solution = highs_solution(
+        cost, rows, np.full(len(top), -np.inf), top, used, small_matrix_value=1e-12, **_TIGHT
+    )
     remap = np.array(solution.col_value).reshape(mine, theirs) * limit
     prices = np.maximum(-np.array(solution.row_dual), 0.0)
     paid, spared = prices[: count * theirs].reshape(count, theirs), prices[count * theirs :]
@@ -154,3 +165,136 @@ def _matched(few: Mechanism, fewer: Mechanism, prior: Prior, remap: Floats) -> F
         )  # fmt: skip
         total += min(share, Fraction(1)) * sum(sums, Fraction(0))
     return total / first.total
+
+
+class Change(NamedTuple):
+    """How well a report of one secret tells which of two versions made it."""
+
+    epsilon: float
+    """max_o |ln p'(o|s) / p(o|s)|: an ``Exact`` unless infinite; 0 for a row that is kept."""
+    variation: Exact
+    """Their total variation: the share of reports that a change of the row must move."""
+
+
+@record
+class Versions(Shown):
+    """Two mechanisms whose secrets and observables are told apart by their labels."""
+
+    old: Mechanism
+    new: Mechanism
+
+    @cached_property
+    def common(self) -> tuple[Hashable, ...]:
+        """The secrets of both, in the order of the new version."""
+        before = set(self.old.secrets.labels)
+        return tuple(label for label in self.new.secrets.labels if label in before)
+
+    @cached_property
+    def added(self) -> tuple[Hashable, ...]:
+        """Secrets of the new version only."""
+        return self._alone(self.new)
+
+    @cached_property
+    def removed(self) -> tuple[Hashable, ...]:
+        """Secrets of the old version only."""
+        return self._alone(self.old)
+
+    def _alone(self, m: Mechanism) -> tuple[Hashable, ...]:
+        shared = set(self.common)
+        return tuple(label for label in m.secrets.labels if label not in shared)
+
+    @cached_property
+    def _rows(self) -> tuple[dict[Hashable, dict[Hashable, Fraction]], ...]:
+        """p(o|s) where it is positive, by label, of the old and the new version."""
+        return tuple(
+            {
+                label: {o: p for o, p in zip(m.observables.labels, row, strict=True) if p}
+                for label, row in zip(m.secrets.labels, fractions(m), strict=True)
+            }
+            for m in (self.old, self.new)
+        )
+
+    @cached_property
+    def kept(self) -> tuple[Hashable, ...]:
+        """Secrets whose rows are the same in both, exactly."""
+        before, after = self._rows
+        return tuple(label for label in self.common if before[label] == after[label])
+
+    @cached_property
+    def changed(self) -> tuple[Hashable, ...]:
+        """Secrets of both whose rows differ."""
+        same = set(self.kept)
+        return tuple(label for label in self.common if label not in same)
+
+    @cached_property
+    def together(self) -> Parallel:
+        """A report of each version about one of the common secrets, drawn independently: what is
+        revealed to whoever sees both when every device draws anew."""
+        secrets = self.new.secrets
+        if len(self.common) < len(secrets):
+            chosen = [secrets.index(label) for label in self.common]
+            points = None if secrets.points is None else secrets.points[chosen]
+            secrets = Domain(self.common, points, secrets.unit, coordinates=secrets.coordinates)
+        return parallel(_restricted(self.old, secrets), _restricted(self.new, secrets))
+
+    @checked_arguments
+    def prior(self, given: Prior) -> Prior:
+        """A prior over the new version's secrets, of the common ones alone. Raises ProblemError
+        where these have no mass."""
+        weights = given.weights[[given.domain.index(label) for label in self.common]]
+        return Prior(self.together.first.secrets, weights)
+
+    def change(self, label: Hashable) -> Change:
+        """What a report about one of the common secrets says of its version. Raises ProblemError
+        on a label of another."""
+        if label not in self._rows[0] or label not in self._rows[1]:
+            raise ProblemError(
+                f"{label_text(label)} is no secret of both versions",
+                where="label",
+                remedy="Give one of common",
+            )
+        before, after = (rows[label] for rows in self._rows)
+        apart = sum(
+            (abs(before.get(o, Fraction(0)) - after.get(o, Fraction(0))) for o in before | after),
+            Fraction(0),
+        )
+        told = math.inf
+        if before.keys() == after.keys():
+            ratios = [before[o] / after[o] for o in before]
+            told = Exact(Fraction(1), max(max(ratio, 1 / ratio) for ratio in ratios))
+        return Change(told, Exact(apart / 2))
+
+    @cached_property
+    def most_changed(self) -> Hashable | None:
+        """The secret whose row moved most, in total variation; None where none did."""
+        found = ((self.change(label).variation.factor, label) for label in self.changed)
+        return max(found, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+@checked_arguments
+def versions(old: Mechanism, new: Mechanism) -> Versions:
+    """Two versions of a mechanism, matched by the labels of secrets and observables: ``kept`` and
+    ``changed`` rows, ``together`` (what a report of each reveals), ``change(label)``.
+
+    Raises
+    ------
+    ProblemError
+        Where they have no secret in common.
+    """
+    found = Versions(old, new)
+    if not found.common:
+        raise ProblemError(
+            "has no secret in common with the old version",
+            where="new",
+            remedy="Compare designs whose secrets have the same labels",
+        )
+    return found
+
+
+def _restricted(m: Mechanism, secrets: Domain) -> Mechanism:
+    """The rows of some secrets, which are found by their labels."""
+    if secrets == m.secrets:
+        return m
+    rows = fractions(m)
+    chosen = [rows[m.secrets.index(label)] for label in secrets.labels]
+    return Mechanism.of(secrets, m.observables, rational_rows(chosen))

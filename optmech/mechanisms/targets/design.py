@@ -1,18 +1,25 @@
-"""A designed family of mechanisms, one for every auxiliary input, with its proof."""
+"""A designed family of mechanisms, one for every auxiliary input, with its proof; and what it
+really gives away when it was made for λ̂_t and is used on λ_t (CM19 Theorem 3).
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from optmech.analysis.divergences.general import misestimated
+from optmech.analysis.divergences.named import FUNCTIONS
+from optmech.analysis.guarantees import Guarantee
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
 from optmech.base.shown import Shown
 from optmech.certificate.objective import status_of
 from optmech.errors import ProblemError
@@ -23,20 +30,70 @@ from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
 from optmech.spaces.prior import Distribution
 from optmech.spaces.rationals import RationalRows, Shares
-from optmech.targets.factors import ends, exp_ends
-from optmech.transport.barycenters import relative_gap, weighted
-from optmech.transport.joint import joint_bound
-from optmech.transport.multipliers import Multipliers
+from optmech.transport.joint import Multipliers
+from optmech.transport.outputs import Outputs, largest_divergence, relative_gap, weighted
 from optmech.transport.rational import RationalPlan
 
-if TYPE_CHECKING:
-    from optmech.targets.misestimation import Misestimation
+
+@record
+class Misestimation:
+    """Outputs under actual input distributions, and what they reveal."""
+
+    exact_outputs: tuple[Shares, ...]
+    """Σ_x λ_t[x] C(t,x), exactly."""
+    closeness: float
+    """max_t max(D_∞(λ̂_t ‖ λ_t), D_∞(λ_t ‖ λ̂_t)), rounded upwards: the ε of CM19 Theorem 3."""
+    promised: float
+    """max_{t,t'} D_∞ between the outputs under λ̂, rounded upwards."""
+    divergences: dict[str, float]
+    """The largest divergence between two outputs, both ways: "max" (from exact ratios, rounded
+    upwards), and in floating point "kl", "reverse_kl", "tv", "chi2", "hellinger"."""
+
+    @property
+    def outputs(self) -> Floats:
+        """Shape (T, m)."""
+        return np.array([output.weights for output in self.exact_outputs])
+
+    @property
+    def epsilon(self) -> float:
+        """The largest D_∞ between two outputs: (ε, 0)-distribution privacy that is really given."""
+        return self.divergences["max"]
+
+    def bound(self, divergence: str) -> Guarantee:
+        """What ``closeness`` alone promises, tight over all inputs that close."""
+        return misestimated(divergence, self.closeness, self.promised)
+
+
+def measure(design: TargetDesign, actual: Sequence[Distribution]) -> Misestimation:
+    """Push the actual distributions through the mechanisms, in whole numbers."""
+    if len(actual) != len(design.plans):
+        raise ProblemError(
+            f"{len(actual)} distributions for {len(design.plans)} auxiliary inputs", where="actual"
+        )
+    given = [Shares.of(value, f"actual[{t}]") for t, value in enumerate(actual)]
+    for t, lam in enumerate(given):
+        if len(lam) != len(design.secrets):
+            raise ProblemError(
+                f"{len(lam)} weights for {len(design.secrets)} secrets", where=f"actual[{t}]"
+            )
+    outputs = [rows.push(lam) for rows, lam in zip(design.rows, given, strict=True)]
+    pairs = list(itertools.permutations([output.weights for output in outputs], 2))
+    found = {"max": largest_divergence(outputs)} | {
+        name: max((measured(p, q) for p, q in pairs), default=0.0)
+        for name, measured in FUNCTIONS.items()
+        if name != "max"
+    }
+    assumed = [plan.first for plan in design.plans]
+    closeness = max(map(largest_divergence, zip(assumed, given, strict=True)))
+    promised = largest_divergence(design.exact_outputs)
+    return Misestimation(tuple(outputs), closeness, promised, found)
+
 
 Task = Literal["coupling", "target"]
 Outside = Literal["target", "nearest"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record
 class TargetDesign(Shown):
     """A mechanism for every auxiliary input t, with exact rational probabilities (CM19 Def. 16).
 
@@ -157,18 +214,9 @@ class TargetDesign(Shown):
         """``lower_bound`` before rounding."""
         if self.task == "coupling":
             return weighted(self.weights, [dual_value(plan) for plan in self.plans])
-        factor, multipliers = exp_ends(self.epsilon), self.multipliers
-        if multipliers is None or factor is None:
-            multipliers = Multipliers.zero(len(self.plans), self.distance.shape[1])
-        bound = joint_bound(
-            [plan.first for plan in self.plans],
-            self.distance,
-            self.weights,
-            multipliers,
-            Fraction(1) if factor is None else factor[1],
-            ends(self.delta)[1],
-        )
-        return max(Fraction(0), bound)
+        inputs = tuple(plan.first for plan in self.plans)
+        asked = Outputs(inputs, self.distance, self.weights, self.epsilon, self.delta)
+        return asked.bound(self.multipliers)
 
     @cached_property
     def gap(self) -> float:
@@ -197,14 +245,12 @@ class TargetDesign(Shown):
     def under(self, actual: Sequence[Distribution]) -> Misestimation:
         """What the outputs really are when inputs are drawn from ``actual`` and not from the λ_t
         that the mechanisms were made for: measured exactly, beside the bounds of CM19 Theorem 3."""
-        from optmech.targets.misestimation import measure
-
         return measure(self, actual)
 
     @checked_arguments
     def save(self, path: str | Path) -> None:
         """Write a file that ``om.check`` and ``optmech check`` verify."""
-        from optmech.targets.file import save_target
+        from optmech.mechanisms.targets.file import save_target
 
         save_target(self, path)
 
@@ -212,7 +258,7 @@ class TargetDesign(Shown):
     @checked_arguments
     def load(path: str | Path) -> TargetDesign:
         """Read a file and check it again; raises VerificationError where it does not hold."""
-        from optmech.targets.file import load_target
+        from optmech.mechanisms.targets.file import load_target
 
         return load_target(path)
 

@@ -1,56 +1,45 @@
 """Making coupling mechanisms and optimal targets (CM19 §VI; mathematics of the joint program in
-docs/theory.md)."""
+docs/theory.md), and optimal targets under any divergence (Def. 15): one mechanism on pairs of an
+auxiliary input and a secret.
+
+A family C(t, ·) of mechanisms is one mechanism P[(t,x), y] = C(t,x)[y] on the pairs, and its output
+under t is the push of λ_t written on the pairs of t: closeness of outputs is distribution privacy
+of that mechanism. So problems, certificates, files and the audit of ``om.solve`` serve as they are
+(docs/theory.md, "Optimal targets under any divergence").
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from optmech.base.arguments import also_called
 from optmech.base.arrays import Floats
+from optmech.base.read_only import record
+from optmech.designs.design import Design
 from optmech.errors import ProblemError, SolverError
 from optmech.exact.checked import float_or_nan, probability
 from optmech.exact.number import Exact, Number, parse_exact
+from optmech.mechanisms.targets.design import Outside, TargetDesign, dual_value
+from optmech.problem import DistributionPrivacy, Problem
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.distances import DistanceLike
 from optmech.spaces.domain import Domain
 from optmech.spaces.mechanism import Mechanism
-from optmech.spaces.prior import Distribution, domain_of
+from optmech.spaces.prior import Distribution, Prior, domain_of
 from optmech.spaces.rationals import Shares
-from optmech.targets.closeness import are_close, closed, diluted, made_close
-from optmech.targets.design import Outside, TargetDesign, dual_value
-from optmech.targets.factors import ends, exp_ends
-from optmech.transport.barycenters import (
-    REFINED_ABOVE,
-    exact_masses,
-    nearest,
-    read_joint,
-    rounded_outputs,
-)
-from optmech.transport.joint import solve_joint
-from optmech.transport.multipliers import Multipliers
-from optmech.transport.program import Arcs
+from optmech.transport import read_joint
+from optmech.transport.joint import Arcs
+from optmech.transport.outputs import Outputs, largest_divergence
 from optmech.transport.rational import cheapest_plan, worst_case_plan
-from optmech.transport.refined import refine_joint
-
-_EQUAL_BELOW = 1e-9
-"""An ε below this leaves the solver no room between equal and close outputs."""
-_LARGEST = 36.0
-"""e^36 is as far as the program's coefficients may be apart; larger ε are solved at this."""
-_REFINED_LARGEST = 30
-"""The same for programs that are refined."""
-_CHEAPER = 40
-_TIGHTER = 200
-"""Refined programs ask for e^ε and δ less 2^-200 of them, over the range of the distances."""
 
 
-@also_called(distance_matrix="distance")
 @checked_arguments
 def coupling(
     inputs: Sequence[Distribution],
@@ -74,7 +63,7 @@ def coupling(
         μ, the common output distribution, shape (m,).
     distance:
         d(x,y) >= 0: an array of shape (n, m), or, where the domains are known, a function of the
-        two or a table with their labels. ``distance_matrix=`` is the same.
+        two or a table with their labels.
     p:
         1: γ_t of least mean move, so that the expected loss is W_1(λ̂_t, μ) (CM19 Def. 18, Prop.
         2). ``math.inf``: of least longest move W_∞(λ̂_t, μ), and least mean among those.
@@ -144,7 +133,6 @@ def coupling_design(
     return replace(design, seconds=time.perf_counter() - started)
 
 
-@also_called(distance_matrix="distance")
 @checked_arguments
 def optimal_target(
     inputs: Sequence[Distribution],
@@ -215,100 +203,22 @@ def _optimal(
     frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
 ) -> tuple[TargetDesign, Arcs | None]:
     started = time.perf_counter()
-    frame = replace(frame, blank=replace(frame.blank, epsilon=rate, delta=spare))
-    outputs = [nearest(lam, frame.distance) for lam in frame.inputs]
-    multipliers = None
-    unchanged = are_close(outputs, rate, spare)
-    if not unchanged:
-        try:
-            outputs, multipliers, arcs = _floating(frame, rate, spare, arcs)
-        except SolverError:
-            outputs = [outputs[0]] * len(outputs)
-    design = _released(frame, outputs, multipliers)
-    if design.gap > REFINED_ABOVE:
-        design = _released(frame, outputs, multipliers, optimal=True)
-    if design.gap > REFINED_ABOVE and not unchanged:
-        try:
-            found = [design, *_refined(frame, rate, spare, arcs)]
-        except SolverError:
-            # the gap says how good what there is may be called
-            found = [design]
-        best = min(found, key=lambda made: made.exact_loss)
-        proof = max(found, key=lambda made: made.exact_bound)
-        design = replace(best, multipliers=proof.multipliers)
-    if not are_close(design.exact_outputs, rate, spare):
-        raise SolverError("the outputs are not close", where="optimal target")
-    return replace(design, seconds=time.perf_counter() - started), arcs
-
-
-def _floating(
-    frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None
-) -> tuple[list[Shares], Multipliers, Arcs]:
-    """The program in floating point, its outputs made close."""
-    common = rate < _EQUAL_BELOW and not float(spare)
-    point = solve_joint(
-        frame.inputs,
-        frame.distance,
-        frame.blank.weights,
-        1.0 if common else math.exp(min(rate, _LARGEST)),
-        float(spare),
-        arcs,
+    blank = frame.blank
+    asked = Outputs(tuple(frame.inputs), frame.distance, blank.weights, rate, spare)
+    found, arcs = asked.optimum(arcs)
+    seconds = time.perf_counter() - started
+    design = replace(
+        blank,
+        plans=found.plans,
+        epsilon=rate,
+        delta=spare,
+        multipliers=found.multipliers,
+        seconds=seconds,
     )
-    # e^-ε z counts as much against the larger factor as z against the one that was solved with
-    damping = math.exp(min(rate, _LARGEST) - rate)
-    found = point.outputs()
-    outputs = rounded_outputs(found) if common else made_close(found, rate, spare)
-    return outputs, Multipliers.of(point.multipliers() * damping), point.have
+    return design, arcs
 
 
-def _refined(frame: Family, rate: Exact, spare: Exact, arcs: Arcs | None) -> list[TargetDesign]:
-    """Designs from the program in whole numbers, with ε and δ a little tighter than asked for, so
-    that roundings leave the outputs close.
-
-    Beyond e^30 what has to move shrinks with e^-ε, but for e^-30 of it: the outputs at ε = 30 are
-    mixed with unchanged ones accordingly.
-    """
-    solved = min(rate, Exact(Fraction(_REFINED_LARGEST)))
-    known, stated = exp_ends(solved), exp_ends(rate)
-    assert known is not None
-    exponents = np.frexp(frame.distance[frame.distance > 0])[1]
-    tighter = 1 - Fraction(1, 1 << _TIGHTER + int(np.ptp(exponents)))
-    factor, delta = max(Fraction(1), known[0] * tighter), ends(spare)[0] * tighter
-    point = refine_joint(frame.inputs, frame.distance, frame.blank.weights, factor, delta, arcs)
-    multipliers, attained = point.multipliers(), point.attained(frame.inputs)
-    if factor == 1 and not delta:
-        targets = exact_masses(point.outputs()[0], frame.inputs)
-        made = [[target] * len(frame.inputs) for target in targets]
-    else:
-        made = [closed(point.outputs(), factor if not delta else None, rate, spare)]
-        made += [attained] if are_close(attained, rate, spare) else []
-    if rate > solved and stated is not None:
-        share = known[0] / stated[1]
-        # prices that are a little too high everywhere would count against a far smaller loss
-        multipliers = multipliers.times(share * (1 - Fraction(1, 1 << _CHEAPER)))
-        unchanged = [nearest(lam, frame.distance) for lam in frame.inputs]
-        made += diluted(made[0], unchanged, share, rate, spare)
-    return [_released(frame, outputs, multipliers, optimal=True) for outputs in made]
-
-
-def _released(
-    frame: Family,
-    outputs: list[Shares],
-    multipliers: Multipliers | None,
-    *,
-    optimal: bool = False,
-) -> TargetDesign:
-    """Plans for the outputs, and the multipliers where they prove more than none do."""
-    plans = tuple(
-        cheapest_plan(lam, output, frame.distance, optimal=optimal)
-        for lam, output in zip(frame.inputs, outputs, strict=True)
-    )
-    trivial = replace(frame.blank, plans=plans)
-    design = replace(trivial, multipliers=multipliers)
-    return trivial if trivial.exact_bound >= design.exact_bound else design
-
-
-@dataclass(frozen=True, eq=False)
+@record
 class Family:
     """What all tasks are given, read and checked."""
 
@@ -394,3 +304,122 @@ def _read_order(p: float | str) -> float:
             remedy="Use 1 (least mean move) or math.inf (least longest move)",
         )
     return order
+
+
+def no_obfuscation_epsilon(inputs: Sequence[Distribution]) -> float:
+    """The least ε at which nothing need be changed: max_{t,t'} D_∞(λ_t ‖ λ_t'), rounded upwards.
+
+    inf where supports differ. ``optimal_target`` loses 0 from there on, and more than 0 below if
+    d(x,y) > 0 for x ≠ y.
+    """
+    return largest_divergence([Shares.of(lam, f"inputs[{t}]") for t, lam in enumerate(inputs)])
+
+
+@checked_arguments
+def target_problem(
+    inputs: Sequence[Distribution],
+    distance: DistanceLike,
+    epsilon: Number,
+    *,
+    divergence: str = "kl",
+    weights: ArrayLike | None = None,
+    delta: Number = 0.0,
+    names: Sequence[str] | None = None,
+    secrets: Domain | None = None,
+    observables: Domain | None = None,
+    title: str = "",
+) -> Problem:
+    """The problem whose designs are families of mechanisms, one for every auxiliary input, with
+    D(μ_t ‖ μ_t') <= ε for all t, t' (CM19 Def. 15) and the least average loss Σ_t w_t Σ γ_t d.
+
+    ``om.solve`` of it is a certified design over the pairs (name of t, label of x) with
+    λ_t[x] > 0, and ``target_mechanisms`` takes the family out of it. ``divergence`` and ``delta``
+    are those of ``DistributionPrivacy``: "kl", "tv", "chi2", "hellinger", "renyi:3/2", "max".
+    For "max", and "tv" as (0, ε), ``optimal_target`` is faster and exact in its marginals.
+
+    Other arguments as in ``optimal_target``. Probabilities count as the floats next to them.
+
+    Raises
+    ------
+    ProblemError
+        On unusable arguments; with a single input, which has nothing to be close to.
+    """
+    family = read_family(inputs, distance, weights, "target", names, secrets, observables)
+    if len(family.inputs) < 2:
+        raise ProblemError(
+            "one input has no other to be close to",
+            where="inputs",
+            remedy="Give at least two; a single one is best reported as it is",
+        )
+    rows: list[tuple[int, int]] = []
+    shares: list[Fraction] = []
+    for t, (share, lam) in enumerate(
+        zip(family.blank.weights.fractions, family.inputs, strict=True)
+    ):
+        rows += [(t, x) for x in lam.support]
+        shares += [share * lam.fractions[x] for x in lam.support]
+    count, used = len(rows), np.array(rows)
+    labels = family.blank.secrets.labels
+    pairs = Domain([(family.blank.names[t], labels[x]) for t, x in rows])
+    laws = np.zeros((len(family.inputs), count))
+    for t, lam in enumerate(family.inputs):
+        laws[t, used[:, 0] == t] = lam.weights[list(lam.support)]
+    return Problem(
+        Prior(pairs, [float(share) for share in shares]),
+        family.distance[used[:, 1]],
+        family.blank.observables,
+        constraints=[
+            DistributionPrivacy(
+                epsilon,
+                list(itertools.combinations(laws, 2)),
+                delta=delta,
+                divergence=divergence,
+            )
+        ],
+        title=title,
+    )
+
+
+@checked_arguments
+def target_mechanisms(design: Design, secrets: Domain | None = None) -> dict[str, Mechanism]:
+    """The mechanisms C(t, ·) of a design of ``target_problem``, by the names of the inputs.
+
+    ``secrets`` are all that may be asked for, by default those that the input has. One of
+    probability 0 under an input is answered there with a draw from the output of that input:
+    unforeseen inputs reveal nothing (CM19 leaves them open).
+
+    Raises
+    ------
+    ProblemError
+        Where the design is none of ``target_problem``.
+    """
+    problem = design.problem
+    stated = problem.constraints[0] if len(problem.constraints) == 1 else None
+    pairs = [p for p in problem.secrets.labels if isinstance(p, tuple) and len(p) == 2]
+    fits = len(pairs) == len(problem.secrets) and all(isinstance(t, str) for t, _ in pairs)
+    if not (fits and isinstance(stated, DistributionPrivacy) and _by_name(stated, pairs)):
+        raise ProblemError(
+            "is no design for pairs of an input and a secret",
+            where="design",
+            remedy="Give one of om.solve(om.mechanisms.target_problem(...))",
+        )
+    matrix = design.mechanism.matrix
+    laws = {pairs[int(law.argmax())][0]: law for pair in stated.pairs for law in pair}
+    found: dict[str, Mechanism] = {}
+    for name, law in laws.items():
+        own = {label: row for (t, label), row in zip(pairs, matrix, strict=True) if t == name}
+        asked = Domain(own) if secrets is None else secrets
+        output = law @ matrix
+        rows = np.array([own.get(label, output / output.sum()) for label in asked.labels])
+        found[name] = Mechanism(asked, problem.observables, rows)
+    return found
+
+
+def _by_name(stated: DistributionPrivacy, pairs: list[tuple[str, object]]) -> bool:
+    """Whether every law of a promise is of the pairs of one name, and every name has one law."""
+    laws: dict[str, bytes] = {}
+    for law in itertools.chain.from_iterable(stated.pairs):
+        names = {pairs[k][0] for k in np.flatnonzero(law)}
+        if len(names) != 1 or laws.setdefault(names.pop(), law.tobytes()) != law.tobytes():
+            return False
+    return laws.keys() == {name for name, _ in pairs}

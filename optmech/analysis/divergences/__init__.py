@@ -10,71 +10,43 @@ Sources: CM19 = Kawamoto and Murakami, Local Distribution Obfuscation via Probab
 (Allerton 2019); Liese and Vajda, On divergences and informations (IEEE Trans. Inf. Theory 2006).
 """
 
-from optmech.analysis.guarantees import Guarantee as DivergenceGuarantee
-from optmech.analysis.guarantees import (
-    compose_independent,
-    compose_shared,
-    lift,
-    post_process,
-    pre_process,
-    restrict,
-    weaken,
-    weaken_metric,
-)
-from optmech.analysis.guarantees.lifting import lift_metric_pair_exactly as lift_metric_pair
-from optmech.analysis.guarantees.lifting import lift_pair_exactly as lift_pair
-from optmech.divergences.general import f_divergence
-from optmech.divergences.misestimated import chord, misestimated, named_chord
-from optmech.divergences.named import (
+from optmech.analysis.divergences.general import chord, f_divergence, misestimated, named_chord
+from optmech.analysis.divergences.named import (
     chi_squared,
     enclosure,
     hockey_stick,
     kl,
     max_divergence,
+    renyi,
     reverse_kl,
     squared_hellinger,
     total_variation,
 )
-from optmech.divergences.orders import renyi
-from optmech.divergences.pointwise import by_transport
-from optmech.divergences.premises import distributions, points
-from optmech.divergences.privacy import (
+from optmech.analysis.divergences.privacy import (
+    by_transport,
     distribution_epsilon,
     pairwise,
     point_epsilon,
 )
 
 __all__ = [
-    "DivergenceGuarantee",
     "by_transport",
     "chi_squared",
     "chord",
-    "compose_independent",
-    "compose_shared",
     "distribution_epsilon",
-    "distributions",
     "enclosure",
     "f_divergence",
     "hockey_stick",
     "kl",
-    "lift",
-    "lift_metric_pair",
-    "lift_pair",
     "max_divergence",
     "misestimated",
     "named_chord",
     "pairwise",
     "point_epsilon",
-    "points",
-    "post_process",
-    "pre_process",
     "renyi",
-    "restrict",
     "reverse_kl",
     "squared_hellinger",
     "total_variation",
-    "weaken",
-    "weaken_metric",
 ]
 
 

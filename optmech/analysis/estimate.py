@@ -1,0 +1,434 @@
+"""What a collector learns about everybody from private reports: how often each observable was
+reported, the likeliest prior, with a proof of how likely, and unbiased frequencies of the secrets
+with their variances.
+
+The likeliest prior comes from the iterative Bayesian update (Agrawal and Aggarwal, PODS 2001;
+ElSalamouny and Palamidessi, Generalized Iterative Bayesian Update and Applications to Mechanisms
+for Privacy Protection, EuroS&P 2020), which is expectation maximisation, with a stopping rule that
+is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from optmech.analysis.leakage.vulnerability import probabilities
+from optmech.analysis.measures import prior_weights
+from optmech.analysis.simplex import concave_maximum
+from optmech.base.arrays import Floats, finite_array
+from optmech.base.labelled import few, own_labels
+from optmech.base.read_only import record
+from optmech.base.shown import Shown
+from optmech.errors import ProblemError
+from optmech.exact.balls import above
+from optmech.exact.checked import positive, probability, whole
+from optmech.exact.number import Number
+from optmech.reading.columns import read_text_columns
+from optmech.spaces.arguments import checked_arguments
+from optmech.spaces.domain import Domain
+from optmech.spaces.labels import find_index
+from optmech.spaces.mechanism import Mechanism
+from optmech.spaces.prior import Prior
+from optmech.spaces.rationals import Shares
+
+__all__ = ["Frequencies", "PriorEstimate", "frequencies", "from_supports", "prior"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+Counts = ArrayLike | Mapping[Hashable, float]
+"""An array in the order of the observables, or a mapping (a dict, a Counter, a pandas Series) from
+label to count; labels that it leaves out count 0."""
+
+
+def counts_of(counts: Counts, observables: Domain) -> Floats:
+    """The counts in the order of the observables, finite and >= 0 with a positive sum.
+
+    Raises
+    ------
+    ProblemError
+        On a wrong shape, a label that is no observable, a negative count, or no report at all.
+    """
+    mapping: Any = counts
+    labels = own_labels(counts)
+    if labels is not None:
+        if len(labels) != 1:
+            raise ProblemError(
+                "is a table, and one column is needed", where="counts", remedy="Choose a column"
+            )
+        if labels[0] is not None:
+            mapping = dict(zip(labels[0], mapping.to_numpy().tolist(), strict=True))
+    if isinstance(mapping, Mapping):
+        values = np.zeros(len(observables))
+        for label, count in mapping.items():
+            try:
+                k = find_index(observables, label)
+            except ProblemError as error:
+                raise ProblemError(
+                    f"{label!r} is no observable: those are {few(observables.labels)}",
+                    where="counts",
+                    remedy="Count the labels that the mechanism reports",
+                ) from error
+            values[k] += float(finite_array(count, where=f"counts[{label!r}]", ndim=0))
+    else:
+        values = np.array(finite_array(counts, where="counts"))  # type: ignore[arg-type]
+    if values.shape != (len(observables),):
+        raise ProblemError(
+            f"shape {values.shape} does not fit {len(observables)} observables",
+            where="counts",
+            remedy="Give a count for every observable, or a mapping from label to count",
+        )
+    if (values < 0).any():
+        raise ProblemError(
+            f"{values.min():g} is negative", where="counts", remedy="Counts are >= 0"
+        )
+    if not values.any():
+        raise ProblemError("there is no report", where="counts", remedy="Give a positive count")
+    return values
+
+
+def read_counts(path: str | Path, observables: Domain) -> Floats:
+    """The counts of a CSV file with the columns ``observable`` and ``count``, or ``observable``
+    alone, a row for every report; labels as texts."""
+    try:
+        columns = read_text_columns(path, ["observable", "count"])
+    except ProblemError as error:
+        if "'count'" not in error.message or "'observable'" in error.message:
+            raise
+        columns = read_text_columns(path, ["observable"])
+    numbers = columns.get("count", ["1"] * len(columns["observable"]))
+    found: dict[Hashable, float] = {}
+    for row, (label, text) in enumerate(zip(columns["observable"], numbers, strict=True), start=1):
+        try:
+            count = float(text)
+        except ValueError:
+            raise ProblemError(
+                f"data row {row} has no usable count: {text[:40]!r}", where=str(path)
+            ) from None
+        found[label] = found.get(label, 0.0) + count
+    try:
+        return counts_of(found, observables)
+    except ProblemError as error:
+        raise ProblemError(error.message, where=str(path), remedy=error.remedy) from error
+
+
+_SOLVED = 1e-8
+
+
+@record
+class Frequencies(Shown):
+    """Unbiased estimates of how frequent each secret is; they may be below 0 or above 1."""
+
+    values: Floats
+    """Shape (S,); they sum to one."""
+    variances: Floats
+    """Unbiased estimates of the variance of each, shape (S,), for reports that are independent
+    draws of secrets and answers."""
+    estimator: Floats
+    """a(s, o), shape (S, O): the mean of a(s, o) over the reports is the estimate of s; the
+    debiasing matrix."""
+    reports: float
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors, shape (S,)."""
+        return np.sqrt(self.variances)
+
+
+@checked_arguments
+def frequencies(m: Mechanism, counts: Counts, *, prior: Prior | None = None) -> Frequencies:
+    """The share of every secret among those who reported, estimated without bias.
+
+    Of all a(s, o) with Σ_o p(o|t) a(s,o) = 1 for t = s and 0 for other t, that of least variance
+    at ``prior`` (by default the uniform one): a = (P D⁻¹ Pᵀ)⁻¹ P D⁻¹ with D the output
+    probabilities there (Aitken 1935). For k-ary randomised response, subset selection and
+    symmetric encodings that is the estimator of the literature (Wang et al., USENIX Security 2017).
+
+    ``counts`` as in ``om.estimate.prior``.
+
+    Raises
+    ------
+    ProblemError
+        On unusable counts; where the rows of the mechanism are (nearly) dependent, so that there is
+        no unbiased estimate; with a report that is impossible at ``prior``.
+    """
+    reported = counts_of(counts, m.observables)
+    total = float(reported.sum())
+    start = Prior.uniform(m.secrets) if prior is None else prior
+    output = m.push(prior_weights(m, start))
+    seen = output > 0
+    if (reported[~seen] > 0).any():
+        o = int(np.flatnonzero((reported > 0) & ~seen)[0])
+        raise ProblemError(
+            f"{m.observables.labels[o]!r} was reported, and cannot be at this prior",
+            where="counts",
+            remedy="Give the mechanism that the reports were drawn from",
+        )
+    likely = m.matrix[:, seen]
+    weighted = likely / output[seen]
+    estimator = np.zeros(m.matrix.shape)
+    try:
+        estimator[:, seen] = np.linalg.solve(weighted @ likely.T, weighted)
+        off = np.abs(m.matrix @ estimator.T - np.eye(len(m.secrets))).max()
+    except np.linalg.LinAlgError:
+        off = np.inf
+    if not off <= _SOLVED:
+        raise ProblemError(
+            "some mixtures of secrets cause the same reports, so that no estimate is unbiased",
+            where="mechanism",
+            remedy="Use om.estimate.prior, or a mechanism with independent rows",
+        )
+    share = reported / total
+    values = estimator @ share
+    spread = (estimator**2) @ share - values**2
+    variances = np.maximum(0.0, spread) / max(total - 1, 1.0)
+    return Frequencies(values, variances, estimator, total)
+
+
+def from_supports(
+    held: ArrayLike, reports: float, *, own: Number, other: Number
+) -> tuple[Floats, Floats]:
+    """The same from how many reports support each secret, for any number of secrets: values and
+    variances, each of shape (n,) (Wang et al., USENIX Security 2017).
+
+    A report supports its true secret with probability p and any other with q. For optimised unary
+    encoding a report supports the secrets whose bits are set, p = ½ and q = 1 / (e^ε + 1); for
+    one-time RAPPOR p = 1 - q = 1 / (1 + e^{-ε/2}); for randomised response p = e^ε q.
+
+    Parameters
+    ----------
+    held:
+        How many reports support each secret, shape (n,).
+    reports:
+        How many there are, at least 1.
+    own, other:
+        p and q, from 0 to 1, p above q.
+
+    Raises
+    ------
+    ProblemError
+        Unless 0 <= held <= reports and q < p.
+    """
+    total = positive(reports, "reports")
+    counted = finite_array(held, where="held", ndim=1)
+    if (counted < 0).any() or (counted > total).any():
+        raise ProblemError(
+            f"not from 0 to {total:g}", where="held", remedy="Count every report once per secret"
+        )
+    p, q = float(probability(own, "own")), float(probability(other, "other"))
+    if not q < p:
+        raise ProblemError(f"{p:g} is not above {q:g}", where="own")
+    share = counted / total
+    values = (share - q) / (p - q)
+    return values, np.asarray(share * (1 - share) / max(total - 1, 1.0) / (p - q) ** 2)
+
+
+_LEAST = 1e-290
+"""No weight falls to 0 on the way: it could never rise again."""
+_BATCH = 4_000_000
+_PATIENCE = 300
+"""Updates after which the slow ones are finished by Newton's method."""
+_NEWTON = 100
+_MOST_DRAWS = 100_000
+
+
+@record
+class PriorEstimate(Shown):
+    """The likeliest prior, as far as it was found, and how far that is."""
+
+    prior: Prior
+    gap: float
+    """Nats per report that the log-likelihood of any prior is above that of ``prior``, at most: an
+    upper bound that is proved, computed in ball arithmetic from the weights of ``prior``."""
+    log_likelihood: float
+    """Σ_o n_o ln (πP)(o) under ``prior``, in nats."""
+    reports: float
+    """n, the sum of the counts."""
+    iterations: int
+    lower: Floats | None = None
+    """Bootstrap percentiles of every weight, shape (S,); None where none was asked for."""
+    upper: Floats | None = None
+    confidence: float = 0.95
+    """Of ``lower`` and ``upper``, secret by secret."""
+
+
+@checked_arguments
+def prior(
+    m: Mechanism,
+    counts: Counts,
+    *,
+    gap: float = 1e-8,
+    iterations: int = 20_000,
+    bootstrap: int = 0,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> PriorEstimate:
+    """The prior that maximises Σ_o n_o ln (πP)(o), the likelihood of the reports.
+
+    Stops when the proved bound on what is still to gain is at most ``gap`` nats per report:
+    for every prior σ, (1/n)(ln L(σ) - ln L(π)) <= ln max_s Σ_o (n_o/n) p(o|s)/(πP)(o), by Jensen's
+    inequality; or after ``iterations``, with the bound reached. Where rows of the mechanism are
+    linearly dependent, several priors may be as likely.
+
+    Parameters
+    ----------
+    m:
+        The mechanism that all reports were drawn from, independently.
+    counts:
+        How often each observable was reported: an array in their order, or a mapping from label
+        to count (a dict, a Counter, a pandas Series).
+    gap:
+        Nats per report, > 0.
+    bootstrap:
+        How many times the reports are drawn again from their frequencies for ``lower`` and
+        ``upper``, the percentiles of the estimates (Efron 1979); counts must be whole then.
+    confidence:
+        Of the bootstrap intervals, in (0, 1).
+    seed:
+        Of the bootstrap's draws.
+
+    Raises
+    ------
+    ProblemError
+        On unusable counts, or a report that no secret can have caused.
+    """
+    reported = counts_of(counts, m.observables)
+    seen = reported > 0
+    impossible = np.flatnonzero(seen & (m.matrix.max(axis=0) == 0))
+    if len(impossible):
+        raise ProblemError(
+            f"{m.observables.labels[impossible[0]]!r} was reported, and no secret can cause that",
+            where="counts",
+            remedy="Give the mechanism that the reports were drawn from",
+        )
+    enough = positive(gap, "gap")
+    most = whole(iterations, "iterations")
+    with np.errstate(over="ignore"):
+        total = float(reported.sum())
+    if not total < 2.0**1000:
+        raise ProblemError("the counts are too large", where="counts")
+    draws = whole(bootstrap, "bootstrap", most=_MOST_DRAWS)
+    likely = m.matrix[:, seen]
+    # a float decides when to stop, the bound is computed for what it stopped at
+    weights, steps = likeliest(likely, reported[None, seen] / total, enough / 2, most)
+    found = Prior(m.secrets, weights[0])
+    low = high = None
+    level = float(probability(confidence, "confidence", positive=True))
+    if draws:
+        if (reported != np.floor(reported)).any() or total > 2**53:
+            raise ProblemError(
+                "are not whole, and the bootstrap draws whole reports again", where="counts"
+            )
+        low, high = _percentiles(likely, reported[seen], draws, level, enough, most, seed)
+    bound, logs = _proved(m, found, reported)
+    return PriorEstimate(found, bound, logs, total, steps, low, high, level)
+
+
+def likeliest(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
+    """The likeliest weights for every row of ``shares``, shape (B, O)."""
+    weights, steps = _updated(likely, shares, enough, min(most, _PATIENCE))
+    spent = 0
+    for row, share in enumerate(shares if steps < most else ()):
+        if np.log(_gradient(likely, share[None], weights[row : row + 1]).max()) > enough:
+
+            def value(trial: Floats, share: Floats = share) -> tuple[Floats, Floats, float]:
+                output = trial @ likely
+                gradient = likely @ (share / output)
+                curved = (likely * (share / output**2)) @ likely.T
+                return gradient, curved, float(np.log(gradient.max() * trial.sum()))
+
+            weights[row], taken = concave_maximum(
+                weights[row], value, enough, min(most - steps, _NEWTON)
+            )
+            spent = max(spent, taken)
+    return weights / weights.sum(axis=1, keepdims=True), steps + spent
+
+
+def _updated(likely: Floats, shares: Floats, enough: float, most: int) -> tuple[Floats, int]:
+    """The iterative Bayesian update, squared and extrapolated (Varadhan and Roland 2008) where that
+    does not lose likelihood."""
+    count = len(likely)
+    weights = np.full((len(shares), count), 1 / count)
+    steps = 0
+    while steps < most:
+        gradient = _gradient(likely, shares, weights)
+        if np.log(gradient.max()) <= enough:
+            break
+        first = weights * gradient
+        second = first * _gradient(likely, shares, first)
+        steps += 2
+        change, curve = first - weights, second - 2 * first + weights
+        size = np.linalg.norm(curve, axis=1)
+        stretch = np.linalg.norm(change, axis=1) / np.where(size > 0, size, 1.0)
+        stretch = np.maximum(1.0, np.where(size > 0, stretch, 1.0))[:, None]
+        further = weights + 2 * stretch * change + stretch**2 * curve
+        usable = further.min(axis=1, keepdims=True) > 0
+        further = np.where(usable, further, second)
+        further /= further.sum(axis=1, keepdims=True)
+        better = _log_likelihood(likely, shares, further) >= _log_likelihood(likely, shares, second)
+        weights = np.where(better[:, None], further, second)
+        weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _LEAST)
+    return weights, steps
+
+
+def _gradient(likely: Floats, shares: Floats, weights: Floats) -> Floats:
+    """Σ_o share(o) p(o|s) / (πP)(o), shape (B, S)."""
+    output = np.maximum(weights @ likely, np.finfo(float).tiny)
+    return (shares / output) @ likely.T
+
+
+def _log_likelihood(likely: Floats, shares: Floats, weights: Floats) -> Floats:
+    output = np.maximum(weights @ likely, np.finfo(float).tiny)
+    return np.asarray((shares * np.log(output)).sum(axis=1))
+
+
+def _percentiles(
+    likely: Floats,
+    reported: Floats,
+    draws: int,
+    level: float,
+    enough: float,
+    most: int,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    total = int(reported.sum())
+    again = rng.multinomial(total, reported / total, size=draws) / total
+    size = max(1, _BATCH // max(likely.shape))
+    found = [
+        likeliest(likely, again[k : k + size], max(enough, 1e-6), most)[0]
+        for k in range(0, draws, size)
+    ]
+    ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends[0], ends[1]
+
+
+def _proved(m: Mechanism, found: Prior, reported: Floats) -> tuple[float, float]:
+    """ln max_s Σ_o (n_o/n) p(o|s)/(πP)(o), rounded up; the log-likelihood."""
+    import flint
+
+    scaled, drawn = probabilities(m), Shares.of(found, "prior")
+    with flint.ctx.workprec(160):
+        total = sum((flint.arb(float(v)) for v in reported.tolist()), flint.arb(0))
+        over = flint.arb(scaled.total) * drawn.total
+        logs, shares = flint.arb(0), []
+        for o, count in enumerate(reported.tolist()):
+            if count:
+                told = sum(
+                    unit * row[o] for unit, row in zip(drawn.units, scaled.rows, strict=True)
+                )
+                output = flint.arb(told) / over
+                logs += flint.arb(count) * output.log()
+                shares.append((o, flint.arb(count) / total / output / scaled.total))
+        best: Any = None
+        for row in scaled.rows:
+            gradient = sum((share * row[o] for o, share in shares), flint.arb(0))
+            best = gradient if best is None or gradient.upper() > best.upper() else best
+        return max(0.0, above(best.log())), float(logs.mid())
