@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optmech.errors import ProblemError, inside
 from optmech.files.gallery import find_problem, gallery_names
-from optmech.files.kinds import kind_of, require_kind
-from optmech.files.validate import validate
+from optmech.files.validate import require_kind, validate
 from optmech.problem import Problem
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector
+from optmech.reading.recognised import kind_of
 from optmech.reading.source import parsed_document, read_document
-from optmech.tasks.chain import ChainTask
-from optmech.tasks.coupling import TransportTask
-from optmech.tasks.design import DesignTask
-from optmech.tasks.gaussian import GaussianTask
+
+if TYPE_CHECKING:
+    from optmech.designs.design import Design
+    from optmech.files.transport import TransportTask
+    from optmech.traces.chains.task import ChainTask
+    from optmech.traces.gaussian.task import GaussianTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,25 @@ class ProblemFile:
     """What ``optmech transport`` is asked to do."""
     inputs: tuple[Path, ...] = ()
     """The file itself and those that it names: what no output may replace."""
+
+
+@dataclass(frozen=True, eq=False)
+class DesignTask:
+    """A problem with the profile that its file recommends."""
+
+    problem: Problem
+    profile: str = "auto"
+
+    @property
+    def title(self) -> str:
+        """That of the problem."""
+        return self.problem.title
+
+    def solve(self, **options: Any) -> Design:
+        """The certified design; ``options`` and errors are those of ``om.solve``."""
+        from optmech.pipeline.solve import solve
+
+        return solve(self.problem, **{"profile": self.profile} | options)
 
 
 def load_problem(name: str | Path) -> Problem:
@@ -93,7 +114,7 @@ def read_text(text: str, path: Path) -> ProblemFile:
 
 def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     """The problem of a document that was read from ``path``; data files are relative to it."""
-    from optmech.files.make.assemble import assemble
+    from optmech.files.problem import assemble
 
     require_kind(document, "problem", path)
     errors = Collector()
@@ -104,8 +125,7 @@ def build_problem(document: dict[str, Any], path: Path) -> ProblemFile:
     errors.refuse(str(path))
     if built is None:
         raise ProblemError("could not be built", where=str(path))
-    problem, asked = built
-    task = None if asked is None else TransportTask(problem, asked)
+    problem, task = built
     if task is not None and task.asked.divergence is not None:
         with inside(str(path)):
             problem, task = task.as_problem, None

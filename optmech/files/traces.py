@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optmech.errors import ProblemError
 from optmech.files.gallery import TRACES, find_problem, gallery_names
-from optmech.files.kinds import require_kind
-from optmech.files.make.markov import build_markov
-from optmech.files.make.traces import build_gaussian
-from optmech.files.validate import checked, closest, look_for_kinds, require_keys
+from optmech.files.validate import checked, closest, look_for_kinds, require_keys, require_kind
 from optmech.reading.data import named_files
 from optmech.reading.errors import Collector, show
 from optmech.reading.source import read_document
-from optmech.tasks.chain import ChainTask
-from optmech.tasks.gaussian import GaussianTask
+
+if TYPE_CHECKING:
+    from optmech.traces.chains.task import ChainTask
+    from optmech.traces.gaussian.task import GaussianTask
 
 _OF_OTHERS = {"loss", "constraints", "axes", "problem", "engine"}
 
@@ -42,8 +41,7 @@ def trace_names() -> list[str]:
 def read_trace(name: str | Path) -> TraceFile:
     """Read a trace file (TOML or JSON), or one of the gallery by its name. Raises ProblemError with
     every error of the file at once, one line each."""
-    from optmech.files.schema.markov import MarkovTrace
-    from optmech.files.schema.traces import KINDS, REQUIRED, GaussianTrace
+    from optmech.files import gaussian, markov
 
     path = find_problem(name, TRACES)
     document = read_document(path)
@@ -51,17 +49,14 @@ def read_trace(name: str | Path) -> TraceFile:
     if document.get("kind", "noise" if _OF_OTHERS & set(document) else None) == "noise":
         require_kind(document, "trace", path)
     errors = Collector()
-    kind = _kind(document, list(KINDS), path)
-    require_keys(document, REQUIRED[kind], errors)
+    known: dict[str, Any] = {"gaussian": gaussian, "markov": markov}
+    kind = known[_kind(document, list(known), path)]
+    require_keys(document, kind.REQUIRED, errors)
     look_for_kinds(document)
-    spec = checked(KINDS[kind](), document, errors, path)
-    task: GaussianTask | ChainTask | None = None
-    title = getattr(spec, "title", "") or path.stem
+    spec = checked(kind.section(), document, errors, path)
+    task: GaussianTask | ChainTask | None
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if isinstance(spec, GaussianTrace):
-            task = build_gaussian(spec, path.parent, errors, title)
-        elif isinstance(spec, MarkovTrace):
-            task = build_markov(spec, path.parent, errors, title)
+        task = kind.build(spec, path.parent, errors, spec.title or path.stem)
     errors.refuse(str(path))
     if task is None:
         raise ProblemError("could not be built", where=str(path))

@@ -17,9 +17,9 @@ from optmech.protection.sinks import kind_of, opened_sink
 from optmech.protection.sources import Table, opened_table, row_words
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
-from optmech.tasks.chain import ChainAnswer
-from optmech.tasks.gaussian import GaussianAnswer
 from optmech.traces.chains.policy import protect
+from optmech.traces.chains.task import ChainAnswer
+from optmech.traces.gaussian.task import GaussianAnswer
 
 _MOST_STEPS = 100_000
 RowWords = Callable[[int], str]

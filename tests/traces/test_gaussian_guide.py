@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from optmech.files.schema.traces import GaussianTrace
+from optmech.files.gaussian import GaussianTrace
 from optmech.files.traces import read_trace
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "traces.md"
