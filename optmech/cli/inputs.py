@@ -1,11 +1,12 @@
-"""What commands work on: a saved design, or a matrix of another tool with its problem."""
+"""What several commands are given: options, and saved designs or matrices of other tools."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from optmech.errors import ProblemError
 
@@ -27,6 +28,33 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         metavar="FILE|NAME",
         help="the problem that a matrix of another tool belongs to",
     )
+
+
+def add_output(parser: Any, what: str, **more: Any) -> None:
+    """The option -o."""
+    parser.add_argument("-o", "--output", metavar="OUT", help=what, **more)
+
+
+def add_picture(parser: argparse.ArgumentParser, what: str) -> None:
+    """The option --picture."""
+    parser.add_argument("--picture", metavar="PNG", help=what)
+
+
+def add_solving(parser: argparse.ArgumentParser) -> None:
+    """The options of commands that search."""
+    parser.add_argument(
+        "--profile",
+        metavar="NAME|FILE",
+        help="solver profile (default: the one that the file recommends, else auto)",
+    )
+    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
+    parser.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="seconds after which the best verified result so far is returned, of every task",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
 
 
 def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
@@ -114,4 +142,29 @@ def add_draw_seed(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="K",
         help="make the draws reproducible, and unfit for release (default: system entropy)",
+    )
+
+
+def require_seed(seed: int | None) -> None:
+    """Refuse a seed that is no whole number of at most 64 bits."""
+    if seed is not None and not 0 <= seed < 2**64:
+        raise ProblemError(
+            f"{seed if abs(seed) < 2**70 else 'the number'} is out of range",
+            where="--seed",
+            remedy="Give 0 to 2^64 - 1",
+        )
+
+
+def point(text: str) -> tuple[Fraction, Fraction]:
+    """Two coordinates as they are written, exactly: ``1.25,3/2``."""
+    parts = text.split(",")
+    try:
+        if len(parts) == 2 and len(text) <= 200:
+            return Fraction(parts[0].strip()), Fraction(parts[1].strip())
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise ProblemError(
+        f"{text[:40]!r} is no point: this design reports from any point of a region",
+        where="POINT",
+        remedy="Give two coordinates, as 1.25,3.5 (-- before them where the first is negative)",
     )

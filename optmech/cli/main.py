@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from optmech.cli.hints import as_option, of_gallery, usage_remedy
+from optmech.cli.output import present
 from optmech.cli.streams import install, settle
 from optmech.errors import SOLVER_THREAD, OptmechError, ProblemError
 
@@ -137,7 +138,7 @@ def _main(argv: Sequence[str] | None) -> int:
             sys.stdout.flush()
             return 0
         as_json = args.json
-        status = int(_module(args.command).run(args))
+        status = present(_module(args.command).run(args), args)
         sys.stdout.flush()
         return status
     except OptmechError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input
+from optmech.cli.inputs import add_input, add_output
+from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError
 
 SUMMARY = "check a matrix of another tool against a problem and save it as a design"
@@ -14,7 +15,7 @@ EXAMPLE = "optmech adopt matrix.csv --problem montreal-small -o design.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the design file")
+    add_output(parser, "the design file", required=True)
     parser.add_argument(
         "--repair",
         action="store_true",
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 when every constraint holds; otherwise nothing is written."""
     from optmech.exchange.adoption import adopt
     from optmech.exchange.numbers import read_matrix
@@ -37,16 +38,10 @@ def run(args: argparse.Namespace) -> int:
     mechanism = read_matrix(args.design, problem.secrets, problem.observables)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
-    if args.json:
-        output.print_json(design.summary() | {"output": args.output})
-        return 0
-    output.facts(
-        [
-            ("verified", "yes"),
-            ("loss", output.number(design.loss)),
-            ("lower bound", f"{output.number(design.lower_bound)} (without a search)"),
-            ("status", f"{design.status}: {nearness(design)}"),
-        ]
-    )
-    output.written("design", args.output)
-    return 0
+    rows = [
+        ("verified", "yes"),
+        ("loss", output.number(design.loss)),
+        ("lower bound", f"{output.number(design.lower_bound)} (without a search)"),
+        ("status", f"{design.status}: {nearness(design)}"),
+    ]
+    return Answer(design.summary(), [Facts(rows)], {"output": "design"})

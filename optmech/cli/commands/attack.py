@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
+from optmech.cli.output import Answer, Facts, Grid
 
 if TYPE_CHECKING:
     from optmech.analysis.attacks import Attack
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: an attack is a measurement."""
     from optmech.problem.attacked import choose_distance
     from optmech.show.measured import blind_error
@@ -49,21 +50,17 @@ def run(args: argparse.Namespace) -> int:
         label_text(label): float(error)
         for label, error in zip(mechanism.secrets.labels, attack.error_per_secret, strict=True)
     }
-    if args.json:
-        output.print_json(
-            {
-                "kind": args.kind,
-                "distance": name,
-                "unit": problem.secrets.unit,
-                "error": attack.error,
-                "blind_error": blind,
-                "worst_error": attack.worst_error,
-                "value": attack.value,
-                "lower_bound": attack.lower_bound,
-                "error_per_secret": per_secret,
-            }
-        )
-        return 0
+    values = {
+        "kind": args.kind,
+        "distance": name,
+        "unit": problem.secrets.unit,
+        "error": attack.error,
+        "blind_error": blind,
+        "worst_error": attack.worst_error,
+        "value": attack.value,
+        "lower_bound": attack.lower_bound,
+        "error_per_secret": per_secret,
+    }
     rows = [
         ("attack", attack.name),
         ("distance", name),
@@ -74,15 +71,9 @@ def run(args: argparse.Namespace) -> int:
     if attack.value is not None and attack.lower_bound is not None:
         rows.append(("minimised value", output.number(attack.value)))
         rows.append(("its lower bound", output.number(attack.lower_bound)))
-    output.facts(rows)
-    output.blank()
     easiest = sorted(per_secret.items(), key=lambda item: item[1])[:_SHOWN]
-    output.grid(
-        ("easiest secrets", "error"),
-        [(label, output.number(error)) for label, error in easiest],
-        right=(1,),
-    )
-    return 0
+    listed = [(label, output.number(error)) for label, error in easiest]
+    return Answer(values, [Facts(rows), Grid(("easiest secrets", "error"), listed, right=(1,))])
 
 
 def _attack(kind: str, mechanism: Mechanism, prior: Prior, distance: Distance) -> Attack:

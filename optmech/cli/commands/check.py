@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
+from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError, VerificationError
 
 if TYPE_CHECKING:
@@ -32,38 +33,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 when every check passes, 1 when one fails."""
-    from optmech.reading.errors import printable
-
     report = _report(args)
     status = 0 if report.passed else VerificationError.exit_status
     tightest = report.tightest
-    if args.json:
-        found = {name: getattr(report, name) for name in _REPORTED}
-        found["tightest"] = None if tightest is None else tightest.worst
-        found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
-        output.print_json(found)
-        return status
-    output.checks(report.checks)
-    proof = [("reason", report.reason)] if report.reason else []
-    output.facts(
-        [
-            ("status", report.status),
-            *proof,
-            ("inequalities", f"{report.inequalities:,}, all decided exactly"),
-            ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
-            ("loss", output.number(report.loss)),
-            ("lower bound", output.number(report.lower_bound)),
-            ("gap", output.number(report.gap)),
-            ("passed", "yes" if report.passed else "NO"),
-        ]
+    found = {name: getattr(report, name) for name in _REPORTED}
+    found["tightest"] = None if tightest is None else tightest.worst
+    found["checks"] = [{name: getattr(c, name) for name in _CHECKED} for c in report.checks]
+    facts = [
+        ("status", report.status),
+        *([("reason", report.reason)] if report.reason else []),
+        ("inequalities", f"{report.inequalities:,}, all decided exactly"),
+        ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
+        ("loss", output.number(report.loss)),
+        ("lower bound", output.number(report.lower_bound)),
+        ("gap", output.number(report.gap)),
+        ("passed", "yes" if report.passed else "NO"),
+    ]
+    faults = [f"optmech: error: {args.design}: {fault}" for fault in report.faults]
+    return Answer(
+        found,
+        [output.checks(report.checks), Facts(facts)],
+        notes=[*(f"note: {line}" for line in report.notes), *faults],
+        status=status,
     )
-    for line in report.notes:
-        output.note(f"note: {printable(line)}")
-    for fault in report.faults:
-        output.note(f"optmech: error: {args.design}: {fault}")
-    return status
 
 
 def _report(args: argparse.Namespace) -> CheckReport:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from optmech.cli import output
+from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print a script that completes commands and options in a shell"
 EXAMPLE = "optmech completion bash > ~/.local/share/bash-completion/completions/optmech"
@@ -24,17 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """The script, complete in itself: nothing is run when a key is pressed."""
     from optmech.cli.main import build_parser
 
     commands = list(_commands(build_parser()))
     script = _fish(commands) if args.shell == "fish" else _bash(commands, args.shell)
-    if args.json:
-        output.print_json({"shell": args.shell, "script": script})
-    else:
-        print(script, end="")
-    return 0
+    return Answer({"shell": args.shell, "script": script}, [Lines(script.rstrip("\n"))])
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import csv
 import io
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, add_output, read_input, require_seed
+from optmech.cli.output import Answer, Facts, Grid
 
 SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
 EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
@@ -41,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop when no prior is likelier by more than G nats per report (default: 1e-8)",
     )
     parser.add_argument("--seed", metavar="N", type=int, help="of the bootstrap (default: 0)")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the estimates as CSV")
+    add_output(parser, "write the estimates as CSV")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: estimates are reported, not judged."""
     import numpy as np
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     from optmech.exact.number import parse_exact
     from optmech.spaces.labels import label_text
 
-    output.require_seed(args.seed)
+    require_seed(args.seed)
     gap = float(parse_exact(args.gap, where="--gap", positive=True))
     level = float(parse_exact(args.confidence, where="--confidence", positive=True))
     if not level < 1:
@@ -71,10 +72,11 @@ def run(args: argparse.Namespace) -> int:
         confidence=level,
         seed=args.seed or 0,
     )
+    more: list[tuple[str, str]] = []
     try:
         flat = estimate.frequencies(m, counts)
     except ProblemError as error:
-        flat, note = None, error.message
+        flat, more = None, [("no unbiased estimate", error.message)]
     header = ["secret", "likeliest"]
     columns = [found.prior.weights]
     if found.lower is not None and found.upper is not None:
@@ -94,31 +96,18 @@ def run(args: argparse.Namespace) -> int:
         table.writerow(keys)
         table.writerows((label, *map(repr, values)) for label, values in rows)
         write_atomically(args.output, text.getvalue().encode())
-    if args.json:
-        output.print_json(
-            {
-                "reports": found.reports,
-                "gap": found.gap,
-                "log_likelihood": found.log_likelihood,
-                "iterations": found.iterations,
-                "confidence": found.confidence if args.bootstrap else None,
-                "estimates": [
-                    dict(zip(keys, (label, *values), strict=True)) for label, values in rows
-                ],
-            }
-        )
-    elif args.output is None:
-        shown = [(label, *map(output.number, values)) for label, values in rows]
-        output.grid(header, shown, right=range(1, len(header)))
-    if not args.json:
-        output.blank()
-        output.facts(
-            [
-                ("reports", output.number(found.reports)),
-                ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
-            ]
-        )
-        if flat is None:
-            output.facts([("no unbiased estimate", note)])
-    output.written("estimates", args.output)
-    return 0
+    values = {
+        "reports": found.reports,
+        "gap": found.gap,
+        "log_likelihood": found.log_likelihood,
+        "iterations": found.iterations,
+        "confidence": found.confidence if args.bootstrap else None,
+        "estimates": [dict(zip(keys, (label, *row), strict=True)) for label, row in rows],
+    }
+    shown = [(label, *map(output.number, row)) for label, row in rows]
+    facts = [
+        ("reports", output.number(found.reports)),
+        ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
+    ]
+    grid = [Grid(header, shown, right=range(1, len(header)))] if args.output is None else []
+    return Answer(values, [*grid, Facts(facts + more)], {"output": "estimates"})

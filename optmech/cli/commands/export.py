@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from optmech.cli import output
+from optmech.cli.inputs import add_output
+from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
 SUMMARY = "write the linear program of a problem, or the matrix or map of a design"
@@ -37,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for --format geojson: the cells of the reports instead, with how often each is "
         "reported",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
+    add_output(parser, "the file to write", required=True)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Write the program or the matrix; report its size."""
     if args.report is not None and args.format != "geojson":
         raise ProblemError(
@@ -53,11 +55,8 @@ def run(args: argparse.Namespace) -> int:
             remedy="Use it with --format geojson, without --report",
         )
     size, text = {"matrix": _matrix, "geojson": _cells}.get(args.format, _program)(args)
-    if args.json:
-        output.print_json({"output": args.output, "format": args.format, **size})
-    else:
-        output.note(f"{args.output}: {text}")
-    return 0
+    values = {"output": args.output, "format": args.format, **size}
+    return Answer(values, notes=[f"{args.output}: {text}"])
 
 
 def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
 from optmech.cli.inputs import add_input, read_input
+from optmech.cli.output import Answer, Facts, Piece, Title
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Always 0: numbers are reported, not judged."""
     from optmech.analysis import measures
     from optmech.exact.number import parse_exact
@@ -110,25 +111,19 @@ def run(args: argparse.Namespace) -> int:
             found[f"{prefix}epsilon_at_delta"] = title, value
     leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)
-    if args.json:
-        values = {key: value for key, (_, value) in found.items()}
-        rows = [row.plain() for row in kept]
-        more = {"everywhere": _plain(between, rate)} if between else {}
-        if leaked:
-            more["leakage"] = {key: output.plain(value) for key, (_, value) in leaked.items()}
-        output.print_json({"distance": name, **values, "constraints": rows, **more})
-        return 0
-    output.facts([(title, output.number(value)) for title, value in found.values()])
+    values: dict[str, Any] = {"distance": name, "constraints": [row.plain() for row in kept]}
+    values |= {key: value for key, (_, value) in found.items()}
+    shown: list[Piece] = [Facts([(title, output.number(v)) for title, v in found.values()])]
     if leaked:
-        output.blank()
-        output.title("Leakage")
-        output.facts([(title, output.either(value)) for title, value in leaked.values()])
-    output.promises("constraint", kept)
+        values["leakage"] = {key: output.plain(value) for key, (_, value) in leaked.items()}
+        rows = [(title, output.either(value)) for title, value in leaked.values()]
+        shown += [Title("Leakage"), Facts(rows)]
+    shown += output.promises("constraint", kept)
     if between:
-        output.blank()
-        output.title("Between the centres of cells")
-        output.facts(_facts(between, rate, problem.secrets.unit))
-    return 0
+        values["everywhere"] = _plain(between, rate)
+        rows = _facts(between, rate, problem.secrets.unit)
+        shown += [Title("Between the centres of cells"), Facts(rows)]
+    return Answer(values, shown)
 
 
 def _leaked(

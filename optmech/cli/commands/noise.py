@@ -6,6 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any, cast
 
 from optmech.cli import output
+from optmech.cli.inputs import add_output, add_picture
+from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -55,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="K numbers, each with noise of its own and the same law, keep ε and δ together "
         "(default: 1)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT", help="write the noise to this JSON file")
-    parser.add_argument("--picture", metavar="PNG", help="draw the noise")
+    add_output(parser, "write the noise to this JSON file")
+    add_picture(parser, "draw the noise")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """0 with noise whose promise is verified."""
     output.claim_outputs(args, [])
     design = _best(args)
@@ -69,14 +71,17 @@ def run(args: argparse.Namespace) -> int:
         from optmech.show.plots.noise import noise_picture
 
         noise_picture(design, args.picture)
-    if args.json:
-        places = {"output": args.output, "picture": args.picture}
-        output.print_json(design.summary() | places)
-        return 0
-    _show(design)
-    output.written("noise", args.output)
-    output.written("picture", args.picture)
-    return 0
+    facts = [
+        ("promise", design.promise),
+        ("verified", f"yes: {design.decided[1]}"),
+        (design.measured, output.number(design.loss)),
+        ("lower bound", f"{output.number(design.lower_bound)}, of {design.compared}"),
+        ("status", f"{design.status}: a gap of {design.gap:.2g}"),
+        ("noise", design.shown),
+        ("seconds", f"{design.seconds:.2f}"),
+    ]
+    files = {"output": "noise", "picture": "picture"}
+    return Answer(design.summary(), [Facts(facts)], files)
 
 
 def _best(args: argparse.Namespace) -> ProvedNoise:
@@ -110,17 +115,3 @@ def _loss(text: str) -> str | list[float]:
             where="--loss",
             remedy="Give numbers with commas between them: c(0),c(1),…",
         ) from error
-
-
-def _show(design: ProvedNoise) -> None:
-    output.facts(
-        [
-            ("promise", design.promise),
-            ("verified", f"yes: {design.decided[1]}"),
-            (design.measured, output.number(design.loss)),
-            ("lower bound", f"{output.number(design.lower_bound)}, of {design.compared}"),
-            ("status", f"{design.status}: a gap of {design.gap:.2g}"),
-            ("noise", design.shown),
-            ("seconds", f"{design.seconds:.2f}"),
-        ]
-    )

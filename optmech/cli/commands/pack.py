@@ -6,6 +6,8 @@ import argparse
 import os
 
 from optmech.cli import output
+from optmech.cli.inputs import add_output
+from optmech.cli.output import Answer, Facts
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
@@ -13,7 +15,7 @@ EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
-    parser.add_argument("-o", "--output", metavar="OUT", required=True, help="the file to write")
+    add_output(parser, "the file to write", required=True)
     parser.add_argument(
         "--bits",
         type=int,
@@ -39,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 private key (PEM)")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Write the file; report its size and what it costs."""
     from optmech.designs.design import Design
     from optmech.packed.everywhere import PackedEverywhere
@@ -60,29 +62,21 @@ def run(args: argparse.Namespace) -> int:
     size = os.path.getsize(args.output) if os.path.isfile(args.output) else None
     columns = int(packed.matrix.any(axis=0).sum())
     of = "control points" if isinstance(packed, PackedEverywhere) else "secrets"
-    if args.json:
-        output.print_json(
-            {
-                "output": args.output,
-                "bytes": size,
-                "bits": packed.bits,
-                of.replace(" ", "_"): rows.shape[0],
-                "reports": columns,
-                "loss": loss.packed,
-                "design_loss": loss.design,
-                "increase": loss.increase,
-            }
-        )
-        return 0
-    output.facts(
-        [
-            ("bits", str(packed.bits)),
-            (of, f"{rows.shape[0]:,}"),
-            ("reports", f"{columns:,} of {rows.shape[1]:,}"),
-            (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
-            ("inequalities", "all decided exactly"),
-            *([] if size is None else [("size", f"{size:,} bytes")]),
-        ]
-    )
-    output.written("packed mechanism", args.output)
-    return 0
+    values = {
+        "bytes": size,
+        "bits": packed.bits,
+        of.replace(" ", "_"): rows.shape[0],
+        "reports": columns,
+        "loss": loss.packed,
+        "design_loss": loss.design,
+        "increase": loss.increase,
+    }
+    facts = [
+        ("bits", str(packed.bits)),
+        (of, f"{rows.shape[0]:,}"),
+        ("reports", f"{columns:,} of {rows.shape[1]:,}"),
+        (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
+        ("inequalities", "all decided exactly"),
+        *([] if size is None else [("size", f"{size:,} bytes")]),
+    ]
+    return Answer(values, [Facts(facts)], {"output": "packed mechanism"})

@@ -8,24 +8,20 @@ import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
+from optmech.cli.inputs import (
+    add_draw_seed,
+    add_family_input,
+    add_output,
+    released_mechanism,
+    require_seed,
+)
+from optmech.cli.output import Answer
 from optmech.errors import ProblemError
-
-if TYPE_CHECKING:
-    from optmech.protection.reporter import Reporter
 
 SUMMARY = "draw a report for every row of a table of places"
 EXAMPLE = "optmech protect design.json fixes.csv --outside nearest -o protected.csv"
-_IN_PYTHON = {
-    'outside = "nearest" or "drop"': "--outside nearest or --outside drop",
-    'outside = "drop"': "--outside drop",
-    'missing = "drop"': "--missing drop",
-    "Name x and y, or label": "Give --x and --y, or --label",
-}
-_OPTIONS = {"x", "y", "label", "keep", "report", "outside", "max_distance", "seed"}
 _MOST_KEY = 4096
 
 
@@ -70,13 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where secrets are points: rows farther than this from all of them are outside",
     )
     result = parser.add_argument_group("what is written")
-    result.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        default="-",
-        help="a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)",
-    )
+    written = "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)"
+    add_output(result, written, default="-")
     result.add_argument(
         "--keep",
         metavar="COLUMN",
@@ -104,12 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_draw_seed(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
     from optmech.protection.files import Asked, protect_file
     from optmech.protection.reporter import Reporter
 
-    output.require_seed(args.seed)
+    require_seed(args.seed)
     output.claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     if args.sticky_by and args.sticky_key_file is None:
         raise ProblemError(
@@ -134,9 +125,23 @@ def run(args: argparse.Namespace) -> int:
             reporter, args.data, args.output, asked, told=_progress(), noted=output.note
         )
     except ProblemError as error:
-        raise _in_options(error, args.data) from error
-    _say(args, reporter, written, left)
-    return 0
+        if error.where.startswith("row ") or error.where == "points":
+            raise error.moved(f"{args.data}: {error.where}") from error
+        raise
+    out = [f"note: left out: {', '.join(left)} (--keep COLUMN keeps one)"] if left else []
+    return Answer(
+        {
+            "rows": reporter.rows,
+            "reports": reporter.rows - reporter.dropped,
+            "dropped": reporter.dropped,
+            "missing": reporter.missing,
+            "moved": reporter.moved,
+            "columns": written,
+            "left_out": left,
+        },
+        files={"output": f"{reporter.rows - reporter.dropped:,} reports"},
+        notes=[*(f"note: {line}" for line in reporter.said()), *out],
+    )
 
 
 def _refuse_exchanged(design: str, data: str) -> None:
@@ -150,27 +155,6 @@ def _refuse_exchanged(design: str, data: str) -> None:
             where=design,
             remedy=f"Give the design first: optmech protect {data} {design}",
         )
-
-
-def _say(args: argparse.Namespace, reporter: Reporter, written: list[str], left: list[str]) -> None:
-    for line in reporter.said():
-        output.note(f"note: {line}")
-    if left:
-        output.note(f"note: left out: {', '.join(left)} (--keep COLUMN keeps one)")
-    if args.json:
-        output.print_json(
-            {
-                "rows": reporter.rows,
-                "reports": reporter.rows - reporter.dropped,
-                "dropped": reporter.dropped,
-                "missing": reporter.missing,
-                "moved": reporter.moved,
-                "columns": written,
-                "left_out": left,
-                "output": args.output,
-            }
-        )
-    output.written(f"{reporter.rows - reporter.dropped:,} reports", args.output)
 
 
 def _key(path: str) -> bytes:
@@ -201,16 +185,3 @@ def _progress() -> Callable[[str], None]:
             output.note(f"{text} so far")
 
     return told
-
-
-def _in_options(error: ProblemError, data: str) -> ProblemError:
-    """An error in the words of the command line."""
-    remedy = error.remedy
-    for python, option in _IN_PYTHON.items():
-        remedy = remedy.replace(python, option)
-    where = error.where
-    if where in _OPTIONS:
-        where = f"--{where.replace('_', '-')}"
-    elif where.startswith("row ") or where == "points":
-        where = f"{data}: {where}"
-    return type(error)(error.message, where=where, remedy=remedy)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from optmech.cli import output
+from optmech.cli.inputs import add_output
+from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -33,16 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
         ".gz, or PACKAGE:RESOURCE of an installed package",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="the HTML file (default: beside the first design, or in the run's directory)",
+    add_output(
+        parser, "the HTML file (default: beside the first design, or in the run's directory)"
     )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """Check every design on reading it, and write the page."""
     from optmech.reading.recognised import by_ending
     from optmech.show.reports import report
@@ -63,17 +61,14 @@ def run(args: argparse.Namespace) -> int:
         backdrop=args.backdrop,
         title=shown.title,
     )
-    if args.json:
-        output.print_json({"output": args.output, "designs": len(shown.designs), "bytes": size})
-    else:
-        output.written(f"report ({size / 1e6:.1f} MB)", args.output)
-    if args.open:
-        _open(args.output)
-    return 0
+    return Answer(
+        {"designs": len(shown.designs), "bytes": size},
+        files={"output": f"report ({size / 1e6:.1f} MB)"},
+        notes=_open(args.output) if args.open else (),
+    )
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(NamedTuple):
     """Designs, their names where there are several, what each belongs to, and the page's title."""
 
     designs: list[Design]
@@ -143,12 +138,12 @@ def _beside(paths: list[str]) -> str:
     return str(first.with_name(name))
 
 
-def _open(path: str) -> None:
-    """Show a page in a browser, where there is one; says so where there is none."""
+def _open(path: str) -> list[str]:
+    """Show a page in a browser, where there is one; a note where there is none."""
     import webbrowser
 
     from optmech.base.storage import is_standard_output
 
     address = Path(os.path.abspath(path)).as_uri()
-    if is_standard_output(path) or not webbrowser.open(address):
-        output.note(f"note: no browser could be opened: {address}")
+    shown = not is_standard_output(path) and webbrowser.open(address)
+    return [] if shown else [f"note: no browser could be opened: {address}"]

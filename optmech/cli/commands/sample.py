@@ -7,7 +7,14 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.cli.inputs import add_draw_seed, add_family_input, released_mechanism
+from optmech.cli.inputs import (
+    add_draw_seed,
+    add_family_input,
+    point,
+    released_mechanism,
+    require_seed,
+)
+from optmech.cli.output import Answer, Lines
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -44,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_draw_seed(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Answer:
     """One label a line."""
     from optmech.mesh.mechanism import MeshMechanism
     from optmech.reading.errors import printable
@@ -55,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise ProblemError(
             f"{args.n} is out of range", where="-n", remedy=f"Give 1 to {MAX_DRAWS:,}"
         )
-    output.require_seed(args.seed)
+    require_seed(args.seed)
     if (args.secret is None) == (args.at is None):
         raise ProblemError(
             "give a secret, or a position with --at, and not both",
@@ -69,8 +76,6 @@ def run(args: argparse.Namespace) -> int:
     if mechanism is None:
         drawn = _noisy(args.design, shown, args.n, args.seed)
     elif isinstance(mechanism, MeshMechanism):
-        from optmech.cli.positions import point
-
         drawn = mechanism.sample_at(point(shown), args.n, args.seed)
     elif args.at is not None:
         shown = _place_at(mechanism, args.at)
@@ -83,16 +88,14 @@ def run(args: argparse.Namespace) -> int:
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
         output.note("note: --seed makes the draws predictable: unfit for release")
-    if args.json:
-        output.print_json({"secret": shown, "observables": drawn})
-        return 0
-    print("\n".join(printable(label_text(label)) for label in drawn))
-    return 0
+    return Answer(
+        {"secret": shown, "observables": drawn},
+        [Lines("\n".join(printable(label_text(label)) for label in drawn))],
+    )
 
 
 def _place_at(mechanism: Mechanism, text: str) -> Hashable:
     """The label of the place that a position belongs to."""
-    from optmech.cli.positions import point
     from optmech.packed.load import PackedMechanism
 
     if not isinstance(mechanism, PackedMechanism):
