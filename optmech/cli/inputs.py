@@ -65,7 +65,7 @@ def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
 def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
     """The same, from the path and, for a matrix, that or the name of its problem."""
     if stated is not None:
-        from optmech.exchange.numbers import read_matrix
+        from optmech.exchange.matrices import read_matrix
         from optmech.files import read_problem
 
         problem = read_problem(stated).problem

@@ -12,8 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from optmech.base.arrays import Floats, finite_array
 from optmech.errors import ProblemError, inside
-from optmech.exchange.geo import read_geojson
-from optmech.exchange.hexagons import from_h3
+from optmech.exchange.geo import from_h3, read_geojson
 from optmech.files.networks import Network, Tree
 from optmech.files.place import Listed, Place, labels_from, require_room
 from optmech.files.zones import distinct_places, merge

@@ -15,7 +15,7 @@ from optmech.base.arrays import Floats, finite_array, unwrapped
 from optmech.base.labelled import few, is_degrees
 from optmech.errors import ProblemError
 from optmech.exact.checked import positive, whole
-from optmech.protection.sources import opened_table
+from optmech.protection.tables import opened_table
 from optmech.reading.columns import read_columns, read_text_columns
 from optmech.reading.errors import printable
 from optmech.spaces.domain import EARTH_RADIUS_KM

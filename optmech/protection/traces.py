@@ -10,11 +10,10 @@ import numpy as np
 
 from optmech.base.arrays import Floats
 from optmech.errors import ProblemError
-from optmech.protection.columns import Chosen, column_of
-from optmech.protection.files import Asked, chosen_of
+from optmech.protection.columns import Asked, Chosen, column_of
+from optmech.protection.files import chosen_of
 from optmech.protection.places import data_coordinates
-from optmech.protection.sinks import kind_of, opened_sink
-from optmech.protection.sources import Table, opened_table, row_words
+from optmech.protection.tables import Table, kind_of, opened_sink, opened_table, row_words
 from optmech.spaces.domain import Domain
 from optmech.spaces.labels import find_label
 from optmech.traces.chains.policy import protect

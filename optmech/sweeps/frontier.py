@@ -19,8 +19,7 @@ from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
-from optmech.sweeps.axes import Cell
-from optmech.sweeps.places import parse_place
+from optmech.sweeps.axes import Cell, parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
 __all__ = ["LeastEpsilon", "cheapest", "least_epsilon", "pareto_front"]

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Answer:
     """0 when every constraint holds; otherwise nothing is written."""
     from optmech.exchange.adoption import adopt
-    from optmech.exchange.numbers import read_matrix
+    from optmech.exchange.matrices import read_matrix
     from optmech.files import read_problem
     from optmech.show.nearness import nearness
 

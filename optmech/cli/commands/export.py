@@ -74,7 +74,7 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
 
 def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.designs.file import load_design
-    from optmech.exchange.numbers import write_matrix
+    from optmech.exchange.matrices import write_matrix
 
     output.claim_outputs(args, [args.problem])
     mechanism = load_design(args.problem).mechanism

@@ -110,7 +110,7 @@ def _wanted(args: argparse.Namespace) -> Wanted:
     """The columns that are named, or guessed from their names, or asked for on a terminal."""
     from optmech.base.labelled import coordinate_names
     from optmech.files.starting import Wanted, refuse_unknown
-    from optmech.protection.sources import opened_table
+    from optmech.protection.tables import opened_table
 
     with opened_table(args.data, 1) as table:
         known = list(table.known)

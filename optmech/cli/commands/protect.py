@@ -97,7 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """Reports for all rows; says on standard error what was dropped, moved and left out."""
-    from optmech.protection.files import Asked, protect_file
+    from optmech.protection.columns import Asked
+    from optmech.protection.files import protect_file
     from optmech.protection.reporter import Reporter
 
     require_seed(args.seed)

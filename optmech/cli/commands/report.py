@@ -95,8 +95,7 @@ def _read(paths: list[str]) -> _Shown:
 
 def _read_run(path: str) -> _Shown:
     from optmech.sweeps.directory import MANIFEST, read_manifest
-    from optmech.sweeps.run import SweepResult
-    from optmech.sweeps.series import named_designs
+    from optmech.sweeps.run import SweepResult, named_designs
 
     if not os.path.isfile(Path(path) / MANIFEST):
         raise ProblemError(

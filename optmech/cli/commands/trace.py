@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """0 where the promised loss is proved, or there is none to keep; 1 otherwise."""
-    from optmech.files.traces import read_trace
+    from optmech.files.load import read_trace
     from optmech.traces.chains.task import ChainAnswer, ChainTask
 
     file = read_trace(args.trace)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> Answer:
 
 def _release(answer: ChainAnswer | GaussianAnswer, args: argparse.Namespace) -> Answer:
     """Release a trace of one's own instead of showing what an adversary learns of others."""
-    from optmech.protection.files import Asked
+    from optmech.protection.columns import Asked
     from optmech.protection.traces import release_trace
 
     notes = release_trace(answer, args.release, args.output, Asked(args.x, args.y, args.label))
