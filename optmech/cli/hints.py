@@ -1,7 +1,5 @@
 """Remedies for mistakes on the command line, in its own words."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import re

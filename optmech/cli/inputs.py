@@ -15,46 +15,45 @@ if TYPE_CHECKING:
     from optmech.spaces.mechanism import Mechanism
 
 
+def argument(parser: Any, words: str, what: str, **more: Any) -> None:
+    """Add an argument as a help writes it: its names, and the place of its value. An option without
+    that place, and without choices, is a flag."""
+    *names, last = words.split()
+    if names and not last.startswith("-"):
+        more["metavar"] = last
+    else:
+        names.append(last)
+        if last.startswith("-") and "choices" not in more:
+            more["action"] = "store_true"
+    parser.add_argument(*names, help=what, **more)
+
+
 def add_input(parser: argparse.ArgumentParser) -> None:
     """The positional argument DESIGN, and --problem for matrices."""
-    parser.add_argument(
-        "design",
-        metavar="DESIGN",
-        help="a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
+    argument(
+        parser,
+        "design DESIGN",
+        "a file written by optmech solve -o; or, with --problem, a matrix p(o|s): .csv (no "
         "header), .npy, .nc or .parquet",
     )
-    parser.add_argument(
-        "--problem",
-        metavar="FILE|NAME",
-        help="the problem that a matrix of another tool belongs to",
-    )
-
-
-def add_output(parser: Any, what: str, **more: Any) -> None:
-    """The option -o."""
-    parser.add_argument("-o", "--output", metavar="OUT", help=what, **more)
-
-
-def add_picture(parser: argparse.ArgumentParser, what: str) -> None:
-    """The option --picture."""
-    parser.add_argument("--picture", metavar="PNG", help=what)
+    argument(parser, "--problem FILE|NAME", "the problem that a matrix of another tool belongs to")
 
 
 def add_solving(parser: argparse.ArgumentParser) -> None:
     """The options of commands that search."""
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="solver profile (default: the one that the file recommends, else auto)",
+    argument(
+        parser,
+        "--profile NAME|FILE",
+        "solver profile (default: the one that the file recommends, else auto)",
     )
-    parser.add_argument("--gap", type=float, metavar="G", help="relative gap to certify")
-    parser.add_argument(
-        "--time-limit",
+    argument(parser, "--gap G", "relative gap to certify", type=float)
+    argument(
+        parser,
+        "--time-limit S",
+        "seconds after which the best verified result so far is returned, of every task",
         type=float,
-        metavar="S",
-        help="seconds after which the best verified result so far is returned, of every task",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on standard error")
+    argument(parser, "-q --quiet", "no progress on standard error")
 
 
 def read_input(args: argparse.Namespace) -> tuple[Problem, Mechanism]:
@@ -84,10 +83,10 @@ def read_design(path: str, stated: str | None) -> tuple[Problem, Mechanism]:
 
 def add_family_input(parser: argparse.ArgumentParser) -> None:
     """The option --input, for files with a mechanism for every auxiliary input."""
-    parser.add_argument(
-        "--input",
-        metavar="NAME",
-        help="the auxiliary input, for a file written by optmech transport -o",
+    argument(
+        parser,
+        "--input NAME",
+        "the auxiliary input, for a file written by optmech transport -o",
     )
 
 
@@ -137,11 +136,11 @@ def require_limits(args: argparse.Namespace) -> None:
 
 def add_draw_seed(parser: argparse.ArgumentParser) -> None:
     """The option --seed of commands that draw reports."""
-    parser.add_argument(
-        "--seed",
+    argument(
+        parser,
+        "--seed K",
+        "make the draws reproducible, and unfit for release (default: system entropy)",
         type=int,
-        metavar="K",
-        help="make the draws reproducible, and unfit for release (default: system entropy)",
     )
 
 

@@ -1,7 +1,5 @@
 """``optmech``: parses arguments, runs a command, and turns every failure into one line."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import difflib

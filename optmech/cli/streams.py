@@ -1,7 +1,5 @@
 """Standard streams as they may be: closed before the start, full, or a pipe that nobody reads."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

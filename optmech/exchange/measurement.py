@@ -1,7 +1,5 @@
 """Designs and noise for other libraries: OpenDP measurements, dp-accounting, SciPy, tables."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Problem files (TOML or JSON) and the gallery."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import or_

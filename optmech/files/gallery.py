@@ -1,7 +1,5 @@
 """Finding problem files: by path, or by name in the gallery that comes with the package."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``[prior]``, and the adversary's priors of constraints, as sections of files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

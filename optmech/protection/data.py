@@ -1,7 +1,5 @@
 """``om.protect``: a report for every row of a table, in the form that the table has."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any

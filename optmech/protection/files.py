@@ -1,7 +1,5 @@
 """From a file of places to a file of reports, part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

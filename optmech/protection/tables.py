@@ -1,8 +1,6 @@
 """Tables in files, read and written part by part: CSV of any length, GeoJSON and Parquet within
 bounds."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import errno

@@ -1,7 +1,5 @@
 """One trace from a table, released: step by step under a chain, or with Gaussian noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any

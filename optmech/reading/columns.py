@@ -1,7 +1,5 @@
 """Columns of CSV, Parquet and GeoJSON files, with errors that name the file and the column."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

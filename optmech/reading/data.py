@@ -1,7 +1,5 @@
 """Data files named in a problem file, and data inside installed Python packages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """What tables of files are made of, as pydantic models: strict scalars, sections, the dispatch on
 ``kind``. Imported only when a file is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce

@@ -1,7 +1,5 @@
 """Axes of a sweep: columns of its table, and the places in a problem that every point changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From a sweep file to a plan, with every error at once."""
 
-from __future__ import annotations
-
 import os
 from collections import defaultdict
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ verified matrix, so a front is attained as it stands; how far it lies from the b
 is bounded by the column ``lower_bound``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

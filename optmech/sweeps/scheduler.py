@@ -1,8 +1,6 @@
 """Hands out the tasks of a plan to processes or an executor, keeps what comes back, and copes with
 workers that die."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

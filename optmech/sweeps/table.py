@@ -1,7 +1,5 @@
 """The tidy table of a run: one row per task, written from the records."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

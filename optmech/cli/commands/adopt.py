@@ -1,11 +1,9 @@
 """``optmech adopt``: a matrix of another tool, checked exactly and saved as a design."""
 
-from __future__ import annotations
-
 import argparse
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, add_output
+from optmech.cli.inputs import add_input, argument
 from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError
 
@@ -15,11 +13,9 @@ EXAMPLE = "optmech adopt matrix.csv --problem montreal-small -o design.json"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    add_output(parser, "the design file", required=True)
-    parser.add_argument(
-        "--repair",
-        action="store_true",
-        help="change a matrix that breaks a constraint as little as repair manages",
+    argument(parser, "-o --output OUT", "the design file", required=True)
+    argument(
+        parser, "--repair", "change a matrix that breaks a constraint as little as repair manages"
     )
 
 

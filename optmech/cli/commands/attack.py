@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
 from optmech.cli.output import Answer, Facts, Grid
 
 if TYPE_CHECKING:
@@ -22,16 +22,17 @@ _SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
+    argument(
+        parser,
         "--kind",
+        "the adversary (default: optimal, who knows prior and mechanism)",
         choices=("optimal", "bayesian", "prior-free", "minimax"),
         default="optimal",
-        help="the adversary (default: optimal, who knows prior and mechanism)",
     )
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
+    argument(
+        parser,
+        "--distance NAME",
+        "distance of the error: euclidean, manhattan, hamming, haversine, loss, or one of the "
         "design's own (default: the one its constraints use)",
     )
 

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
 from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError, VerificationError
 
@@ -22,15 +22,13 @@ _CHECKED = ("name", "constraint", "inequalities", "passed", "worst", "detail")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "of",
+    argument(
+        parser,
+        "of ITS-DESIGN",
+        "for a packed mechanism, the design that it was packed from",
         nargs="?",
-        metavar="ITS-DESIGN",
-        help="for a packed mechanism, the design that it was packed from",
     )
-    parser.add_argument(
-        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
-    )
+    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
 
 
 def run(args: argparse.Namespace) -> Answer:

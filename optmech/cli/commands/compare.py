@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_picture, read_design
+from optmech.cli.inputs import argument, read_design
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 from optmech.errors import ProblemError
 
@@ -27,13 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar=name.upper(),
             help=f"{what}; or, with --problem, a matrix p(o|s): .csv, .npy, .nc or .parquet",
         )
-    parser.add_argument(
-        "--problem", metavar="FILE|NAME", help="the problem that matrices of other tools belong to"
-    )
-    parser.add_argument(
-        "--distance", metavar="NAME", help="distance of ε and of the attack, as for measure"
-    )
-    add_picture(parser, "draw both as .png, .pdf or .svg")
+    argument(parser, "--problem FILE|NAME", "the problem that matrices of other tools belong to")
+    argument(parser, "--distance NAME", "distance of ε and of the attack, as for measure")
+    argument(parser, "--picture PNG", "draw both as .png, .pdf or .svg")
 
 
 def _distances(

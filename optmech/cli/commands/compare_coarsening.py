@@ -1,10 +1,9 @@
 """``optmech compare-coarsening``: what devices do to locations, beside certified designs."""
 
-from __future__ import annotations
-
 import argparse
 
 from optmech.cli import output
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Grid
 
 SUMMARY = "measure the coarsening that devices ship, beside certified designs"
@@ -12,13 +11,13 @@ EXAMPLE = "optmech compare-coarsening grid-4x4"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "problem",
-        metavar="FILE|NAME",
-        help="a problem file, or a gallery name: its places and prior are used, not its "
+    argument(
+        parser,
+        "problem FILE|NAME",
+        "a problem file, or a gallery name: its places and prior are used, not its "
         "constraints; coordinates are taken for km",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    argument(parser, "-q --quiet", "no progress")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -1,12 +1,11 @@
 """``optmech completion``: what a shell needs to complete commands, options and names."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print a script that completes commands and options in a shell"
@@ -17,7 +16,7 @@ _NAMED = {"solve": "", "export": "", "adopt": "", "transport": "", "trace": "tra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    argument(parser, "shell", "", choices=("bash", "zsh", "fish"))
     parser.description = (
         f"{parser.description}\n\nFor fish the file is ~/.config/fish/completions/optmech.fish; "
         "zsh sources what is printed for it."

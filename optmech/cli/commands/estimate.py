@@ -1,13 +1,11 @@
 """``optmech estimate``: what the reports that were collected say about everybody."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, add_output, read_input, require_seed
+from optmech.cli.inputs import add_input, argument, read_input, require_seed
 from optmech.cli.output import Answer, Facts, Grid
 
 SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
@@ -16,33 +14,33 @@ EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "counts",
-        metavar="COUNTS",
-        help="a CSV file with the columns observable and count, or observable alone with a row "
+    argument(
+        parser,
+        "counts COUNTS",
+        "a CSV file with the columns observable and count, or observable alone with a row "
         "for every report",
     )
-    parser.add_argument(
-        "--bootstrap",
-        metavar="N",
+    argument(
+        parser,
+        "--bootstrap N",
+        "confidence intervals from N samples of the reports (default: none)",
         type=int,
         default=0,
-        help="confidence intervals from N samples of the reports (default: none)",
     )
-    parser.add_argument(
-        "--confidence",
-        metavar="P",
+    argument(
+        parser,
+        "--confidence P",
+        "of the intervals, secret by secret (default: 0.95)",
         default="0.95",
-        help="of the intervals, secret by secret (default: 0.95)",
     )
-    parser.add_argument(
-        "--gap",
-        metavar="G",
+    argument(
+        parser,
+        "--gap G",
+        "stop when no prior is likelier by more than G nats per report (default: 1e-8)",
         default="1e-8",
-        help="stop when no prior is likelier by more than G nats per report (default: 1e-8)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, help="of the bootstrap (default: 0)")
-    add_output(parser, "write the estimates as CSV")
+    argument(parser, "--seed N", "of the bootstrap (default: 0)", type=int)
+    argument(parser, "-o --output OUT", "write the estimates as CSV")
 
 
 def run(args: argparse.Namespace) -> Answer:

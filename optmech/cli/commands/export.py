@@ -1,11 +1,9 @@
 """``optmech export``: the linear program for other solvers, the mechanism for other tools."""
 
-from __future__ import annotations
-
 import argparse
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
@@ -14,32 +12,32 @@ EXAMPLE = "optmech export grid-4x4 --format mps -o grid.mps"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "problem",
-        metavar="FILE|NAME",
-        help="a problem file, or a gallery name; for --format matrix or geojson a saved design",
+    argument(
+        parser,
+        "problem FILE|NAME",
+        "a problem file, or a gallery name; for --format matrix or geojson a saved design",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--format",
-        choices=("mps", "lp", "matrix", "geojson"),
-        default="mps",
-        help="mps (default) or lp: the linear program; matrix: p(o|s) of a design, as .csv, .npy, "
+        "mps (default) or lp: the linear program; matrix: p(o|s) of a design, as .csv, .npy, "
         ".nc (NetCDF) or .parquet, whatever OUT ends in; geojson: the cells of a design over "
         "places with longitude and latitude, with prior and losses, or the triangles of one for "
         "every point, with the probabilities of reports",
+        choices=("mps", "lp", "matrix", "geojson"),
+        default="mps",
     )
-    parser.add_argument(
-        "--report",
-        metavar="LABEL",
-        help="for --format geojson: the probability of this report too, and its posterior",
+    argument(
+        parser,
+        "--report LABEL",
+        "for --format geojson: the probability of this report too, and its posterior",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--reports",
-        action="store_true",
-        help="for --format geojson: the cells of the reports instead, with how often each is "
-        "reported",
+        "for --format geojson: the cells of the reports instead, with how often each is reported",
     )
-    add_output(parser, "the file to write", required=True)
+    argument(parser, "-o --output OUT", "the file to write", required=True)
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.cli.inputs import add_input, read_input
+from optmech.cli.inputs import add_input, argument, read_input
 from optmech.cli.output import Answer, Facts, Piece, Title
 from optmech.errors import ProblemError
 
@@ -23,39 +23,35 @@ EXAMPLE = 'optmech measure design.json --distance euclidean --epsilon "ln 2"'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="distance that ε is per: euclidean, manhattan, hamming, haversine, loss, or one of "
+    argument(
+        parser,
+        "--distance NAME",
+        "distance that ε is per: euclidean, manhattan, hamming, haversine, loss, or one of "
         "the design's own (default: the one its constraints use)",
     )
-    parser.add_argument(
-        "--epsilon", metavar="E", help='report the least δ at this ε (a number, or "ln 3")'
+    argument(parser, "--epsilon E", 'report the least δ at this ε (a number, or "ln 3")')
+    argument(parser, "--delta D", "report the least ε at this δ")
+    argument(
+        parser, "--leakage", "also report what a report leaks: vulnerabilities, leakage, capacities"
     )
-    parser.add_argument("--delta", metavar="D", help="report the least ε at this δ")
-    parser.add_argument(
-        "--leakage",
-        action="store_true",
-        help="also report what a report leaks: vulnerabilities, leakage, capacities",
-    )
-    parser.add_argument(
-        "--reports",
-        metavar="K",
+    argument(
+        parser,
+        "--reports K",
+        "with --leakage: also what K independent reports about one secret leak",
         type=int,
-        help="with --leakage: also what K independent reports about one secret leak",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--everywhere",
-        action="store_true",
-        help="also report what the cells of a grid or of regions promise between their centres, "
+        "also report what the cells of a grid or of regions promise between their centres, "
         "for fixes that are snapped to the cell that holds them: the slack, the step across an "
         "edge, and the share of pairs of fixes whose log ratio exceeds ε (that of --epsilon, or "
         "the least between the centres) times their distance",
     )
-    parser.add_argument(
-        "--within",
-        metavar="D",
-        help="with --everywhere: sample pairs of fixes at most this far from each other",
+    argument(
+        parser,
+        "--within D",
+        "with --everywhere: sample pairs of fixes at most this far from each other",
     )
 
 

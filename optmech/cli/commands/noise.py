@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, cast
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output, add_picture
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts
 from optmech.errors import ProblemError
 
@@ -18,47 +18,38 @@ EXAMPLE = "optmech noise --epsilon 1 --delta 1e-6 --loss square -o noise.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epsilon", required=True, metavar="E", help='ε, such as 0.5 or "ln 3"')
-    parser.add_argument(
-        "--order",
-        metavar="A",
-        help="ε bounds Rényi divergences of this order above 1, such as 2 or 3/2",
+    argument(parser, "--epsilon E", 'ε, such as 0.5 or "ln 3"', required=True)
+    argument(
+        parser, "--order A", "ε bounds Rényi divergences of this order above 1, such as 2 or 3/2"
     )
-    parser.add_argument("--delta", default="0", metavar="D", help="δ (default: 0)")
-    parser.add_argument(
-        "--sensitivity",
+    argument(parser, "--delta D", "δ (default: 0)", default="0")
+    argument(
+        parser,
+        "--sensitivity S",
+        "by how much one person changes the number (default: 1)",
         type=int,
         default=1,
-        metavar="S",
-        help="by how much one person changes the number (default: 1)",
     )
-    parser.add_argument(
-        "--loss",
+    argument(
+        parser,
+        "--loss LOSS",
+        "absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
         default="absolute",
-        help="absolute, square, threshold, or a table such as 0,1,1.5 (default: absolute)",
     )
-    parser.add_argument(
-        "--width", type=int, metavar="W", help="noise up to W costs nothing (loss threshold)"
-    )
-    parser.add_argument(
-        "--dimensions", type=int, default=1, metavar="D", help="2 for pairs of numbers (default: 1)"
-    )
-    parser.add_argument(
-        "--norm", help="the norm of changes of a pair: l1, l2 or linf (default: l1)"
-    )
-    parser.add_argument(
-        "--loss-norm", metavar="NORM", help="the norm of noise that costs (default: the same)"
-    )
-    parser.add_argument(
-        "--for-releases",
+    argument(parser, "--width W", "noise up to W costs nothing (loss threshold)", type=int)
+    argument(parser, "--dimensions D", "2 for pairs of numbers (default: 1)", type=int, default=1)
+    argument(parser, "--norm NORM", "the norm of changes of a pair: l1, l2 or linf (default: l1)")
+    argument(parser, "--loss-norm NORM", "the norm of noise that costs (default: the same)")
+    argument(
+        parser,
+        "--for-releases K",
+        "K numbers, each with noise of its own and the same law, keep ε and δ together "
+        "(default: 1)",
         type=int,
         default=1,
-        metavar="K",
-        help="K numbers, each with noise of its own and the same law, keep ε and δ together "
-        "(default: 1)",
     )
-    add_output(parser, "write the noise to this JSON file")
-    add_picture(parser, "draw the noise")
+    argument(parser, "-o --output OUT", "write the noise to this JSON file")
+    argument(parser, "--picture PNG", "draw the noise")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -1,12 +1,10 @@
 """``optmech pack``: a design as a small file to sample from."""
 
-from __future__ import annotations
-
 import argparse
 import os
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
@@ -14,31 +12,29 @@ EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("design", metavar="DESIGN", help="a file written by optmech solve -o")
-    add_output(parser, "the file to write", required=True)
-    parser.add_argument(
-        "--bits",
+    argument(parser, "design DESIGN", "a file written by optmech solve -o")
+    argument(parser, "-o --output OUT", "the file to write", required=True)
+    argument(
+        parser,
+        "--bits W",
+        "probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
         type=int,
         default=24,
-        metavar="W",
-        help="probabilities are whole numbers over 2^W; 16, 24 (default), 32 or 48",
     )
-    parser.add_argument(
-        "--max-loss",
+    argument(
+        parser,
+        "--max-loss SHARE",
+        "how much worse than the design the packed mechanism may be (default: 1%%)",
         default="1%",
-        metavar="SHARE",
-        help="how much worse than the design the packed mechanism may be (default: 1%%)",
     )
-    parser.add_argument(
-        "--prior-date", metavar="YYYY-MM", help="when the prior's data are from; goes into the file"
-    )
-    parser.add_argument(
-        "--outside",
+    argument(parser, "--prior-date YYYY-MM", "when the prior's data are from; goes into the file")
+    argument(
+        parser,
+        "--outside WHAT",
+        "what a position outside the region gets: refuse (default; no report) or nearest",
         default="refuse",
-        metavar="WHAT",
-        help="what a position outside the region gets: refuse (default; no report) or nearest",
     )
-    parser.add_argument("--sign", metavar="KEY", help="sign with this Ed25519 private key (PEM)")
+    argument(parser, "--sign KEY", "sign with this Ed25519 private key (PEM)")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -1,7 +1,5 @@
 """``optmech problems``: the gallery."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 

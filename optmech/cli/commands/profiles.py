@@ -1,7 +1,5 @@
 """``optmech profiles``: the solver profiles."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import asdict
 

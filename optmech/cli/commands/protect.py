@@ -1,7 +1,5 @@
 """``optmech protect``: a report for every row of a table of places."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import stat
@@ -13,7 +11,7 @@ from optmech.cli import output
 from optmech.cli.inputs import (
     add_draw_seed,
     add_family_input,
-    add_output,
+    argument,
     released_mechanism,
     require_seed,
 )
@@ -26,71 +24,73 @@ _MOST_KEY = 4096
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "design",
-        metavar="DESIGN",
-        help="a file written by optmech solve -o, transport -o or pack -o (.omm)",
+    argument(
+        parser,
+        "design DESIGN",
+        "a file written by optmech solve -o, transport -o or pack -o (.omm)",
     )
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help="a table: .csv (also .gz, .bz2, .xz), .parquet, .geojson of points; - is CSV on "
+    argument(
+        parser,
+        "data DATA",
+        "a table: .csv (also .gz, .bz2, .xz), .parquet, .geojson of points; - is CSV on "
         "standard input",
     )
     add_family_input(parser)
     place = parser.add_argument_group("where a row is")
-    place.add_argument(
-        "--x",
-        metavar="COLUMN",
-        help="longitude, or the first coordinate (default: with --y, the columns that are called "
+    argument(
+        place,
+        "--x COLUMN",
+        "longitude, or the first coordinate (default: with --y, the columns that are called "
         "longitude and latitude, or x and y where the design is not in degrees)",
     )
-    place.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
-    place.add_argument("--label", metavar="COLUMN", help="label of the secret, without coordinates")
-    place.add_argument(
+    argument(place, "--y COLUMN", "latitude, or the second coordinate")
+    argument(place, "--label COLUMN", "label of the secret, without coordinates")
+    argument(
+        place,
         "--outside",
+        "what becomes of rows outside of the domain (default: refuse)",
         choices=("refuse", "nearest", "drop"),
         default="refuse",
-        help="what becomes of rows outside of the domain (default: refuse)",
     )
-    place.add_argument(
+    argument(
+        place,
         "--missing",
-        choices=("refuse", "drop"),
-        help="what becomes of rows without usable coordinates (default: they are dropped with "
+        "what becomes of rows without usable coordinates (default: they are dropped with "
         "--outside drop, and refused else)",
+        choices=("refuse", "drop"),
     )
-    place.add_argument(
-        "--max-distance",
+    argument(
+        place,
+        "--max-distance D",
+        "where secrets are points: rows farther than this from all of them are outside",
         type=float,
-        metavar="D",
-        help="where secrets are points: rows farther than this from all of them are outside",
     )
     result = parser.add_argument_group("what is written")
     written = "a .csv, .csv.gz, .parquet or .geojson file (default: CSV on standard output)"
-    add_output(result, written, default="-")
-    result.add_argument(
-        "--keep",
-        metavar="COLUMN",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="other columns that are kept as they are; all others are left out, as a time or a "
+    argument(result, "-o --output OUT", written, default="-")
+    argument(
+        result,
+        "--keep COLUMN",
+        "other columns that are kept as they are; all others are left out, as a time or a "
         "speed can give a place away",
-    )
-    result.add_argument("--report", metavar="NAME", help="add a column with the reports' labels")
-    sticky = parser.add_argument_group("reports that repeat")
-    sticky.add_argument(
-        "--sticky-key-file",
-        metavar="FILE",
-        help="32 random bytes or more, kept secret: a place gets the same report again and again",
-    )
-    sticky.add_argument(
-        "--sticky-by",
-        metavar="COLUMN",
         nargs="+",
         action="extend",
         default=[],
-        help="as long as these columns are the same, such as a user and a day",
+    )
+    argument(result, "--report NAME", "add a column with the reports' labels")
+    sticky = parser.add_argument_group("reports that repeat")
+    argument(
+        sticky,
+        "--sticky-key-file FILE",
+        "32 random bytes or more, kept secret: a place gets the same report again and again",
+    )
+    argument(
+        sticky,
+        "--sticky-by COLUMN",
+        "as long as these columns are the same, such as a user and a day",
+        nargs="+",
+        action="extend",
+        default=[],
     )
     add_draw_seed(parser)
 

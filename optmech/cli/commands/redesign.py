@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output, add_solving
+from optmech.cli.inputs import add_solving, argument
 from optmech.cli.output import Answer, Facts, Piece, Title
 from optmech.errors import ProblemError
 
@@ -19,25 +19,21 @@ EXAMPLE = 'optmech redesign old.json new-problem.toml -o new.json --free "new sc
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "design",
-        metavar="OLD",
-        help="a file written by optmech solve -o, or by optmech pack -o (then the rows that "
+    argument(
+        parser,
+        "design OLD",
+        "a file written by optmech solve -o, or by optmech pack -o (then the rows that "
         "devices have are kept)",
     )
-    parser.add_argument(
-        "problem", metavar="FILE|NAME", help="what is wanted now: another place, another prior"
-    )
-    parser.add_argument(
-        "--keep",
+    argument(parser, "problem FILE|NAME", "what is wanted now: another place, another prior")
+    argument(
+        parser,
+        "--keep LABEL",
+        "secrets whose rows are kept (default: all that both have, at the same place)",
         nargs="+",
-        metavar="LABEL",
-        help="secrets whose rows are kept (default: all that both have, at the same place)",
     )
-    parser.add_argument(
-        "--free", nargs="+", metavar="LABEL", help="secrets whose rows are designed anew, of these"
-    )
-    add_output(parser, "write the design to this file (-: standard output)")
+    argument(parser, "--free LABEL", "secrets whose rows are designed anew, of these", nargs="+")
+    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
     add_solving(parser)
 
 

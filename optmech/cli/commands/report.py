@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer
 from optmech.errors import ProblemError
 
@@ -21,23 +21,25 @@ _MOST = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "designs",
-        metavar="DESIGN|RUN",
-        nargs="+",
-        help="files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
+    argument(
+        parser,
+        "designs DESIGN|RUN",
+        "files written by optmech solve -o, or the directory of a run of optmech sweep, whose "
         "frontier has a line for every series",
+        nargs="+",
     )
-    parser.add_argument(
-        "--backdrop",
-        metavar="GEOJSON",
-        help="lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
+    argument(
+        parser,
+        "--backdrop GEOJSON",
+        "lines behind the maps (districts, a coast, roads): GeoJSON in degrees, also "
         ".gz, or PACKAGE:RESOURCE of an installed package",
     )
-    add_output(
-        parser, "the HTML file (default: beside the first design, or in the run's directory)"
+    argument(
+        parser,
+        "-o --output OUT",
+        "the HTML file (default: beside the first design, or in the run's directory)",
     )
-    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    argument(parser, "--open", "show the page in a browser")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -10,6 +10,7 @@ from optmech.cli import output
 from optmech.cli.inputs import (
     add_draw_seed,
     add_family_input,
+    argument,
     point,
     released_mechanism,
     require_seed,
@@ -26,28 +27,24 @@ MAX_DRAWS = 10**7
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "design", metavar="DESIGN", help="a file written by optmech solve -o, or pack"
-    )
-    parser.add_argument(
-        "secret",
-        metavar="SECRET",
-        nargs="?",
-        help="label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
+    argument(parser, "design DESIGN", "a file written by optmech solve -o, or pack")
+    argument(
+        parser,
+        "secret SECRET",
+        "label of the secret; a grid cell is ROW,COLUMN; for a design that is private at "
         "every point the point itself, X,Y; for noise the whole number it is added to",
+        nargs="?",
     )
-    parser.add_argument(
-        "--at",
-        metavar="X,Y",
-        help="instead of SECRET a position: of a packed mechanism, or of a design that is private "
+    argument(
+        parser,
+        "--at X,Y",
+        "instead of SECRET a position: of a packed mechanism, or of a design that is private "
         "at every point; longitude and latitude where that has degrees (--at=X,Y where X is "
         "negative)",
     )
     add_family_input(parser)
-    parser.add_argument(
-        "--signer", metavar="KEY", help="the public key (PEM) that a packed file is signed with"
-    )
-    parser.add_argument("-n", type=int, default=1, metavar="N", help="how many (default: 1)")
+    argument(parser, "--signer KEY", "the public key (PEM) that a packed file is signed with")
+    argument(parser, "-n N", "how many (default: 1)", type=int, default=1)
     add_draw_seed(parser)
 
 

@@ -1,9 +1,8 @@
 """``optmech schema``: the JSON Schema of problem, trace and sweep files."""
 
-from __future__ import annotations
-
 import argparse
 
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Lines
 
 SUMMARY = "print the JSON Schema of problem files, or of trace or sweep files"
@@ -11,12 +10,13 @@ EXAMPLE = "optmech schema > problem.schema.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    argument(
+        parser,
         "of",
+        "the kind of file (default: problem)",
         nargs="?",
         choices=("problem", "trace", "sweep"),
         default="problem",
-        help="the kind of file (default: problem)",
     )
 
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output, add_picture, add_solving, require_limits
+from optmech.cli.inputs import add_solving, argument, require_limits
 from optmech.cli.output import Answer, Facts, Piece, Title
 from optmech.errors import InfeasibleError, ProblemError
 
@@ -27,33 +27,31 @@ _LONG = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("problem", metavar="FILE|NAME", help="a problem file, or a gallery name")
+    argument(parser, "problem FILE|NAME", "a problem file, or a gallery name")
     add_solving(parser)
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
+    argument(
+        parser,
+        "--device NAME",
+        "compute on cuda, cuda:1, cupy, cpu, ... (extra gpu; default: compiled code here)",
     )
-    parser.add_argument(
-        "--resolution",
-        type=int,
-        metavar="CELLS",
-        help="for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
+    argument(
+        parser,
+        "--resolution CELLS",
+        "for problems too large to solve: a bound from so many cells, a mechanism from a mesh "
         "or landmarks (0: the whole program; default: before it where that takes long, instead of "
         "it where that does not fit)",
+        type=int,
     )
-    add_output(parser, "write the design to this file (-: standard output)")
-    add_picture(parser, "draw the mechanism to this file")
-    parser.add_argument(
-        "--report",
-        metavar="HTML",
-        dest="page",
-        help="write the page of optmech report too; a design that was written is read and checked "
+    argument(parser, "-o --output OUT", "write the design to this file (-: standard output)")
+    argument(parser, "--picture PNG", "draw the mechanism to this file")
+    argument(
+        parser,
+        "--report HTML",
+        "write the page of optmech report too; a design that was written is read and checked "
         "again for it",
+        dest="page",
     )
-    parser.add_argument(
-        "--backdrop", metavar="GEOJSON", help="lines behind the page's maps, as for optmech report"
-    )
+    argument(parser, "--backdrop GEOJSON", "lines behind the page's maps, as for optmech report")
 
 
 def run(args: argparse.Namespace) -> Answer:

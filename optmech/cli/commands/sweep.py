@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_solving, require_limits
+from optmech.cli.inputs import add_solving, argument, require_limits
 from optmech.cli.output import Answer, Facts, Grid, Piece
 from optmech.errors import ProblemError
 
@@ -22,21 +22,16 @@ _LISTED = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sweep", metavar="FILE|NAME", help="a sweep file, or a gallery name")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="directory of the results (default: the file's name with -run); the same command "
+    argument(parser, "sweep FILE|NAME", "a sweep file, or a gallery name")
+    argument(
+        parser,
+        "-o --output DIR",
+        "directory of the results (default: the file's name with -run); the same command "
         "goes on where an interrupted one was",
     )
     add_solving(parser)
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes (default: the cores at hand)"
-    )
-    parser.add_argument(
-        "--dask", metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead"
-    )
+    argument(parser, "--workers N", "processes (default: the cores at hand)", type=int)
+    argument(parser, "--dask ADDRESS", "run on the Dask cluster of this scheduler instead")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output, add_picture, require_seed
+from optmech.cli.inputs import argument, require_seed
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ EXAMPLE = "optmech trace ten-points -o noise.json --picture trace.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", metavar="FILE|NAME", help="a trace file, or a gallery name")
-    add_output(parser, "write the noise, or the figures, to this JSON file")
-    add_picture(parser, "draw the trace and the worst hypothesis, or errors over time")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of what is drawn and simulated"
+    argument(parser, "trace FILE|NAME", "a trace file, or a gallery name")
+    argument(parser, "-o --output OUT", "write the noise, or the figures, to this JSON file")
+    argument(
+        parser, "--picture PNG", "draw the trace and the worst hypothesis, or errors over time"
     )
+    argument(parser, "--seed N", "of what is drawn and simulated", type=int, default=0)
     release = parser.add_argument_group("releasing a trace")
-    release.add_argument(
-        "--release",
-        metavar="TABLE",
-        help="a table with a row for every time: it is released as designed, to OUT (.csv)",
+    argument(
+        release,
+        "--release TABLE",
+        "a table with a row for every time: it is released as designed, to OUT (.csv)",
     )
-    release.add_argument("--x", metavar="COLUMN", help="longitude, or the first coordinate")
-    release.add_argument("--y", metavar="COLUMN", help="latitude, or the second coordinate")
-    release.add_argument("--label", metavar="COLUMN", help="labels, instead of coordinates")
+    argument(release, "--x COLUMN", "longitude, or the first coordinate")
+    argument(release, "--y COLUMN", "latitude, or the second coordinate")
+    argument(release, "--label COLUMN", "labels, instead of coordinates")
 
 
 def run(args: argparse.Namespace) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from optmech.cli import output
-from optmech.cli.inputs import add_output, add_picture
+from optmech.cli.inputs import argument
 from optmech.cli.output import Answer, Facts, Grid, Piece, Title
 from optmech.errors import ProblemError
 
@@ -24,35 +24,35 @@ EXAMPLE = "optmech transport home-out-target -o family.json --picture family.png
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "problem",
-        metavar="FILE|NAME",
-        help="a problem file with a [transport] table, or with distribution privacy constraints",
+    argument(
+        parser,
+        "problem FILE|NAME",
+        "a problem file with a [transport] table, or with distribution privacy constraints",
     )
-    add_output(parser, "of a task: save the mechanisms with their proof")
-    add_picture(parser, "of a task: draw inputs and outputs")
-    parser.add_argument(
-        "--p",
-        action="append",
-        metavar="P",
-        help="show distances between distributions, of this order, at least 1 or inf; may be "
+    argument(parser, "-o --output OUT", "of a task: save the mechanisms with their proof")
+    argument(parser, "--picture PNG", "of a task: draw inputs and outputs")
+    argument(
+        parser,
+        "--p P",
+        "show distances between distributions, of this order, at least 1 or inf; may be "
         "repeated (default: 1 and inf)",
+        action="append",
     )
-    parser.add_argument(
-        "--distance",
-        metavar="NAME",
-        help="euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
+    argument(
+        parser,
+        "--distance NAME",
+        "euclidean, manhattan, hamming, haversine, loss, or one of the problem's own "
         "(default: the one its constraints use)",
     )
-    parser.add_argument(
-        "--radius",
-        metavar="R",
-        help="also decide whether all mass can be moved within R, with a violating set if not",
+    argument(
+        parser,
+        "--radius R",
+        "also decide whether all mass can be moved within R, with a violating set if not",
     )
-    parser.add_argument(
-        "--plan",
-        metavar="OUT",
-        help="write moves to a CSV file: those of a task, or of the first pair's last plan",
+    argument(
+        parser,
+        "--plan OUT",
+        "write moves to a CSV file: those of a task, or of the first pair's last plan",
     )
 
 
