@@ -177,6 +177,8 @@ def entry() -> NoReturn:
     if not sys.warnoptions:
         # numbers are checked where they matter; a library's warnings would only look like errors
         warnings.simplefilter("ignore")
+    if "_ARGCOMPLETE" in os.environ:
+        _module("completion").complete(build_parser())
     install()
     status = main()
     settle()
