@@ -9,8 +9,10 @@ and a file that is there keeps its mode and owner. What is no regular file (a te
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import gzip
+import io
 import os
 import re
 import secrets
@@ -18,7 +20,7 @@ import signal
 import stat
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from optmech.errors import ProblemError
@@ -30,6 +32,13 @@ _DESCRIPTOR = re.compile(r"/(?:dev/fd|proc/self/fd|proc/thread-self/fd)/([0-9]{1
 _STANDARD = {STANDARD_OUTPUT: 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _REMEDY = "Choose a folder that exists, is writable and has room"
 _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def csv_bytes(rows: Iterable[Iterable[object]], end: str = "\r\n") -> bytes:
+    """Rows as CSV in UTF-8; halves of surrogate pairs, of texts that were read so, stay."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogatepass")
 
 
 def write_atomically(path: str | Path, content: bytes) -> None:

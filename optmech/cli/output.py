@@ -4,8 +4,6 @@ output, the rest on standard error."""
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import json
 import math
 import os
@@ -18,7 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from optmech.base.plain import plain_values
-from optmech.base.storage import ending, is_standard_output, refuse_unwritable, write_atomically
+from optmech.base.storage import (
+    csv_bytes,
+    ending,
+    is_standard_output,
+    refuse_unwritable,
+    write_atomically,
+)
 from optmech.errors import OptmechError, ProblemError
 from optmech.exact.interval import Interval
 from optmech.reading.errors import printable
@@ -132,13 +136,11 @@ def write_moves(path: str, moves: Iterable[tuple[Any, ...]], *names: str) -> Non
     """A CSV file of moved mass, in UTF-8: ``names``, then two labels, mass and distance."""
     from optmech.base.labelled import label_text
 
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow([*names, "from", "to", "mass", "distance"])
+    rows: list[list[Any]] = [[*names, "from", "to", "mass", "distance"]]
     for *first, start, end, mass, distance in moves:
         numbers = repr(float(mass)), repr(float(distance))
-        table.writerow([*first, label_text(start), label_text(end), *numbers])
-    write_atomically(path, text.getvalue().encode())
+        rows.append([*first, label_text(start), label_text(end), *numbers])
+    write_atomically(path, csv_bytes(rows))
 
 
 def number(value: float) -> str:
@@ -159,6 +161,16 @@ def either(value: float | Interval) -> str:
 def plain(value: float | Interval) -> float | list[float]:
     """The same for JSON."""
     return [value.lower, value.upper] if isinstance(value, Interval) else float(value)
+
+
+def plain_figures(found: Mapping[str, tuple[str, float | Interval]]) -> dict[str, Any]:
+    """Figures with their titles, by their keys, for JSON."""
+    return {key: plain(value) for key, (_, value) in found.items()}
+
+
+def figures(found: Mapping[str, tuple[str, float | Interval]]) -> Facts:
+    """The same for people."""
+    return Facts([(title, either(value)) for title, value in found.values()])
 
 
 def claim_outputs(args: Namespace, inputs: Iterable[str | Path | None]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from optmech.base import memory
 from optmech.base.arrays import Floats
 from optmech.base.needed import needed
-from optmech.base.storage import ending, write_atomically
+from optmech.base.storage import csv_bytes, ending, write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import read_bytes, require_readable, translated
 from optmech.reading.columns import read_columns, read_text_columns
@@ -247,11 +246,8 @@ def write_matrix(mechanism: Mechanism, path: str | Path) -> None:
         np.save(buffer, mechanism.matrix, allow_pickle=False)
         write_atomically(path, buffer.getvalue())
     elif suffix == ".csv":
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows(
-            [repr(value) for value in row] for row in mechanism.matrix.tolist()
-        )
-        write_atomically(path, text.getvalue().encode())
+        rows = ([repr(value) for value in row] for row in mechanism.matrix.tolist())
+        write_atomically(path, csv_bytes(rows, end="\n"))
     else:
         raise ProblemError(
             "is not the name of a matrix",

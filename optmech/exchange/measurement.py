@@ -1,11 +1,10 @@
 """Designs and noise for other libraries: OpenDP measurements, dp-accounting, SciPy, tables."""
 
-import csv
-import io
 import math
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from optmech.additive.encoded import MOST_SENSITIVITY
 from optmech.additive.pairs import dominating
 from optmech.additive.privacy import largest_delta
 from optmech.base.needed import needed
-from optmech.base.storage import write_atomically
+from optmech.base.storage import csv_bytes, write_atomically
 from optmech.designs.design import Design
 from optmech.errors import ProblemError, VerificationError
 from optmech.exact.checked import positive, whole
@@ -233,13 +232,10 @@ def write_noise_table(design: CertifiedNoise, path: str | Path, *, last: int | N
         while law.tails and law.upper_tail(last + 1) > Fraction(_TAIL) and last < _MOST_ROWS:
             last += len(law.tails)
     last = whole(last, "last", 0, _MOST_ROWS)
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    table.writerow(["noise", "probability", "numerator", "denominator"])
-    for k in range(-last, last + 1):
-        exact = law.at(k)
-        table.writerow([k, repr(float(exact)), exact.numerator, exact.denominator])
-    write_atomically(path, text.getvalue().encode())
+    exact = ((k, law.at(k)) for k in range(-last, last + 1))
+    rows = ((k, repr(float(p)), p.numerator, p.denominator) for k, p in exact)
+    header = ("noise", "probability", "numerator", "denominator")
+    write_atomically(path, csv_bytes(chain([header], rows)))
 
 
 __all__ = ["noise_to_dp_accounting", "noise_to_opendp", "noise_to_scipy", "write_noise_table"]

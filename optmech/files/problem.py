@@ -18,7 +18,7 @@ from optmech.base.arrays import Floats
 from optmech.errors import ProblemError, TooLargeError
 from optmech.files.domains import Aggregable, Observables, Secrets
 from optmech.files.metrics import LossSection
-from optmech.files.place import Place, require_room
+from optmech.files.place import Listed, Place, require_room
 from optmech.files.priors import ListedWeights, PriorSection
 from optmech.files.transport import Transport, TransportTask
 from optmech.files.zones import merge, places_of, zones_of
@@ -137,27 +137,30 @@ def assemble(
 
 def build_secrets(spec: ProblemSection, directory: Path, errors: Collector) -> Place | None:
     """The secrets, aggregated where the file says so."""
-    if spec.secrets is None:
-        return None
-    with errors.at("secrets"):
-        listed = spec.secrets.listed(directory)
+    place = None
+    if spec.secrets is not None:
+        with errors.at("secrets"):
+            place = _secrets(spec, spec.secrets.listed(directory), directory)
+    return place
+
+
+def _secrets(spec: ProblemSection, listed: Listed, directory: Path) -> Place:
+    wanted = getattr(spec.secrets, "aggregate", None)
+    if wanted is None:
         merging = isinstance(spec.secrets, Aggregable)
-        wanted = getattr(spec.secrets, "aggregate", None)
-        if wanted is None:
-            places = len(places_of(listed.domain)[0]) if merging else None
-            observables = len(listed.domain) if spec.observables is None else 1
-            require_room(len(listed.domain), "", observables=observables, places=places)
-            return Place.of(directory, listed)
-        zone = zones_of(listed.domain, wanted.zones)
-        weights: Floats | None = None
-        if isinstance(spec.prior, ListedWeights):
-            # the prior's errors come later
-            with suppress(ProblemError):
-                weights, _ = spec.prior.of_rows(listed, directory)
-        if weights is not None and not weights.max() > 0:
-            weights = None
-        return Place.of(directory, listed, (merge(listed.domain, zone, weights), zone))
-    return None
+        places = len(places_of(listed.domain)[0]) if merging else None
+        observables = len(listed.domain) if spec.observables is None else 1
+        require_room(len(listed.domain), "", observables=observables, places=places)
+        return Place.of(directory, listed)
+    zone = zones_of(listed.domain, wanted.zones)
+    weights: Floats | None = None
+    if isinstance(spec.prior, ListedWeights):
+        # the prior's errors come later
+        with suppress(ProblemError):
+            weights, _ = spec.prior.of_rows(listed, directory)
+    if weights is not None and not weights.max() > 0:
+        weights = None
+    return Place.of(directory, listed, (merge(listed.domain, zone, weights), zone))
 
 
 class Parts:

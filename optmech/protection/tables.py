@@ -2,7 +2,6 @@
 bounds."""
 
 import contextlib
-import csv
 import errno
 import gzip
 import io
@@ -23,7 +22,7 @@ import numpy as np
 from optmech.base import storage
 from optmech.base.labelled import label_text
 from optmech.base.needed import needed
-from optmech.base.storage import ending
+from optmech.base.storage import csv_bytes, ending
 from optmech.errors import ProblemError
 from optmech.reading.columns import (
     Rows,
@@ -326,13 +325,9 @@ class _Stream:
 
 def _csv(write: Write, names: Sequence[str]) -> Iterator[Put]:
     def put(part: Part) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text).writerows(zip(*(_cells(part[name]) for name in names), strict=True))
-        write(text.getvalue().encode("utf-8", "surrogatepass"))
+        write(csv_bytes(zip(*(_cells(part[name]) for name in names), strict=True)))
 
-    head = io.StringIO(newline="")
-    csv.writer(head).writerow(names)
-    write(head.getvalue().encode("utf-8", "surrogatepass"))
+    write(csv_bytes([names]))
     yield put
 
 

@@ -2,9 +2,8 @@
 
 import argparse
 
-from optmech.cli import output
 from optmech.cli.inputs import add_input, argument
-from optmech.cli.output import Answer, Facts
+from optmech.cli.output import Answer, Facts, claim_outputs, number
 from optmech.errors import ProblemError
 
 SUMMARY = "check a matrix of another tool against a problem and save it as a design"
@@ -29,15 +28,15 @@ def run(args: argparse.Namespace) -> Answer:
     if args.problem is None:
         raise ProblemError("is missing", where="--problem", remedy="Name the matrix's problem")
     file = read_problem(args.problem)
-    output.claim_outputs(args, [args.design, *file.inputs])
+    claim_outputs(args, [args.design, *file.inputs])
     problem = file.problem
     mechanism = read_matrix(args.design, problem.secrets, problem.observables)
     design = adopt(mechanism, problem, repair=args.repair)
     design.save(args.output)
     rows = [
         ("verified", "yes"),
-        ("loss", output.number(design.loss)),
-        ("lower bound", f"{output.number(design.lower_bound)} (without a search)"),
+        ("loss", number(design.loss)),
+        ("lower bound", f"{number(design.lower_bound)} (without a search)"),
         ("status", f"{design.status}: {nearness(design)}"),
     ]
     return Answer(design.summary(), [Facts(rows)], {"output": "design"})

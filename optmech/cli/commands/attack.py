@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import add_input, argument, read_input
-from optmech.cli.output import Answer, Facts, Grid
+from optmech.cli.output import Answer, Facts, Grid, number
 
 if TYPE_CHECKING:
     from optmech.analysis.attacks import Attack
@@ -65,15 +64,15 @@ def run(args: argparse.Namespace) -> Answer:
     rows = [
         ("attack", attack.name),
         ("distance", name),
-        ("expected error", f"{output.number(attack.error)} under the design's prior"),
-        ("without seeing anything", output.number(blind)),
-        ("largest error", output.number(attack.worst_error)),
+        ("expected error", f"{number(attack.error)} under the design's prior"),
+        ("without seeing anything", number(blind)),
+        ("largest error", number(attack.worst_error)),
     ]
     if attack.value is not None and attack.lower_bound is not None:
-        rows.append(("minimised value", output.number(attack.value)))
-        rows.append(("its lower bound", output.number(attack.lower_bound)))
+        rows.append(("minimised value", number(attack.value)))
+        rows.append(("its lower bound", number(attack.lower_bound)))
     easiest = sorted(per_secret.items(), key=lambda item: item[1])[:_SHOWN]
-    listed = [(label, output.number(error)) for label, error in easiest]
+    listed = [(label, number(error)) for label, error in easiest]
     return Answer(values, [Facts(rows), Grid(("easiest secrets", "error"), listed, right=(1,))])
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import add_input, argument, read_input
-from optmech.cli.output import Answer, Facts
+from optmech.cli.output import Answer, Facts, checks, number
 from optmech.errors import ProblemError, VerificationError
 
 if TYPE_CHECKING:
@@ -44,15 +43,15 @@ def run(args: argparse.Namespace) -> Answer:
         *([("reason", report.reason)] if report.reason else []),
         ("inequalities", f"{report.inequalities:,}, all decided exactly"),
         ("tightest ratio", "none" if tightest is None else f"{tightest.worst:.15g} of allowed"),
-        ("loss", output.number(report.loss)),
-        ("lower bound", output.number(report.lower_bound)),
-        ("gap", output.number(report.gap)),
+        ("loss", number(report.loss)),
+        ("lower bound", number(report.lower_bound)),
+        ("gap", number(report.gap)),
         ("passed", "yes" if report.passed else "NO"),
     ]
     faults = [f"optmech: error: {args.design}: {fault}" for fault in report.faults]
     return Answer(
         found,
-        [output.checks(report.checks), Facts(facts)],
+        [checks(report.checks), Facts(facts)],
         notes=[*(f"note: {line}" for line in report.notes), *faults],
         status=status,
     )

@@ -115,12 +115,11 @@ def run(args: argparse.Namespace) -> Answer:
         if names[0] == names[1]:
             names = ["first", "second"]
         save(compared(a, b, problem.prior, names=names), args.picture)
-    plain = [{key: output.plain(v) for key, (_, v) in side.items()} for side in sides]
     values = {
         "distance": name,
         "unit": unit,
-        "first": plain[0],
-        "second": plain[1],
+        "first": output.plain_figures(sides[0]),
+        "second": output.plain_figures(sides[1]),
         "second_refines_first": forth.plain(),
         "first_refines_second": back.plain(),
         "verdict": words,

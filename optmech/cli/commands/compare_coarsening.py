@@ -2,9 +2,8 @@
 
 import argparse
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer, Grid
+from optmech.cli.output import Answer, Grid, note
 
 SUMMARY = "measure the coarsening that devices ship, beside certified designs"
 EXAMPLE = "optmech compare-coarsening grid-4x4"
@@ -26,7 +25,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.sweeps.coarsening import compare_coarsening
 
     prior = read_problem(args.problem).problem.prior
-    found = compare_coarsening(prior, progress=None if args.quiet else output.note)
+    found = compare_coarsening(prior, progress=None if args.quiet else note)
     names = ("name", "loss", "epsilon", "attack", "design_loss", "design_epsilon", "design_attack")
     rows = [{name: getattr(row, name) for name in names} for row in found]
 

@@ -1,12 +1,9 @@
 """``optmech estimate``: what the reports that were collected say about everybody."""
 
 import argparse
-import csv
-import io
 
-from optmech.cli import output
 from optmech.cli.inputs import add_input, argument, read_input, require_seed
-from optmech.cli.output import Answer, Facts, Grid
+from optmech.cli.output import Answer, Facts, Grid, claim_outputs, number
 
 SUMMARY = "estimate the frequencies of secrets from counts of a design's reports"
 EXAMPLE = "optmech estimate design.json counts.csv --bootstrap 200"
@@ -49,7 +46,7 @@ def run(args: argparse.Namespace) -> Answer:
 
     from optmech.analysis import estimate
     from optmech.analysis.estimate.counts import read_counts
-    from optmech.base.storage import write_atomically
+    from optmech.base.storage import csv_bytes, write_atomically
     from optmech.errors import ProblemError
     from optmech.exact.number import parse_exact
     from optmech.spaces.labels import label_text
@@ -59,7 +56,7 @@ def run(args: argparse.Namespace) -> Answer:
     level = float(parse_exact(args.confidence, where="--confidence", positive=True))
     if not level < 1:
         raise ProblemError(f"{level:g} is not below 1", where="--confidence")
-    output.claim_outputs(args, [args.design, args.problem, args.counts])
+    claim_outputs(args, [args.design, args.problem, args.counts])
     _, m = read_input(args)
     counts = read_counts(args.counts, m.observables)
     found = estimate.prior(
@@ -89,11 +86,8 @@ def run(args: argparse.Namespace) -> Answer:
     )
     keys = [name.replace(" ", "_") for name in header]
     if args.output is not None:
-        text = io.StringIO(newline="")
-        table = csv.writer(text)
-        table.writerow(keys)
-        table.writerows((label, *map(repr, values)) for label, values in rows)
-        write_atomically(args.output, text.getvalue().encode())
+        table = [keys, *([label, *map(repr, row)] for label, row in rows)]
+        write_atomically(args.output, csv_bytes(table))
     values = {
         "reports": found.reports,
         "gap": found.gap,
@@ -102,9 +96,9 @@ def run(args: argparse.Namespace) -> Answer:
         "confidence": found.confidence if args.bootstrap else None,
         "estimates": [dict(zip(keys, (label, *row), strict=True)) for label, row in rows],
     }
-    shown = [(label, *map(output.number, row)) for label, row in rows]
+    shown = [(label, *map(number, row)) for label, row in rows]
     facts = [
-        ("reports", output.number(found.reports)),
+        ("reports", number(found.reports)),
         ("no prior is likelier by more than", f"{found.gap:.3g} nats per report"),
     ]
     grid = [Grid(header, shown, right=range(1, len(header)))] if args.output is None else []

@@ -2,9 +2,8 @@
 
 import argparse
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer
+from optmech.cli.output import Answer, claim_outputs
 from optmech.errors import ProblemError
 
 SUMMARY = "write the linear program of a problem, or the matrix or map of a design"
@@ -62,7 +61,7 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.files import read_problem
 
     file = read_problem(args.problem)
-    output.claim_outputs(args, file.inputs)
+    claim_outputs(args, file.inputs)
     size = write_program(file.problem, args.format, args.output)
     return size, (
         f"{size['rows']:,} rows, {size['columns']:,} columns, {size['nonzeros']:,} nonzeros; "
@@ -74,7 +73,7 @@ def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.designs.file import load_design
     from optmech.exchange.matrices import write_matrix
 
-    output.claim_outputs(args, [args.problem])
+    claim_outputs(args, [args.problem])
     mechanism = load_design(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
@@ -86,7 +85,7 @@ def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     from optmech.designs.design import Design
     from optmech.spaces.labels import find_label
 
-    output.claim_outputs(args, [args.problem])
+    claim_outputs(args, [args.problem])
     design = Design.load(args.problem)
     report = args.report
     if report is not None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
 from optmech.cli.inputs import add_input, argument, read_input
-from optmech.cli.output import Answer, Facts, Piece, Title
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Piece,
+    Title,
+    figures,
+    number,
+    plain_figures,
+    promises,
+)
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -108,13 +116,12 @@ def run(args: argparse.Namespace) -> Answer:
     leaked = _leaked(args, problem, m, (name, distance)) if args.leakage else {}
     kept = measure_constraints(problem, m)
     values: dict[str, Any] = {"distance": name, "constraints": [row.plain() for row in kept]}
-    values |= {key: value for key, (_, value) in found.items()}
-    shown: list[Piece] = [Facts([(title, output.number(v)) for title, v in found.values()])]
+    values |= plain_figures(found)
+    shown: list[Piece] = [figures(found)]
     if leaked:
-        values["leakage"] = {key: output.plain(value) for key, (_, value) in leaked.items()}
-        rows = [(title, output.either(value)) for title, value in leaked.values()]
-        shown += [Title("Leakage"), Facts(rows)]
-    shown += output.promises("constraint", kept)
+        values["leakage"] = plain_figures(leaked)
+        shown += [Title("Leakage"), figures(leaked)]
+    shown += promises("constraint", kept)
     if between:
         values["everywhere"] = _plain(between, rate)
         rows = _facts(between, rate, problem.secrets.unit)
@@ -167,16 +174,16 @@ def _facts(found: Everywhere, rate: float | None, unit: str) -> list[tuple[str, 
     low, high = (f"{100 * share:.3g}" for share in found.interval)
     own = found.epsilon if rate is None else float(rate)
     return [
-        ("ε between the centres", output.number(found.epsilon)),
-        ("slack: ε counts for distance + slack", output.number(found.slack) + length),
+        ("ε between the centres", number(found.epsilon)),
+        ("slack: ε counts for distance + slack", number(found.slack) + length),
         (
             "log ratio at distance 0",
-            output.number(found.step) + edge,
+            number(found.step) + edge,
         ),
         *(
             (
                 f"ε for fixes {apart:.3g}{length} apart or more",
-                output.number(found.epsilon_between(apart)),
+                number(found.epsilon_between(apart)),
             )
             for apart in _apart(found)
         ),

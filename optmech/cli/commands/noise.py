@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer, Facts
+from optmech.cli.output import Answer, Facts, claim_outputs, note, number
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Answer:
     """0 with noise whose promise is verified."""
-    output.claim_outputs(args, [])
+    claim_outputs(args, [])
     design = _best(args)
     if args.output:
         design.save(args.output)
@@ -65,8 +64,8 @@ def run(args: argparse.Namespace) -> Answer:
     facts = [
         ("promise", design.promise),
         ("verified", f"yes: {design.decided[1]}"),
-        (design.measured, output.number(design.loss)),
-        ("lower bound", f"{output.number(design.lower_bound)}, of {design.compared}"),
+        (design.measured, number(design.loss)),
+        ("lower bound", f"{number(design.lower_bound)}, of {design.compared}"),
         ("status", f"{design.status}: a gap of {design.gap:.2g}"),
         ("noise", design.shown),
         ("seconds", f"{design.seconds:.2f}"),
@@ -84,7 +83,7 @@ def _best(args: argparse.Namespace) -> ProvedNoise:
         "loss": _loss(args.loss),
         "width": args.width,
         "for_releases": args.for_releases,
-        "note": output.note,
+        "note": note,
     }
     if args.dimensions != 1 or args.norm or args.loss_norm:
         asked |= {"dimensions": args.dimensions, "norm": args.norm, "loss_norm": args.loss_norm}

@@ -3,9 +3,8 @@
 import argparse
 import os
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer, Facts
+from optmech.cli.output import Answer, Facts, claim_outputs, number
 
 SUMMARY = "release a design again in few bits, as a small file for devices"
 EXAMPLE = "optmech pack design.json -o city.omm --bits 24 --max-loss 0.1%"
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.packed.everywhere import PackedEverywhere
     from optmech.packed.make import pack
 
-    output.claim_outputs(args, [args.design, args.sign])
+    claim_outputs(args, [args.design, args.sign])
     packed = pack(
         Design.load(args.design),
         args.output,
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> Answer:
         ("bits", str(packed.bits)),
         (of, f"{rows.shape[0]:,}"),
         ("reports", f"{columns:,} of {rows.shape[1]:,}"),
-        (loss.objective, f"{output.number(loss.packed)}, {loss.increase:+.2g} of the design's"),
+        (loss.objective, f"{number(loss.packed)}, {loss.increase:+.2g} of the design's"),
         ("inequalities", "all decided exactly"),
         *([] if size is None else [("size", f"{size:,} bytes")]),
     ]

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from optmech.cli import output
 from optmech.cli.inputs import (
     add_draw_seed,
     add_family_input,
@@ -15,7 +14,7 @@ from optmech.cli.inputs import (
     released_mechanism,
     require_seed,
 )
-from optmech.cli.output import Answer
+from optmech.cli.output import Answer, claim_outputs, note
 from optmech.errors import ProblemError
 
 SUMMARY = "draw a report for every row of a table of places"
@@ -102,7 +101,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.protection.reporter import Reporter
 
     require_seed(args.seed)
-    output.claim_outputs(args, [args.design, args.data, args.sticky_key_file])
+    claim_outputs(args, [args.design, args.data, args.sticky_key_file])
     if args.sticky_by and args.sticky_key_file is None:
         raise ProblemError(
             "reports repeat with a key only",
@@ -123,7 +122,7 @@ def run(args: argparse.Namespace) -> Answer:
             args.x, args.y, args.label, tuple(args.keep), tuple(args.sticky_by), args.report
         )
         written, left = protect_file(
-            reporter, args.data, args.output, asked, told=_progress(), noted=output.note
+            reporter, args.data, args.output, asked, told=_progress(), noted=note
         )
     except ProblemError as error:
         if error.where.startswith("row ") or error.where == "points":
@@ -171,7 +170,7 @@ def _key(path: str) -> bytes:
             remedy=f"Make one: openssl rand -out {path} {LEAST_KEY}",
         )
     if os.name == "posix" and os.stat(path).st_mode & (stat.S_IRGRP | stat.S_IROTH):
-        output.note(f"note: {path}: others can read the key: chmod 600 {path}")
+        note(f"note: {path}: others can read the key: chmod 600 {path}")
     return key
 
 
@@ -183,6 +182,6 @@ def _progress() -> Callable[[str], None]:
         now = time.monotonic()
         if now - last[0] > 5:
             last[0] = now
-            output.note(f"{text} so far")
+            note(f"{text} so far")
 
     return told

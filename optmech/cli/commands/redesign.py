@@ -6,9 +6,8 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import add_solving, argument
-from optmech.cli.output import Answer, Facts, Piece, Title
+from optmech.cli.output import Answer, Facts, Piece, Title, claim_outputs
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def run(args: argparse.Namespace) -> Answer:
     from optmech.show.version_words import measured_versions, version_notes, version_rows
 
     file, profile = asked(args)
-    output.claim_outputs(args, (args.design, *file.inputs, args.profile))
+    claim_outputs(args, (args.design, *file.inputs, args.profile))
     with showing(args.gap or profile.gap, args.quiet) as progress:
         packed = is_packed_file(args.design)
         design = redesign(

@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer
+from optmech.cli.output import Answer, claim_outputs, note, require_page
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -52,8 +51,8 @@ def run(args: argparse.Namespace) -> Answer:
             raise ProblemError(f"is {other[0]}, and no design", where=path, remedy=other[1])
     if args.output is None:
         args.output = _beside(args.designs)
-    output.claim_outputs(args, [*args.designs, args.backdrop])
-    output.require_page(args.output, "--output")
+    claim_outputs(args, [*args.designs, args.backdrop])
+    require_page(args.output, "--output")
     shown = _read(args.designs)
     size = report(
         shown.designs,
@@ -121,7 +120,7 @@ def _read_run(path: str) -> _Shown:
     for k, task in enumerate(tasks, start=1):
         designs.append(result.design(task))
         if k % 50 == 0:
-            output.note(f"{k} of {len(tasks)} designs checked")
+            note(f"{k} of {len(tasks)} designs checked")
     title = read_manifest(Path(path)).get("title")
     return _Shown(
         designs,

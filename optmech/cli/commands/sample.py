@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
 from optmech.cli.inputs import (
     add_draw_seed,
     add_family_input,
@@ -15,7 +14,7 @@ from optmech.cli.inputs import (
     released_mechanism,
     require_seed,
 )
-from optmech.cli.output import Answer, Lines
+from optmech.cli.output import Answer, Lines, note
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def run(args: argparse.Namespace) -> Answer:
             raise error.at("SECRET") from error
         drawn = mechanism.sample(shown, size=args.n, seed=args.seed)
     if args.seed is not None:
-        output.note("note: --seed makes the draws predictable: unfit for release")
+        note("note: --seed makes the draws predictable: unfit for release")
     return Answer(
         {"secret": shown, "observables": drawn},
         [Lines("\n".join(printable(label_text(label)) for label in drawn))],

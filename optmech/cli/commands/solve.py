@@ -9,9 +9,19 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
 from optmech.cli.inputs import add_solving, argument, require_limits
-from optmech.cli.output import Answer, Facts, Piece, Title
+from optmech.cli.output import (
+    Answer,
+    Facts,
+    Piece,
+    Title,
+    checks,
+    claim_outputs,
+    note,
+    number,
+    promises,
+    require_page,
+)
 from optmech.errors import InfeasibleError, ProblemError
 
 if TYPE_CHECKING:
@@ -95,7 +105,7 @@ def asked(args: argparse.Namespace) -> tuple[ProblemFile, Profile]:
     require_limits(args)
     file = read_problem(args.problem)
     for line in file.problem.doubts:
-        output.note(f"warning: {line}")
+        note(f"warning: {line}")
     return file, load_profile(args.profile or file.profile or "auto")
 
 
@@ -182,7 +192,7 @@ def _write_page(design: Design, args: argparse.Namespace) -> None:
 def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
     from optmech.reading.recognised import by_ending
 
-    output.claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
+    claim_outputs(args, (*file.inputs, args.profile, args.backdrop))
     if args.backdrop is not None:
         _require_shown(args, file)
     other = None if args.output is None else by_ending(args.output)
@@ -193,7 +203,7 @@ def _check_outputs(args: argparse.Namespace, file: ProblemFile) -> None:
             remedy="Use a name that ends in .json",
         )
     if args.page is not None:
-        output.require_page(args.page, "--report")
+        require_page(args.page, "--report")
 
 
 def _require_shown(args: argparse.Namespace, file: ProblemFile) -> None:
@@ -229,9 +239,9 @@ def _shown(
     yield Title(title)
     yield Facts(words.describe(design.problem))
     yield Facts(_result(design, profile, attack))
-    yield from output.promises("measured from the matrix", measured)
+    yield from promises("measured from the matrix", measured)
     if design.certificate.checks:
-        yield output.checks(design.certificate.checks)
+        yield checks(design.certificate.checks)
 
 
 def _notes(design: Design) -> list[str]:
@@ -253,19 +263,19 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
     if design.status == "feasible":
         rows.append(("", nearness(design)))
     if design.matrix is not None:
-        rows.append(("loss", output.number(design.loss)))
+        rows.append(("loss", number(design.loss)))
         if design.mesh is not None:
             rows.append(("gap on this mesh", f"{design.gap:.2g}"))
-        rows.append(("lower bound", f"{output.number(design.lower_bound)} {best}"))
+        rows.append(("lower bound", f"{number(design.lower_bound)} {best}"))
         if design.problem.statement.objective == "maximize_distortion":
             rows += [
-                ("distortion", output.number(design.objective)),
-                ("upper bound", f"{output.number(design.bound)} {best}"),
+                ("distortion", number(design.objective)),
+                ("upper bound", f"{number(design.bound)} {best}"),
             ]
         if design.problem.statement.objective == "minimize_leakage":
             rows += [
-                ("leakage", output.number(design.objective)),
-                ("least leakage", f"{output.number(design.bound)} {best}"),
+                ("leakage", number(design.objective)),
+                ("least leakage", f"{number(design.bound)} {best}"),
             ]
         whole = f"{design.total_gap:.2g} (less on a finer mesh)"
         rows += [
@@ -277,8 +287,8 @@ def _result(design: Design, profile: str, attack: dict[str, Any] | None) -> list
         rows += [
             (
                 "optimal attack",
-                f"error {output.number(attack['error'])}{unit} ({attack['distance']}), "
-                f"{output.number(attack['blind_error'])} without seeing anything; "
+                f"error {number(attack['error'])}{unit} ({attack['distance']}), "
+                f"{number(attack['blind_error'])} without seeing anything; "
                 f"best guess right with {attack['bayes_vulnerability']:.1%}",
             ),
         ]

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import add_solving, argument, require_limits
-from optmech.cli.output import Answer, Facts, Grid, Piece
+from optmech.cli.output import Answer, Facts, Grid, Piece, note
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -58,10 +57,10 @@ def run(args: argparse.Namespace) -> Answer:
                 time_limit=args.time_limit,
                 workers=args.workers,
                 executor=executor,
-                progress=None if args.quiet else output.note,
+                progress=None if args.quiet else note,
             )
     except KeyboardInterrupt:
-        output.note(f"what is done is kept in {folder}; the same command goes on from there")
+        note(f"what is done is kept in {folder}; the same command goes on from there")
         raise
     failed = result.failed
     counts = Counter(str(row["status"]) for row in result.rows)

@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from optmech.cli import output
 from optmech.cli.inputs import argument, require_seed
-from optmech.cli.output import Answer, Facts, Grid, Piece, Title
+from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, note
 
 if TYPE_CHECKING:
     from optmech.traces.chains.adversary import AdversaryReport, Series
@@ -49,14 +48,14 @@ def run(args: argparse.Namespace) -> Answer:
     require_seed(args.seed)
     if args.release is not None:
         args.output = args.output or "-"
-    output.claim_outputs(args, [*file.inputs, args.release])
+    claim_outputs(args, [*file.inputs, args.release])
     answer: ChainAnswer | GaussianAnswer
     if isinstance(task, ChainTask):
         if task.counted:
-            output.note(task.counted)
-        answer = task.solve(args.seed, output.note)
+            note(task.counted)
+        answer = task.solve(args.seed, note)
     else:
-        output.note(f"computing losses of {len(task.trace)} positions")
+        note(f"computing losses of {len(task.trace)} positions")
         answer = task.solve()
     if args.release is not None:
         return _release(answer, args)

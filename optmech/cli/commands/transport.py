@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from optmech.cli import output
 from optmech.cli.inputs import argument
-from optmech.cli.output import Answer, Facts, Grid, Piece, Title
+from optmech.cli.output import Answer, Facts, Grid, Piece, Title, claim_outputs, number, write_moves
 from optmech.errors import ProblemError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> Answer:
 
     file = read_problem(args.problem)
     if file.transport is not None and (args.p, args.distance, args.radius) == (None,) * 3:
-        output.claim_outputs(args, file.inputs)
+        claim_outputs(args, file.inputs)
         return _task(file.transport, args)
     for name in ("output", "picture"):
         if getattr(args, name) is not None:
@@ -71,7 +70,7 @@ def run(args: argparse.Namespace) -> Answer:
                 where=f"--{name}",
                 remedy="Try optmech transport home-out-target",
             )
-    output.claim_outputs(args, file.inputs)
+    claim_outputs(args, file.inputs)
     return _compare(args, file.problem)
 
 
@@ -105,7 +104,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Answer:
             labels, plan = problem.secrets.labels, couplings[-1].plan
             places = zip(*plan.nonzero(), strict=True)
             moves = ((labels[i], labels[j], plan[i, j], values[i, j]) for i, j in places)
-            output.write_moves(args.plan, moves)
+            write_moves(args.plan, moves)
         found.append(row)
     refused = any(row.get("within_radius", {}).get("coupling") is False for row in found)
     return Answer(
@@ -167,13 +166,12 @@ def _shown(
         yield Title(row["pair"])
         facts = [
             ("distance", name),
-            ("total variation", output.number(row["total_variation"])),
-            ("ε without any protection", output.number(row["epsilon_unprotected"])),
-            ("diameter", output.number(row["diameter"]) + suffix),
+            ("total variation", number(row["total_variation"])),
+            ("ε without any protection", number(row["epsilon_unprotected"])),
+            ("diameter", number(row["diameter"]) + suffix),
         ]
         facts += [
-            (f"W_{order}", output.number(value) + suffix)
-            for order, value in row["wasserstein"].items()
+            (f"W_{order}", number(value) + suffix) for order, value in row["wasserstein"].items()
         ]
         if radius is not None:
             facts.append((f"within {radius:g}{suffix}", _verdict(row["within_radius"])))
@@ -199,7 +197,7 @@ def _task(task: TransportTask, args: argparse.Namespace) -> Answer:
 
         target_picture(design, args.picture, task.title)
     if args.plan is not None:
-        output.write_moves(args.plan, _moves(design), "input")
+        write_moves(args.plan, _moves(design), "input")
     wanted = ("status", "loss", "lower_bound", "gap")
     points = [
         {"epsilon": p.epsilon.text} | {name: getattr(p, name) for name in wanted} for p in frontier
@@ -224,9 +222,9 @@ def _mechanisms(
     yield Facts(
         [
             ("status", design.status),
-            ("loss", output.number(design.loss) + unit),
-            ("lower bound", output.number(design.lower_bound) + unit),
-            ("gap", output.number(design.gap)),
+            ("loss", number(design.loss) + unit),
+            ("lower bound", number(design.lower_bound) + unit),
+            ("gap", number(design.gap)),
             ("privacy", closeness),
             ("time", f"{design.seconds:.2f} s"),
         ]
@@ -234,14 +232,11 @@ def _mechanisms(
     rows = zip(design.names, design.losses, design.worst_moves, strict=True)
     yield Grid(
         ("input", "loss", "longest move"),
-        [(name, output.number(loss), output.number(move)) for name, loss, move in rows],
+        [(name, number(loss), number(move)) for name, loss, move in rows],
         right=(1, 2),
     )
     if frontier:
-        points = [
-            (str(p.epsilon.text), output.number(p.loss), output.number(p.lower_bound))
-            for p in frontier
-        ]
+        points = [(str(p.epsilon.text), number(p.loss), number(p.lower_bound)) for p in frontier]
         yield Grid(("epsilon", "loss", "lower bound"), points, right=(1, 2))
 
 
