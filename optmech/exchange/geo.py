@@ -13,7 +13,7 @@ from optmech.base.arrays import Floats, unwrapped
 from optmech.base.needed import needed
 from optmech.errors import ProblemError
 from optmech.reading.bounded import translated
-from optmech.reading.columns import read_features, shapes_of
+from optmech.reading.columns import read_features, require_columns, shapes_of
 from optmech.spaces.domain import Domain
 
 if TYPE_CHECKING:
@@ -49,12 +49,7 @@ def from_geopandas(frame: gpd.GeoDataFrame, label: str | None = None) -> Domain:
     degrees = frame if frame.crs is None else frame.to_crs(4326)
     names = None
     if label is not None:
-        if label not in frame:
-            raise ProblemError(
-                f"there is no column {label!r}",
-                where="label",
-                remedy=f"The columns are {', '.join(map(str, frame.columns))}",
-            )
+        require_columns("label", [label], list(frame.columns))
         names = [_label(value) for value in frame[label].tolist()]
     return _domain(list(degrees.geometry), names, "frame")
 

@@ -17,6 +17,7 @@ from optmech.exact.number import Number, parse_exact
 from optmech.pipeline.profiles import Profile, load_profile
 from optmech.pipeline.search import solve
 from optmech.problem import MaximizeDistortion, MinimizeLeakage, Problem
+from optmech.reading.columns import require_columns
 from optmech.sweeps.axes import Cell, parse_place
 from optmech.sweeps.templates import ObjectTemplate
 
@@ -254,12 +255,7 @@ def _has_design(row: Row) -> bool:
 
 
 def _number(row: Row, name: str) -> float | None:
-    if name not in row:
-        raise ProblemError(
-            f"there is no column {name!r}",
-            where="rows",
-            remedy=f"The columns are {', '.join(map(str, row))}",
-        )
+    require_columns("rows", [name], list(row))
     value = row[name]
     if isinstance(value, str):
         try:
