@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 import optmech as om
+from optmech.base.storage import written_in_parts
 from optmech.cli.main import main
 from optmech.errors import ProblemError
 from optmech.protection.files import Asked, protect_file
 from optmech.protection.reporter import Reporter
-from optmech.protection.tables import written_in_parts
 from optmech.reading.columns import csv_parts
 
 BOX = (-74.0, 40.0, -73.0, 42.0)
