@@ -15,8 +15,7 @@ from optmech.base.needed import needed
 from optmech.base.storage import csv_bytes, ending, write_atomically
 from optmech.errors import ProblemError, inside
 from optmech.reading.bounded import read_bytes, require_readable, translated
-from optmech.reading.columns import read_columns, read_text_columns
-from optmech.reading.data import DataFile
+from optmech.reading.columns import read_columns, read_rows, read_text_columns
 from optmech.reading.isolated import Found, read_isolated
 from optmech.spaces.arguments import checked_arguments
 from optmech.spaces.domain import Domain
@@ -277,11 +276,7 @@ def _numpy(path: str | Path) -> Floats:
 
 
 def _comma_separated(path: str | Path) -> Floats:
-    try:
-        rows = DataFile(str(Path(path).absolute())).matrix(Path())
-    except ProblemError as error:
-        message = error.message.removeprefix(f"{Path(path).absolute()}: ")
-        raise ProblemError(message, where=str(path), remedy=error.remedy) from error
+    rows = read_rows(Path(path))
     lengths = {len(row) for row in rows}
     if len(lengths) != 1:
         raise ProblemError(

@@ -80,6 +80,25 @@ def read_csv(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
 
 
+def read_rows(path: Path) -> list[Floats]:
+    """The rows of a CSV file of numbers without a header, of any lengths."""
+
+    def number(cell: str, line: int) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            raise ProblemError(
+                f"line {line}: {cell[:40]!r} is not a number",
+                where=str(path),
+                remedy="Give rows of numbers, without a header",
+            ) from None
+
+    return [
+        np.array([number(cell, line) for cell in cells], dtype=np.float64)
+        for line, cells in read_csv(path)
+    ]
+
+
 def _rows(file: Path, names: Sequence[str]) -> Iterator[list[str]]:
     """The cells of the named columns; what a row does not have is empty."""
     rows = read_csv(file)
