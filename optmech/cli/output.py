@@ -74,10 +74,10 @@ Piece = Title | Lines | Facts | Grid
 class Answer:
     """What a command found.
 
-    ``values`` are for ``--json``; for people ``shown`` is, a blank line between its pieces, and
-    ``notes`` on standard error. ``files`` says what the outputs hold that were asked for, by the
-    names of their options: their paths are among the values too. ``error`` is raised once all is
-    shown, unless JSON says it.
+    ``values`` are for ``--json``; for people ``shown`` is, a blank line between its pieces.
+    ``notes`` go to standard error for both. ``files`` says what the outputs hold that were asked
+    for, by the names of their options: their paths are among the values too. ``error`` is raised
+    once all is shown, unless JSON says it.
     """
 
     values: Mapping[str, Any]
@@ -97,12 +97,12 @@ def present(answer: Answer, args: Namespace) -> int:
         print(json.dumps(plain_values({**answer.values, **own}), allow_nan=False))
     else:
         _show(answer.shown)
-        for line in answer.notes:
-            note(line)
-        for name, path in paths.items():
-            # nothing is said of standard output
-            if path and not is_standard_output(path):
-                note(f"{answer.files[name]} written to {path}")
+    for line in answer.notes:
+        note(line)
+    for name, path in paths.items():
+        # nothing is said of standard output, and JSON has the paths
+        if path and not args.json and not is_standard_output(path):
+            note(f"{answer.files[name]} written to {path}")
     if answer.error is None:
         return answer.status
     if args.json and isinstance(answer.error, OptmechError):

@@ -52,8 +52,7 @@ def run(args: argparse.Namespace) -> Answer:
             remedy="Use it with --format geojson, without --report",
         )
     size, text = {"matrix": _matrix, "geojson": _cells}.get(args.format, _program)(args)
-    values = {"output": args.output, "format": args.format, **size}
-    return Answer(values, notes=[f"{args.output}: {text}"])
+    return Answer({"format": args.format, **size}, files={"output": text})
 
 
 def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
@@ -64,8 +63,9 @@ def _program(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     claim_outputs(args, file.inputs)
     size = write_program(file.problem, args.format, args.output)
     return size, (
-        f"{size['rows']:,} rows, {size['columns']:,} columns, {size['nonzeros']:,} nonzeros; "
-        "column p_S_O is the probability of observable number O for secret number S, both from 0"
+        f"program ({size['rows']:,} rows, {size['columns']:,} columns, "
+        f"{size['nonzeros']:,} nonzeros; "
+        "column p_S_O is the probability of observable number O for secret number S, both from 0)"
     )
 
 
@@ -77,7 +77,7 @@ def _matrix(args: argparse.Namespace) -> tuple[dict[str, int], str]:
     mechanism = load_design(args.problem).mechanism
     write_matrix(mechanism, args.output)
     rows, columns = mechanism.matrix.shape
-    return {"rows": rows, "columns": columns}, f"{rows:,} secrets, {columns:,} observables"
+    return {"rows": rows, "columns": columns}, f"matrix ({rows:,} secrets, {columns:,} observables)"
 
 
 def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
@@ -94,4 +94,4 @@ def _cells(args: argparse.Namespace) -> tuple[dict[str, int], str]:
         except ProblemError as error:
             raise error.at("--report") from error
     count = write_geojson(design, args.output, report, reports=args.reports)
-    return {"features": count}, f"{count:,} features in longitude and latitude"
+    return {"features": count}, f"map ({count:,} features in longitude and latitude)"

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> Answer:
         _refuse_another(args.output, text.encode())
     write_atomically(args.output, text.encode())
     said = [f"note: {line}" for line in notes]
-    if not is_standard_output(args.output):
+    if not args.json and not is_standard_output(args.output):
         said.append(f"problem with {secrets:,} secrets written to {args.output}")
         said.append(f"next: optmech solve {args.output} -o design.json --report report.html")
     return Answer({"output": args.output, "secrets": secrets, "notes": notes}, notes=said)
